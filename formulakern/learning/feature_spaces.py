@@ -3,8 +3,8 @@
 A kernel is a sum K(x, z) = Σ_t c_t·s_t(x)·s_t(z)·K_t(x, z) of *terms*: c_t is a weight, and s_t(x),
 for cosines, is 1 over the length of a row. The features of K_t are clauses, or the instances of one
 formula: its substitutions. A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over all
-features, with w_φ = Σ_i α_i y_i φ(x_i): :func:`parts_of` gives what finds the heaviest of them,
-:func:`spaces_of` what lists or samples them.
+features, with w_φ = Σ_i α_i y_i φ(x_i): :func:`parts_of` finds the heaviest of them,
+:func:`spaces_of` is for listing or sampling them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Part", "Space", "parts_of", "spaces_of"]
+__all__ = ["Clauses", "Space", "parts_of", "spaces_of"]
 
 T = TypeVar("T")
 
@@ -58,32 +58,6 @@ FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
 
 #: Features with their weights, largest absolute weight first, and what is known of all others.
 Found = tuple[list[tuple[Instance, float]], MiningResult]
-
-
-class Term(NamedTuple):
-    """A term of a kernel: weight times a kernel, over the lengths of both rows in the divisors."""
-
-    kernel: Kernel
-    weight: float
-    divisors: tuple[Kernel, ...]
-
-
-def terms_of(
-    kernel: Kernel, pair: TablePair, weight: float = 1.0, divisors: tuple[Kernel, ...] = ()
-) -> Iterator[Term]:
-    """Return the terms of sums, multiples and cosines of kernels."""
-    if isinstance(kernel, NormalizedKernel):
-        inner = kernel.kernel.within_range(pair)
-        yield from terms_of(inner, pair, weight, (inner, *divisors))
-    elif isinstance(kernel, ScaledKernel):
-        yield from terms_of(kernel.kernel, pair, weight * kernel.weight, divisors)
-    elif isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
-        yield from terms_of(kernel.kernel, pair, weight, divisors)
-    elif isinstance(kernel, SumKernel):
-        for part in kernel.parts:
-            yield from terms_of(part, pair, weight, divisors)
-    else:
-        yield Term(kernel, weight, divisors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +77,8 @@ class Space:
     n_columns : int
     size : int
         The number of substitutions that are counted.
-    weight : float
-        c: what each adds to the kernel, where it is true in both rows.
+    root : float
+        √c: what a true feature is, before it is divided by lengths.
     divisors : tuple of Kernel
         Features are divided by the lengths √K(x, x) of a row in these kernels.
     """
@@ -115,8 +89,13 @@ class Space:
     ranges: dict[Variable, tuple[int, ...]]
     n_columns: int
     size: int
-    weight: float = 1.0
+    root: float = 1.0
     divisors: tuple[Kernel, ...] = ()
+
+    @property
+    def weight(self) -> float:
+        """c: what each substitution adds to the kernel, where it is true in both rows."""
+        return self.root**2
 
     @property
     def expansion(self) -> Expansion:
@@ -148,6 +127,127 @@ class Space:
         """Return the columns that may stand for a variable, by position."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))
 
+    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
+
+        Every Boolean feature once, whatever the number of substitutions that give it.
+        """
+        result = mine_templates(
+            self.formula, columns, weights, distinct=self.distinct, columns=self.ranges, **options
+        )
+        written, places = result.expansion.formula, result.expansion.leaves
+        features = [
+            (Instance(written, places, propositions), float(sums[0]))
+            for propositions, sums in zip(result.assignments, result.sums, strict=True)
+        ]
+        return features, result
+
+
+@dataclass(frozen=True, eq=False)
+class Clauses:
+    """Conjunctions or disjunctions of columns or literals; ``root``, ``divisors`` as of a Space."""
+
+    features: FeatureSpace
+    n_columns: int
+    root: float = 1.0
+    divisors: tuple[Kernel, ...] = ()
+
+    def spaces(self) -> Iterator[Space]:
+        """Return the clauses of each length, and of each number of negated columns."""
+        n, features = self.n_columns, self.features
+        longest = n if features.max_length is None else min(features.max_length, n)
+        if longest > MAX_SLOTS:
+            raise ParameterError(
+                f"clauses of up to {longest} columns are not listed; at most {MAX_SLOTS} are. Use "
+                "a family of shorter clauses."
+            )
+        for length in range(features.min_length, longest + 1):
+            for negated in range(length + 1 if features.signed else 1):
+                signed = [k >= length - negated for k in range(length)]
+                clause, _ = _clause(signed, features.form == "disjunction")
+                size = math.comb(n, length) * math.comb(length, negated)
+                root = features.weight(length) * self.root
+                yield Space(clause, True, False, {}, n, size, root, self.divisors)
+
+    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
+
+        Disjunctions are searched as the complements of conjunctions of the negations.
+        """
+        p, space = columns.n_columns, self.features
+        either = space.form == "disjunction"
+        literals = [columns.columns, columns.columns ^ all_ones(columns.n_rows)]
+        table = np.vstack((literals[::-1] if either else literals)[: 1 + space.signed])
+        longest = p if space.max_length is None else min(space.max_length, p)
+        divisors = [1.0 / (space.weight(length) or 1.0) for length in range(longest + 1)]
+        result = mine_conjunctions(
+            PackedTable.of_columns(table, columns.n_rows),
+            weights,
+            min_length=space.min_length,
+            max_length=space.max_length,
+            length_factor=divisors,
+            complement=either,
+            exclusive=np.tile(np.arange(p), 1 + space.signed),
+            **options,
+        )
+        total = float(weights.sum())
+        features = []
+        for literal, sums in zip(result.conjunctions, result.sums, strict=True):
+            value = (total - sums[0] if either else sums[0]) / divisors[len(literal)]
+            clause = _clause([j >= p for j in literal], either)
+            features.append((Instance(*clause, tuple(j % p for j in literal)), float(value)))
+        return features, result
+
+
+def _clause(signed: Sequence[bool], either: bool) -> tuple[Formula, tuple[Variable, ...]]:
+    """A conjunction or disjunction of variables, of which some are negated."""
+    places = tuple(Variable(f"x{k}") for k in range(len(signed)))
+    literals = [~v if negated else v for v, negated in zip(places, signed, strict=True)]
+    if not literals:
+        return (~TRUE if either else TRUE), places
+    return (
+        literals[0] if len(literals) == 1 else Operation(OR if either else AND, literals)
+    ), places
+
+
+def _terms_of(
+    kernel: Kernel, pair: TablePair, root: float = 1.0, divisors: tuple[Kernel, ...] = ()
+) -> Iterator[Space | Clauses]:
+    """Return the spaces whose sum a kernel is: those of sums, multiples and cosines of kernels."""
+    n = pair.x.n_columns
+    if isinstance(kernel, NormalizedKernel):
+        inner = kernel.kernel.within_range(pair)
+        yield from _terms_of(inner, pair, root, (inner, *divisors))
+    elif isinstance(kernel, ScaledKernel):
+        yield from _terms_of(kernel.kernel, pair, root * math.sqrt(kernel.weight), divisors)
+    elif isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
+        yield from _terms_of(kernel.kernel, pair, root, divisors)
+    elif isinstance(kernel, SumKernel):
+        for part in kernel.parts:
+            yield from _terms_of(part, pair, root, divisors)
+    elif isinstance(kernel, ProductKernel):
+        yield replace(template_of_product(kernel, pair), root=root, divisors=divisors)
+    elif isinstance(kernel, FormulaKernel):
+        formula, ranges = template_of(kernel, pair, "")
+        distinct, free = kernel.variables == "distinct", kernel.variables == "free"
+        size = _size(kernel, pair)
+        root *= _inverse_root(size) if kernel.scale == "probability" else 1.0
+        yield Space(formula, distinct, free, ranges, n, size, root, divisors)
+    elif (
+        isinstance(kernel, CountedKernel)
+        and kernel.features is not None
+        and math.isfinite(total := _total(kernel, n))
+    ):
+        kernel.diagonal_of(pair)  # the columns are enough
+        yield Clauses(kernel.features, n, root / math.sqrt(total), divisors)
+    else:
+        raise ParameterError(
+            f"the features of {kernel!r} are not listed one by one: no column can stand for each, "
+            "and none can be named as a rule. Use a formula kernel, a family of conjunctions or "
+            "disjunctions, sums, multiples, cosines or products of formula kernels, or "
+            "sklearn.kernel_approximation.Nystroem(kernel=k)."
+        )
+
 
 def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
     """Return the spaces whose weighted sum a kernel is.
@@ -166,89 +266,12 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
         If the substitutions of the kernel cannot be named one by one.
     """
     pair = rows if isinstance(rows, TablePair) else TablePair(rows)
-    return [
-        replace(space, weight=space.weight * term.weight, divisors=term.divisors)
-        for term in terms_of(kernel, pair)
-        for space in _spaces_of_term(term.kernel, pair)
-    ]
+    terms = _terms_of(kernel, pair)
+    return [one for term in terms for one in ([term] if isinstance(term, Space) else term.spaces())]
 
 
-def _spaces_of_term(kernel: Kernel, pair: TablePair) -> list[Space]:
-    n = pair.x.n_columns
-    if isinstance(kernel, ProductKernel):
-        product = template_of_product(kernel, pair)
-        factors: list[Any] = list(kernel.parts)
-        size = math.prod(_size(factor, pair) for factor in factors)
-        free = any(factor.variables == "free" for factor in factors)
-        return [Space(product.formula, False, free, product.ranges, n, size)]
-    if isinstance(kernel, FormulaKernel):
-        formula, ranges = template_of(kernel, pair, "")
-        distinct, free = kernel.variables == "distinct", kernel.variables == "free"
-        size = _size(kernel, pair)
-        weight = 1.0 / size if kernel.scale == "probability" and size else 1.0
-        return [Space(formula, distinct, free, ranges, n, size, weight)]
-    if isinstance(kernel, CountedKernel) and kernel.features is not None:
-        kernel.diagonal_of(pair)  # the columns are enough
-        return _clause_spaces(kernel.features, n, _total(kernel, n))
-    raise ParameterError(
-        f"the features of {kernel!r} are not listed one by one, so no column can stand for each. "
-        "Use a formula kernel, a family of conjunctions or disjunctions, sums, multiples, cosines "
-        "or products of formula kernels, or "
-        "sklearn.kernel_approximation.Nystroem(kernel=k)."
-    )
-
-
-def _clause_spaces(features: FeatureSpace, n: int, total: float) -> list[Space]:
-    """Return the clauses of each length, and of each number of negated columns, over n columns."""
-    longest = n if features.max_length is None else min(features.max_length, n)
-    if longest > MAX_SLOTS:
-        raise ParameterError(
-            f"clauses of up to {longest} columns are not listed; at most {MAX_SLOTS} are. Use a "
-            "family of shorter clauses."
-        )
-    row = AND if features.form == "conjunction" else OR
-    spaces = []
-    for length in range(features.min_length, longest + 1):
-        names = [Variable(f"x{k}") for k in range(length)]
-        for n_negated in range(length + 1 if features.signed else 1):
-            plain = length - n_negated
-            signed = [v if k < plain else ~v for k, v in enumerate(names)]
-            clause: Formula = TRUE if row is AND else ~TRUE
-            if signed:
-                clause = Operation(row, signed) if length > 1 else signed[0]
-            size = math.comb(n, length) * math.comb(length, n_negated)
-            weight = features.weight(length) ** 2 / total
-            spaces.append(Space(clause, True, False, {}, n, size, weight))
-    return spaces
-
-
-def _size(kernel: FormulaKernel, pair: TablePair) -> int:
-    """Return how many substitutions a formula kernel counts on these columns."""
-    sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
-    return kernel.dimension(sizes)
-
-
-def _total(kernel: CountedKernel, n: int) -> float:
-    """Return the number of clauses over n columns at scale "probability", else 1."""
-    return rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
-
-
-class Part(NamedTuple):
-    """A part of a kernel's feature space.
-
-    Parameters
-    ----------
-    search : ClauseSearch or TemplateSearch
-    factor : ndarray of shape (rows,) or float
-        What a feature's value in each row is multiplied by, for weighted and normalised kernels.
-    """
-
-    search: ClauseSearch | TemplateSearch
-    factor: FloatArray | float
-
-
-def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
-    """Return the parts of a kernel's feature space.
+def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArray | float]]:
+    """Return the searches of a kernel's features, and what values in each row are multiplied by.
 
     Parameters
     ----------
@@ -264,33 +287,26 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
     pair = rows if isinstance(rows, TablePair) else TablePair(rows)
     inverse: dict[int, FloatArray] = {}
     parts = []
-    for term in terms_of(kernel, pair):
-        search, scale = _search_of(term.kernel, pair)
-        factor: FloatArray | float = scale * math.sqrt(term.weight)
+    for term in _terms_of(kernel, pair):
+        factor: FloatArray | float = term.root
         for divisor in term.divisors:
             if id(divisor) not in inverse:
                 inverse[id(divisor)] = inverse_length(divisor.diagonal_of(pair))
             factor = factor * inverse[id(divisor)]
-        parts.append(Part(search, factor))
+        clauses = _clauses(term) if isinstance(term, Space) and not term.ranges else None
+        parts.append((term if clauses is None else Clauses(clauses, term.n_columns), factor))
     return parts
 
 
-def _search_of(kernel: Kernel, pair: TablePair) -> tuple[ClauseSearch | TemplateSearch, float]:
-    """Return the search of a term's features, and what each is multiplied by."""
-    if isinstance(kernel, ProductKernel):
-        return template_of_product(kernel, pair), 1.0
-    if isinstance(kernel, FormulaKernel):
-        scale = _inverse_root(_size(kernel, pair)) if kernel.scale == "probability" else 1.0
-        return _formula_search(kernel, pair), scale
-    if isinstance(kernel, CountedKernel) and kernel.features is not None:
-        total = _total(kernel, pair.x.n_columns)
-        if math.isfinite(total):
-            return ClauseSearch(kernel.features), 1.0 / math.sqrt(total)
-    raise ParameterError(
-        f"the features of {kernel!r} on {pair.x.n_columns:,} columns are not listed one by one, "
-        "so none can be named as a rule. Use a formula kernel, a family of conjunctions or "
-        "disjunctions, their sums, multiples or cosines."
-    )
+def _size(kernel: FormulaKernel, pair: TablePair) -> int:
+    """Return how many substitutions a formula kernel counts on these columns."""
+    sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
+    return kernel.dimension(sizes)
+
+
+def _total(kernel: CountedKernel, n: int) -> float:
+    """Return the number of clauses over n columns at scale "probability", else 1."""
+    return rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
 
 
 def _inverse_root(dimension: int) -> float:
@@ -299,101 +315,9 @@ def _inverse_root(dimension: int) -> float:
     return 1.0 / math.sqrt(dimension >> (2 * digits)) * 2.0**-digits if dimension else 1.0
 
 
-# -- clauses ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ClauseSearch:
-    """Conjunctions or disjunctions of columns or literals."""
-
-    space: FeatureSpace
-
-    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
-        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
-
-        Disjunctions are searched as the complements of conjunctions of the negations.
-        """
-        p, space = columns.n_columns, self.space
-        either = space.form == "disjunction"
-        literals = [columns.columns, columns.columns ^ all_ones(columns.n_rows)]
-        table = np.vstack((literals[::-1] if either else literals)[: 1 + space.signed])
-        longest = p if space.max_length is None else min(space.max_length, p)
-        divisors = [
-            1.0 / weight if (weight := space.weight(length)) > 0 else 1.0
-            for length in range(longest + 1)
-        ]
-        result = mine_conjunctions(
-            PackedTable.of_columns(table, columns.n_rows),
-            weights,
-            min_length=space.min_length,
-            max_length=space.max_length,
-            length_factor=divisors,
-            complement=either,
-            exclusive=np.tile(np.arange(p), 1 + space.signed),
-            **options,
-        )
-        total = float(weights.sum())
-        features = []
-        for clause, sums in zip(result.conjunctions, result.sums, strict=True):
-            value = (total - sums[0] if either else sums[0]) / divisors[len(clause)]
-            features.append((_clause(clause, p, either), float(value)))
-        return features, result
-
-
-def _clause(literals: Sequence[int], p: int, either: bool) -> Instance:
-    """Return a conjunction or disjunction of literals; from p on they are negations."""
-    places = tuple(Variable(f"s{k}") for k in range(len(literals)))
-    signed = [~v if j >= p else v for v, j in zip(places, literals, strict=True)]
-    if not signed:
-        template = ~TRUE if either else TRUE
-    else:
-        template = signed[0] if len(signed) == 1 else Operation(OR if either else AND, signed)
-    return Instance(template, places, tuple(j % p for j in literals))
-
-
-# -- templates --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TemplateSearch:
-    """Instances of a formula."""
-
-    formula: Formula
-    distinct: bool
-    ranges: dict[Variable, tuple[int, ...]]
-
-    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
-        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
-
-        Every Boolean feature once, whatever the number of substitutions that give it.
-        """
-        result = mine_templates(
-            self.formula,
-            columns,
-            weights,
-            distinct=self.distinct,
-            columns=self.ranges,
-            **options,
-        )
-        written, places = result.expansion.formula, result.expansion.leaves
-        features = [
-            (Instance(written, places, propositions), float(sums[0]))
-            for propositions, sums in zip(result.assignments, result.sums, strict=True)
-        ]
-        return features, result
-
-
-def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | TemplateSearch:
-    formula, ranges = template_of(kernel, pair, "")
-    if all(name is None for name in kernel.program.domains):
-        clauses = _clauses(kernel.rewriting.formula, kernel.variables)
-        if clauses is not None:
-            return ClauseSearch(clauses)
-    return TemplateSearch(formula, kernel.variables == "distinct", ranges)
-
-
-def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
-    """Return the clauses that a formula means, where it is a plain one."""
+def _clauses(space: Space) -> FeatureSpace | None:
+    """Return the clauses that are the instances of a formula over all columns, if it is plain."""
+    formula = space.formula
     if isinstance(formula, Variable):
         return FeatureSpace("conjunction", False, 1, 1)
     kind: object = formula.connective
@@ -402,11 +326,9 @@ def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
         kind, parts = formula.kind, (formula.formula,)
     if kind not in FORMS or not all(isinstance(part, Variable) for part in parts):
         return None
-    if isinstance(formula, Choice):
-        return FeatureSpace(FORMS[kind], False, formula.degree, formula.degree)
-    names = len(set(parts))
-    longest = len(parts) if reading == "free" else names
-    return FeatureSpace(FORMS[kind], False, names if reading == "distinct" else 1, longest)
+    longest = formula.degree if isinstance(formula, Choice) else len(set(parts))
+    exactly = space.distinct or isinstance(formula, Choice)
+    return FeatureSpace(FORMS[kind], False, longest if exactly else 1, longest)
 
 
 def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:
@@ -420,20 +342,6 @@ def template_of(
     """The formula of a kernel over names with a prefix, and the columns of those with a domain.
 
     In the free reading every occurrence of a variable has a name of its own.
-
-    Parameters
-    ----------
-    kernel : FormulaKernel
-    pair : TablePair
-        The degrees and the domains are checked against its columns.
-    prefix : str
-        None, if "".
-
-    Returns
-    -------
-    formula : Formula
-    ranges : dict
-        Variable → positions of columns, for variables with a domain.
 
     Raises
     ------
@@ -483,7 +391,7 @@ def _fold_occurrences(root: Formula, function: Callable[[Formula, list[T]], T]) 
         open_nodes[-1][1].append(value)
 
 
-def template_of_product(kernel: ProductKernel, pair: TablePair) -> TemplateSearch:
+def template_of_product(kernel: ProductKernel, pair: TablePair) -> Space:
     """Pairs of features of formula kernels are the instances of the conjunction.
 
     Raises
@@ -493,6 +401,7 @@ def template_of_product(kernel: ProductKernel, pair: TablePair) -> TemplateSearc
     """
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
+    size, free = 1, False
     for number, factor in enumerate(kernel.parts):
         if (
             not isinstance(factor, FormulaKernel)
@@ -507,4 +416,5 @@ def template_of_product(kernel: ProductKernel, pair: TablePair) -> TemplateSearc
         formula, named = template_of(factor, pair, f"f{number}_")
         formulas.append(formula)
         ranges |= named
-    return TemplateSearch(Operation(AND, formulas), False, ranges)
+        size, free = size * _size(factor, pair), free or factor.variables == "free"
+    return Space(Operation(AND, formulas), False, free, ranges, pair.x.n_columns, size)

@@ -29,7 +29,7 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 
-__all__ = ["Dense", "Sparse", "matrix_of", "solve_capped_lp"]
+__all__ = ["Matrix", "solve_capped_lp"]
 
 #: Up to so many bytes A is turned to floats once; else so many rows whenever needed.
 KEPT_BYTES = 1 << 28
@@ -46,18 +46,9 @@ SMALL = 1 << 16
 
 @compiled("void(int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1])")
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
-    """The upper triangle of ``out += Aᵀ diag(d) A``.
+    """Add the upper triangle of Aᵀ diag(d) A to ``out``, from the nonzero entries of A's rows.
 
-    Parameters
-    ----------
-    starts : int64 (n + 1,)
-    places : int32 (nonzeros,)
-        ``places[starts[i]:starts[i + 1]]`` are the columns of row i's nonzero entries, increasing.
-    entries : float64 (nonzeros,)
-        These entries.
-    d : float64 (n,)
-    out : float64 (k, k)
-        Changes in place.
+    ``places[starts[i]:starts[i + 1]]`` are the columns of row i's, increasing.
     """
     for i in range(len(d)):
         for e in range(starts[i], starts[i + 1]):
@@ -67,134 +58,93 @@ def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> Non
                 row[places[f]] += weight * entries[f]
 
 
-class Dense:
-    """A + shift by BLAS; bytes are turned to floats block by block if there are many.
+class Matrix:
+    """A + shift; A is held by its nonzero entries where they are few, else multiplied by BLAS.
 
     Parameters
     ----------
     A : ndarray of shape (n, k)
+        Bytes are turned to floats block by block if there are many.
     shift : float
-    dtype : type
-        What it is multiplied in: float32 or float64.
-    """
-
-    def __init__(
-        self, A: NDArray[Any], shift: float, dtype: type[np.floating[Any]] = np.float64
-    ) -> None:
-        self.A, self.shift, self.dtype = A, dtype(shift), dtype
-        self.shape = (A.shape[0], A.shape[1])
-        #: Relative error of the entries of :meth:`normal`.
-        self.rounding = 4e-7 if dtype is np.float32 else 1e-14
-        if A.size * self.shift.itemsize <= KEPT_BYTES:
-            self.A, self.shift = A.astype(dtype) + self.shift, dtype(0.0)
-
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
-        for first in range(0, len(self.A), BLOCK):
-            rows = slice(first, first + BLOCK)
-            block = self.A[rows].astype(self.dtype, copy=False)
-            yield rows, block + self.shift if self.shift else block
-
-    def sizes(self) -> FloatArray:
-        """Σ_i |A_ik + shift|, or a little more, shape (k,)."""
-        return np.asarray(sum(np.abs(block).sum(axis=0) for _, block in self._blocks()), np.float64)
-
-    def product(self, x: FloatArray) -> FloatArray:
-        """(A + shift) x, shape (n,)."""
-        x = x.astype(self.dtype)
-        return np.concatenate([block @ x for _, block in self._blocks()], dtype=np.float64)
-
-    def transposed(self, y: FloatArray) -> FloatArray:
-        """(A + shift)ᵀ y, shape (k,)."""
-        result, y = np.zeros(self.shape[1]), y.astype(self.dtype)
-        for rows, block in self._blocks():
-            result += y[rows] @ block
-        return result
-
-    def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
-        """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
-        result = np.zeros((self.shape[1], self.shape[1]))
-        root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
-        for rows, block in self._blocks():
-            deadline.check()
-            block = block * root[rows, None]
-            result += block.T @ block
-        return result
-
-
-class Sparse:
-    """A + shift by the nonzero entries of A; shift is added to the products.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, k)
-    shift : float
-    """
-
-    rounding = 1e-14
-
-    def __init__(self, A: NDArray[Any], shift: float) -> None:
-        from scipy.sparse import csr_array
-
-        self.rows: Any = csr_array(A).astype(np.float64)
-        self.columns = self.rows.T
-        self.shape, self.shift = (A.shape[0], A.shape[1]), shift
-        self.entries = (
-            self.rows.indptr.astype(np.int64),
-            self.rows.indices.astype(np.int32),
-            self.rows.data,
-        )
-
-    def sizes(self) -> FloatArray:
-        """Σ_i |A_ik| + n·|shift|, shape (k,)."""
-        return np.asarray(abs(self.rows).sum(axis=0) + self.shape[0] * abs(self.shift))
-
-    def product(self, x: FloatArray) -> FloatArray:
-        """(A + shift) x, shape (n,)."""
-        return np.asarray(self.rows @ x + self.shift * float(x.sum()))
-
-    def transposed(self, y: FloatArray) -> FloatArray:
-        """(A + shift)ᵀ y, shape (k,)."""
-        return np.asarray(self.columns @ y + self.shift * float(y.sum()))
-
-    def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
-        """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
-        result = np.zeros((self.shape[1], self.shape[1]))
-        starts, places, entries = self.entries
-        for first in range(0, len(d), BLOCK):
-            deadline.check()
-            part = slice(first, first + BLOCK)
-            rows_normal(starts[first : first + BLOCK + 1], places, entries, d[part], result)
-        result += np.triu(result, 1).T
-        if self.shift:
-            sums = self.columns @ d
-            result += self.shift * (sums[:, None] + sums) + self.shift**2 * float(d.sum())
-        return result
-
-
-Matrix = Dense | Sparse
-
-
-def matrix_of(A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED) -> Matrix:
-    """A + shift, by its nonzero entries where they are few.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, k)
-    shift : float
+        It is added to the products.
     tol : float
         What the solution of the program is to be correct to.
-    deadline : Deadline, optional
-        Where there is one, nobody waits for machine code.
+    deadline : Deadline
+        If there is one, machine code is not waited for.
 
     Examples
     --------
-    >>> matrix_of(np.eye(2, dtype=np.int8), 1.0, 1e-8).product(np.array([1.0, 2.0]))
+    >>> Matrix(np.eye(2, dtype=np.int8), 1.0, 1e-8).product(np.array([1.0, 2.0]))
     array([4., 5.])
     """
-    few = A.size > SMALL and np.count_nonzero(A) < SPARSE * A.size
-    if few and rows_normal.ready(deadline, wait=False):
-        return Sparse(A, shift)
-    return Dense(A, shift, np.float32 if tol >= ROUGH and A.size > SMALL else np.float64)
+
+    def __init__(
+        self, A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED
+    ) -> None:
+        self.shape, self.shift = (A.shape[0], A.shape[1]), shift
+        few = A.size > SMALL and np.count_nonzero(A) < SPARSE * A.size
+        self.sparse = few and rows_normal.ready(deadline, wait=False)
+        single = tol >= ROUGH and A.size > SMALL and not self.sparse
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        #: Relative error of the entries of :meth:`normal`.
+        self.rounding = 4e-7 if single else 1e-14
+        self.A: Any = A
+        if self.sparse:
+            from scipy.sparse import csr_array
+
+            self.A = csr_array(A).astype(self.dtype)
+            indices = self.A.indptr.astype(np.int64), self.A.indices.astype(np.int32)
+            self.entries = *indices, self.A.data
+        elif A.size * self.dtype.itemsize <= KEPT_BYTES:
+            self.A = A.astype(self.dtype)
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        if self.sparse:
+            yield slice(None), self.A
+            return
+        for first in range(0, self.shape[0], BLOCK):
+            rows = slice(first, first + BLOCK)
+            yield rows, self.A[rows].astype(self.dtype, copy=False)
+
+    def sizes(self) -> FloatArray:
+        """Σ_i |A_ik| + n·|shift|, shape (k,)."""
+        own: Any = sum(abs(block).sum(axis=0) for _, block in self._blocks())
+        return np.asarray(own + self.shape[0] * abs(self.shift), dtype=np.float64)
+
+    def product(self, x: FloatArray) -> FloatArray:
+        """(A + shift) x, shape (n,)."""
+        own, shift = x.astype(self.dtype), self.shift * float(x.sum())
+        parts = [block @ own for _, block in self._blocks()]
+        return np.asarray(np.concatenate(parts, dtype=np.float64) + shift)
+
+    def transposed(self, y: FloatArray) -> FloatArray:
+        """(A + shift)ᵀ y, shape (k,)."""
+        own = y.astype(self.dtype)
+        result: FloatArray = np.full(self.shape[1], self.shift * float(y.sum()))
+        for rows, block in self._blocks():
+            result += np.asarray(own[rows] @ block)
+        return result
+
+    def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
+        """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
+        result = np.zeros((self.shape[1], self.shape[1]))
+        if self.sparse:
+            starts, places, entries = self.entries
+            for first in range(0, len(d), BLOCK):
+                deadline.check()
+                rows = slice(first, first + BLOCK)
+                rows_normal(starts[first : first + BLOCK + 1], places, entries, d[rows], result)
+            result += np.triu(result, 1).T
+        else:
+            root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
+            for rows, block in self._blocks():
+                deadline.check()
+                block = block * root[rows, None]
+                result += block.T @ block
+        if self.shift:
+            sums = self.shift * (self.transposed(d) - 0.5 * self.shift * float(d.sum()))
+            result += sums[:, None] + sums
+        return result
 
 
 MAX_STEPS = 100
@@ -213,20 +163,10 @@ Vectors = Sequence[FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class CappedSolution:
-    """Where the interior-point method stopped.
+    """Where the interior-point method stopped: α within (0, u), λ > 0, and after how many steps.
 
-    Attributes
-    ----------
-    alpha : float64 (n,)
-        Within (0, u).
-    multipliers : float64 (k,)
-        λ > 0.
-    gap : float
-        |Σλ + uᵀξ − Σα| as a share of the larger one.
-    iterations : int
-        Newton steps.
-    converged : bool
-        Whether the gap and the infeasibility are at most the tolerance.
+    The gap is |Σλ + uᵀξ − Σα| as a share of the larger one; ``converged`` if it and the
+    infeasibility are at most the tolerance.
     """
 
     alpha: FloatArray
@@ -244,7 +184,7 @@ def solve_capped_lp(
     start: tuple[FloatArray, FloatArray] | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> CappedSolution:
-    """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
+    """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u; the best point on the way, whatever the tol.
 
     Parameters
     ----------
@@ -262,11 +202,6 @@ def solve_capped_lp(
     deadline : Deadline, optional
         A step that is not done then is given up.
 
-    Returns
-    -------
-    CappedSolution
-        The best point on the way, also where the tolerance is out of reach.
-
     Notes
     -----
     O(n·k²) a step, mostly 10 to 30 of them.  Where few entries of A are not zero, k² becomes the
@@ -280,7 +215,7 @@ def solve_capped_lp(
     """
     best, steps = (np.inf, np.inf), 0
     with one_thread():
-        state = _State(matrix_of(A, shift, tol, deadline), u, start)
+        state = _State(Matrix(A, shift, tol, deadline), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
         began, seconds = Deadline.clock(), 0.0
         while True:

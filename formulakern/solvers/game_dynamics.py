@@ -141,32 +141,21 @@ def fictitious_rounds(
 ) -> Any:
     """Both players in turn play a best response to the counts of the other, in place.
 
+    Stops after the first round whose gap is at most ``tol``.  Returns the rounds played, or minus
+    that where the gap has reached ``tol``.
+
     Parameters
     ----------
-    payoffs : float64 or int8 (m, N)
-        M, each row padded with zeros.
-    losses : float64 or int8 (n, M)
-        −M', each row padded with zeros.
-    row_totals : float64 or int32 (M,)
-        −M c for the counts c of columns, padded with the lowest number.
-    column_totals : float64 or int32 (N,)
-        M' r for the counts r of rows, padded with the lowest number.
+    payoffs, losses : float64 or int8 (m, N), (n, M)
+        M and −M', each row padded with zeros.
+    row_totals, column_totals : float64 or int32 (M,), (N,)
+        −M c and M' r for the counts c of columns and r of rows, padded with the lowest number.
     row_tops, column_tops : (M / BLOCK,), (N / BLOCK,)
         The largest entry of each block of the totals.
     row_counts, column_counts : float64 (m,), (n,)
-        r and c.
+        r and c; their sums are ``rows_played`` and ``columns_played``.
     high : float64 or int32
         The largest of ``row_totals``.
-    rows_played, columns_played : float64
-        The sums of r and c.
-    tol : float64
-        Stop after the first round whose gap is at most this.
-    rounds : int64
-
-    Returns
-    -------
-    int64
-        Rounds played; minus that where the gap has reached ``tol``.
     """
     for number in range(1, rounds + 1):
         i = _first(row_totals, row_tops, high)
@@ -186,6 +175,9 @@ class FictitiousPlay:
     It is a pure strategy, the best against the frequencies of the other player's strategies so far.
     Of several that are equally good it is the one of lowest index.
 
+    Where all payoffs are whole numbers up to 127 in size and the counts are whole, payoffs are kept
+    in a byte each and summed in 32 bits: the same rounds, in an eighth of the memory.
+
     Parameters
     ----------
     M : float64 (m, n)
@@ -194,11 +186,6 @@ class FictitiousPlay:
         How often each pure strategy counts as played before the first round.
     max_iter : int
         Rounds that will be played at most.
-
-    Notes
-    -----
-    Where all payoffs are whole numbers up to 127 in size and the counts are whole, payoffs are kept
-    in a byte each and summed in 32 bits: the same rounds, in an eighth of the memory.
     """
 
     speed = 2.0
@@ -324,22 +311,10 @@ class HedgeState(NamedTuple):
     "int64(Array(float64, 2, 'C', readonly=True), state, int64, float64, int64)", state=HedgeState
 )
 def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int) -> int:
-    """Rounds of both players; the state changes in place.
+    """Rounds of both players after ``played`` others; the state changes in place.
 
-    Parameters
-    ----------
-    M : float64 (m, n), C-contiguous
-    state : HedgeState
-    played : int64
-        Rounds before this call.
-    tol : float64
-        Stop after the first round whose gap is at most this.
-    rounds : int64
-
-    Returns
-    -------
-    int64
-        Rounds played; minus that where the gap has reached ``tol``.
+    Stops after the first round whose gap is at most ``tol``.  Returns the rounds played, or minus
+    that where the gap has reached ``tol``.
     """
     middle, prior, losses, last, strategies, sums, gaps = state
     m, n = M.shape

@@ -40,21 +40,7 @@ def optimal_strategies(
     """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
 
     p is an optimal mixed strategy of the row player, who pays p'Mq, and q of the column player.
-
-    Parameters
-    ----------
-    M : float64 (m, n)
-        Finite.
-    max_iter : int, optional
-        At most so many steps of the interior point method.
-    deadline : Deadline, optional
-    progress : callable, optional
-        Called with 0 while the solver runs, which does not say how far it is, and at last with 1.
-
-    Returns
-    -------
-    (p, q, iterations) or None
-        None if a limit ended the solver before it had a solution.
+    Returns p, q and the steps, or None if a limit ended the solver before it had a solution.
 
     Notes
     -----
@@ -68,13 +54,11 @@ def optimal_strategies(
 
     Examples
     --------
-    >>> import numpy as np
     >>> p, q, _ = optimal_strategies(np.array([[3.0, 0.0], [1.0, 2.0]]))
     >>> p, q
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     low, high = float(M.min()), float(M.max())
-    scaled = (M - (low + high) / 2) / ((high - low) / 2 or 1.0)
     options = {
         # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
         # from the interior point method
@@ -83,9 +67,9 @@ def optimal_strategies(
         "dual_feasibility_tolerance": FEASIBILITY,
         "maxiter": max_iter,
     }
-    found = basic_strategies(
-        scaled, None, options, ("highs-ipm", "highs-ds"), deadline=deadline, progress=progress
-    )
+    scaled = (M - (low + high) / 2) / ((high - low) / 2 or 1.0)
+    methods = "highs-ipm", "highs-ds"
+    found = basic_strategies(scaled, None, options, methods, deadline=deadline, progress=progress)
     if progress is not None:
         progress(1.0)
     return found
@@ -94,7 +78,7 @@ def optimal_strategies(
 def basic_strategies(
     M: FloatArray,
     caps: FloatArray | None,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
     methods: Sequence[str] = ("highs",),
     *,
     deadline: Deadline = UNLIMITED,
@@ -105,11 +89,14 @@ def basic_strategies(
     Without caps: min t over p ≥ 0, Σ p_i = 1 with M'p ≤ t.  With caps: max Σ α_i over
     0 ≤ α ≤ caps with M'α ≤ 1; then p = α / Σ α_i.
 
+    Returns a basic solution, p or α, the dual solution q, of sum 1 without caps and of sum
+    1 / Σ α_i or less with them, and the steps; or None if there is none within the limits.
+
     Parameters
     ----------
     M : float64 (m, n)
     caps : float64 (m,), optional
-    options : mapping
+    options : mapping, optional
         Of HiGHS.
     methods : sequence of str
         Of SciPy's linprog; the next one follows where one fails, but not at a limit.
@@ -117,12 +104,6 @@ def basic_strategies(
         Waited for no longer: HiGHS looks at its own clock now and then.
     progress : callable, optional
         Called with 0 now and then.
-
-    Returns
-    -------
-    (p, q, iterations) or None
-        A basic solution: p, or α, and the dual solution q, of sum 1 without caps and of sum
-        1 / Σ α_i or less with them.  None if there is none within the limits.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -145,7 +126,9 @@ def basic_strategies(
     def solved() -> Any:
         for method in methods:
             limit = deadline.left() if deadline.limited else None
-            result = solve(**program, method=method, options={**options, "time_limit": limit})
+            result = solve(
+                **program, method=method, options={**(options or {}), "time_limit": limit}
+            )
             if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
                 break
         return result
@@ -163,10 +146,7 @@ def basic_strategies(
 def _watched(
     solve: Callable[[], Any], progress: Callable[[float], None] | None, deadline: Deadline
 ) -> Any:
-    """What ``solve`` returns or raises, run in a thread while this one stays responsive.
-
-    None once the time is over.
-    """
+    """What ``solve`` returns or raises in a thread of its own; None once the time is over."""
     executor = ThreadPoolExecutor(1)
     running = executor.submit(solve)
     executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
@@ -405,18 +385,9 @@ def solve_game(
 class Run:
     """Learning dynamics that are played in slices until the gap is at most ``tol``.
 
-    Both players choose again and again, and the averages of their strategies converge.
-
-    Parameters
-    ----------
-    dynamics : FictitiousPlay or Hedge
-        The gap falls as the number of rounds to the power −1/speed.
-    gap_of : callable
-        The duality gap of two vectors of weights, computed from the matrix.  The gap that the
-        dynamic sums up round by round only says when it is worth looking.
-    tol : float
-    max_iter : int
-        At most so many rounds.
+    Both players choose again and again, and the averages of their strategies converge.  The gap
+    falls as the number of rounds to the power −1/speed.  The gap that the dynamics sum up round by
+    round only decides when it is worth looking at ``gap_of``, which computes it from the matrix.
     """
 
     dynamics: FictitiousPlay | Hedge

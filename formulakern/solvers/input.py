@@ -32,7 +32,7 @@ def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
 
 
 def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:
-    """An array as float64, C-contiguous and finite; its shape is for the caller to check.
+    """An array as float64, C-contiguous and finite, the same memory if it is so; of any shape.
 
     Parameters
     ----------
@@ -41,22 +41,11 @@ def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatA
     name : str
         What error messages call it.
     unread, infinite : str
-        What error messages add where it cannot be read, and where an entry is not finite.
-
-    Returns
-    -------
-    float64 array
-        The same memory where ``values`` is such an array already.
+        What error messages add if it cannot be read, and if an entry is not finite.
 
     Raises
     ------
     DataError
-
-    Examples
-    --------
-    >>> read_matrix([[1, 2], [3, 4]], "M", unread="", infinite="")
-    array([[1., 2.],
-           [3., 4.]])
     """
     try:
         array = np.asarray(values)
@@ -82,20 +71,8 @@ def read_vector(
     high: float = LARGEST,
     error: type[FormulaKernError] = DataError,
 ) -> FloatArray:
-    """A new float64 array of this size, with entries from ``low`` to ``high``.
+    """A new float64 array of this size, with entries from ``low`` to ``high``, or an ``error``.
 
-    Parameters
-    ----------
-    values : array-like of shape (size,)
-    size : int
-    name : str
-        What error messages call it.
-    low, high : float
-    error : exception class
-        What to raise.
-
-    Examples
-    --------
     >>> read_vector([3, 1], 2, "y")
     array([3., 1.])
     """

@@ -85,7 +85,7 @@ def smo_steps(
     floor: float,
     steps: int,
 ) -> int:
-    """Sequential minimal optimisation: at most so many steps, each within one group.
+    """Take at most so many steps, each within one group; return how many promised a decrease.
 
     A step takes the coefficient i of smallest gradient g_i that may grow, and the coefficient j of
     the same group that may shrink and promises the largest decrease
@@ -104,11 +104,6 @@ def smo_steps(
     floor : float64
         Differences of gradients up to this are rounding.
     steps : int64
-
-    Returns
-    -------
-    int64
-        Steps taken; fewer than allowed where no pair promises a decrease.
     """
     _, group, lower, upper, ridge = program
     m = u.size
@@ -220,6 +215,9 @@ def minimise(
 ) -> Result:
     """Take steps until the certificate's relative gap is at most ``tol``.
 
+    The last certificate is computed from u and K afresh: errors that piled up in the steps do not
+    touch it.  Not converged after ``max_iter`` steps, or where rounding hides every gain.
+
     Parameters
     ----------
     K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
@@ -229,15 +227,9 @@ def minimise(
     certificate : callable
         ``certificate(u, (K + ridge·I)u)``: bounds on the number that is wanted.
     kind : type
-        :class:`Weighted`, or a class of it.
+        :class:`Weighted`, or a class of it, of the result.
     **stopping
         See :class:`Stopping`.
-
-    Returns
-    -------
-    kind
-        Its certificate is computed from u and K afresh: errors that piled up in the steps do not
-        touch it.  Not converged after ``max_iter`` steps, or where rounding hides every gain.
 
     Notes
     -----
@@ -247,7 +239,6 @@ def minimise(
     --------
     The point of a segment that is nearest to the origin:
 
-    >>> import numpy as np
     >>> points = np.array([[1.0, 1.0], [1.0, -3.0]])
     >>> K = points @ points.T
     >>> program = QuadraticProgram(np.zeros(2), np.zeros(2, np.int8), np.zeros(2), np.ones(2))
@@ -347,29 +338,10 @@ def enclosing_ball(
     ridge: float = 0.0,
     **stopping: Unpack[Stopping],
 ) -> EnclosingBall:
-    """R² = max Σ β_i K_ii − β'Kβ over the simplex β ≥ 0, Σ β_i = 1.
+    """R² = max Σ β_i K_ii − β'Kβ over the simplex, for K + ridge·I in place of K.
 
     R is the radius of the smallest ball around points φ(x_i) with ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-    ridge : float
-        Solve for K + ridge·I.
-    **stopping
-        ``tol`` for the relative gap of R², ``max_iter`` and ``progress``; see :class:`.Stopping`.
-
-    Returns
-    -------
-    EnclosingBall
-
-    Notes
-    -----
-    O(m) a step, and three passes over K.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> round(enclosing_ball(np.eye(4)).squared_radius, 6)  # 1 - 1/4
     0.75
     """
@@ -444,32 +416,13 @@ def hull_margin(
     """min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over both simplices: the distance of the convex hulls.
 
     With z the difference of two points of the hulls, the distance is at most ‖z‖, and at least
-    (min ⟨z, φ(x_i)⟩ − max ⟨z, φ(x_j)⟩) / ‖z‖, i over one class and j over the other.
+    (min ⟨z, φ(x_i)⟩ − max ⟨z, φ(x_j)⟩) / ‖z‖, i over one class and j over the other.  Hulls that
+    come nearer than 1e-5 of the largest distance of a point from the mean of all are taken to meet:
+    distance 0, and ``upper_bound`` is how near they are proven to be.
 
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-    signs : int8 (m,)
-        1 and −1, both present.
-    ridge : float
-        Solve for K + ridge·I: with ridge = 1/C the support vector machine of squared hinge loss.
-    **stopping
-        ``tol`` for the relative gap of the distance, ``max_iter`` and ``progress``; see
-        :class:`.Stopping`.
+    K + ridge·I takes the place of K: ridge = 1/C is the support vector machine of squared hinge
+    loss.
 
-    Returns
-    -------
-    Margin
-        Hulls that come nearer than 1e-5 of the largest distance of a point from the mean of all are
-        taken to meet: distance 0, and ``upper_bound`` says how near they are proven to be.
-
-    Notes
-    -----
-    O(m) a step, and four passes over K.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> x = np.array([0.0, 1.0, 4.0])
     >>> round(hull_margin(np.outer(x, x), np.array([1, 1, -1], np.int8)).distance, 6)
     3.0
@@ -513,31 +466,9 @@ def hinge_margin(
 
     With P the objective at (w, b), b the best for w, and D = Σ α_i − ½‖w‖² that of the dual, strong
     convexity of both gives ‖w − w*‖² ≤ P − D, hence bounds on ‖w*‖.  With
-    ξ_i = 1 − y_i(⟨w, φ(x_i)⟩ + b), P − D = Σ (C − α_i) max(0, ξ_i) + α_i max(0, −ξ_i).
+    ξ_i = 1 − y_i(⟨w, φ(x_i)⟩ + b), P − D = Σ (C − α_i) max(0, ξ_i) + α_i max(0, −ξ_i).  The gap of
+    the objectives is near the square of that of 2/‖w‖, which is infinite where w = 0 is optimal.
 
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-    signs : int8 (m,)
-        1 and −1, both present.
-    C : float
-        Positive and finite.
-    **stopping
-        ``tol`` for the relative gap of the distance 2/‖w‖ (that of the objectives is then near its
-        square), ``max_iter`` and ``progress``; see :class:`.Stopping`.
-
-    Returns
-    -------
-    Margin
-        The distance is infinite where w = 0 is optimal.
-
-    Notes
-    -----
-    O(m) a step, and two passes over K.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> x = np.array([0.0, 1.0, 4.0])
     >>> gram, signs = np.outer(x, x), np.array([1, 1, -1], np.int8)
     >>> round(hinge_margin(gram, signs, 100.0).distance, 3)

@@ -1,4 +1,4 @@
-"""What every solver returns, how far it has come, and what it says where it stops too early."""
+"""Certified results of solvers, how far they have come, and the warning if they stop too early."""
 
 from __future__ import annotations
 
@@ -37,18 +37,6 @@ class Certified:
 def share_done(first: float, gap: float, tol: float) -> float:
     """ln(first / gap) / ln(first / tol): the share of a linearly convergent run that is done.
 
-    Parameters
-    ----------
-    first, gap, tol : float
-        The duality gap at the start, the gap now, and the gap to reach.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
     >>> share_done(1.0, 0.1, 0.01)
     0.5
     >>> share_done(1.0, 1e-150, 0.0) < 1
@@ -61,18 +49,7 @@ def share_done(first: float, gap: float, tol: float) -> float:
 
 
 def warn_unless(converged: bool, what: str, gap: float, tol: float, advice: str) -> None:
-    """Give scikit-learn's ConvergenceWarning in the name of the caller's caller.
-
-    Parameters
-    ----------
-    converged : bool
-        Where true, nothing happens.
-    what : str
-        What the gap is of.
-    gap, tol : float
-    advice : str
-        What may be done about it.
-    """
+    """Give scikit-learn's ConvergenceWarning in the name of the caller's caller."""
     if not converged:
         from sklearn.exceptions import ConvergenceWarning
 

@@ -245,12 +245,12 @@ class TrainedModel:
         for number, (winner, loser, weights) in enumerate(pairs):
             found: list[tuple[float, Instance]] = []
             bound = 0.0
-            for place, part in enumerate(parts):
+            for place, (search, factor) in enumerate(parts):
                 spent = time.perf_counter() - started
                 left = None if time_limit is None else max(time_limit - spent, 1e-3)
                 step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-                listed_features, outcome = part.search.run(
-                    columns, weights * part.factor, top=int(top), time_limit=left, progress=step
+                listed_features, outcome = search.run(
+                    columns, weights * factor, top=int(top), time_limit=left, progress=step
                 )
                 found += [(weight, feature) for feature, weight in listed_features]
                 bound = max(bound, outcome.bound)

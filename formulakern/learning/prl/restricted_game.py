@@ -333,7 +333,7 @@ class RestrictedGame:
         rows, weights, inverse = self._merged(columns)
         unit = float(np.abs(rows).max(initial=0)) or 1.0
         caps = None if self.C is None else np.minimum(self.C * unit * weights, FREE)
-        found = basic_strategies(rows / unit, caps, {}, deadline=deadline)
+        found = basic_strategies(rows / unit, caps, deadline=deadline)
         if found is None:
             return None
         strategy, chosen, _ = found

@@ -79,7 +79,13 @@ def test_products_by_nonzero_entries(generator, n, k, shift):
     A = generator.integers(-2, 3, (n, k)) * (generator.random((n, k)) < 0.3)
     x, y, d = generator.normal(size=k), generator.normal(size=n), generator.uniform(0, 5, n)
     whole = A + shift
-    for matrix in (capped_lp.Sparse(A, shift), capped_lp.Dense(A.astype(np.int8), shift)):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capped_lp, "SMALL", 0)
+        patch.setattr(capped_lp, "SPARSE", 2.0)
+        sparse = capped_lp.Matrix(A, shift, 0.0)
+    dense = capped_lp.Matrix(A.astype(np.int8), shift, 0.0)
+    assert (sparse.sparse, dense.sparse) == (True, False)
+    for matrix in (sparse, dense):
         assert matrix.shape == (n, k)
         np.testing.assert_allclose(matrix.product(x), whole @ x, atol=1e-12)
         np.testing.assert_allclose(matrix.transposed(y), y @ whole, atol=1e-12)
@@ -94,7 +100,7 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     u, shift = (np.ones(200), 0.0) if capped else (np.full(200, np.inf), 3.0)
     expected = solve_capped_lp(A, u, shift)
     monkeypatch.setattr(capped_lp, "SMALL", 0)
-    assert isinstance(capped_lp.matrix_of(A, 0.0, 1e-8), capped_lp.Sparse)
+    assert capped_lp.Matrix(A, 0.0, 1e-8).sparse
     found = solve_capped_lp(A, u, shift)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-6)
     check(A, u, found, shift)
