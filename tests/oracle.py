@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulakern.program.node import Count, Program, cell_count, fold, last
+from formulakern.program.program import Program, cell_count, values_of
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.choice import Choice
@@ -177,15 +177,21 @@ class PythonIntegers:
     def __init__(self, s: int, p: int, q: int, n: int) -> None:
         self.counts = (s, p, q, n)
 
-    def count(self, node: Count) -> int:
-        return max(cell_count(node.cell, *self.counts) - node.used, 0)
+    def count(self, domain: int, cell: str, used: int) -> int:
+        return max(cell_count(cell, *self.counts) - used, 0)
 
     constant = staticmethod(int)
-    sum = staticmethod(sum)
-    product = staticmethod(math.prod)
-    binomial = staticmethod(math.comb)
 
-    def quotient(self, operand: int, divisor: int) -> int:
+    def sum(self, *operands: int) -> int:
+        return sum(operands)
+
+    def product(self, *operands: int) -> int:
+        return math.prod(operands)
+
+    def binomial(self, lower: int, operand: int) -> int:
+        return math.comb(operand, lower)
+
+    def quotient(self, divisor: int, operand: int) -> int:
         assert operand % divisor == 0
         return operand // divisor
 
@@ -193,7 +199,7 @@ class PythonIntegers:
 def value_at(program: Program, s: int, p: int, q: int, n: int) -> int:
     """The kernel at these counts, the same in every domain, as an exact integer."""
     algebra = PythonIntegers(s, p, q, n)
-    return algebra.quotient(last(fold(program, algebra)), program.divisor)
+    return algebra.quotient(values_of(program, algebra)[0], program.divisor)
 
 
 def on_all_counts(program: Program, n: int = 4) -> list[int]:

@@ -14,9 +14,15 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.tables import Counts, PairedTables
-from formulakern.program.extended import Extended, run_extended
-from formulakern.program.magnitude import FLOAT64_MAX, bits, dimension, upper_bound
-from formulakern.program.node import Program, Quotient
+from formulakern.program.program import Program
+from formulakern.program.values import (
+    FLOAT64_MAX,
+    Extended,
+    bits,
+    dimension,
+    run_extended,
+    upper_bound,
+)
 
 __all__ = ["Backend", "BlockWriter", "Scale", "Support", "Task"]
 
@@ -140,8 +146,8 @@ class Task:
         """
         if self.scale == "probability" or self.bound <= FLOAT64_MAX:
             return None
-        divisors = (n.divisor for n in self.program.nodes if isinstance(n, Quotient))
-        return 2**1025 * self.program.divisor * prod(divisors)
+        divisors = (node[1] for node in self.program.nodes if node.kind == "quotient")
+        return int(2**1025 * self.program.divisor * prod(divisors))
 
     def weighted_away(self) -> int:
         """What the weights divide the program's value by, at scale="probability"."""

@@ -8,7 +8,6 @@ imports nothing: beside Python's own functions it uses ``NAMES``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import inf
@@ -22,10 +21,8 @@ from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.guard import guarded
 from formulakern.backends.loops import choose, evaluate, whole
 from formulakern.compilation import CompiledFunction, compiled_text
-from formulakern.program.interpreter import run
-from formulakern.program.magnitude import as_float
-from formulakern.program.node import CELLS, Count, Program
-from formulakern.program.staging import stages
+from formulakern.program.program import CELLS, Program
+from formulakern.program.values import as_float, run
 
 __all__ = ["NAMES", "NumbaBackend", "emit_pair", "loop_of", "loop_of_task"]
 
@@ -47,7 +44,7 @@ class NumbaBackend:
 
     def supports(self, task: Task) -> Support:
         """Yes, up to ``MAX_OPERATIONS`` operations per pair."""
-        operations = len(stages(task.program).pair)
+        operations = len(task.program.stages.pair)
         if operations > MAX_OPERATIONS:
             return Support(
                 False, f"{operations:,} operations per pair would take the compiler minutes"
@@ -56,13 +53,13 @@ class NumbaBackend:
 
     def size(self, task: Task) -> float:
         """An operation takes 0.02 ns, many pairs at a time."""
-        return 1e5 + task.counting + 0.022 * task.n_pairs * len(stages(task.program).pair)
+        return 1e5 + task.counting + 0.022 * task.n_pairs * len(task.program.stages.pair)
 
     def compile(self, task: Task) -> BlockWriter:
         """Emit, compile (or read from the cache), and compute what is known before the pairs."""
         program, tables = task.program, task.tables
         weights = task.weights()
-        stage = stages(program)
+        stage = program.stages
 
         def known(positions: tuple[int, ...], counts: Any) -> FloatArray:
             """Numbers that depend on one row only, for every row."""
@@ -121,7 +118,7 @@ def emit_pair(program: Program, weighted: bool) -> str:
         numbers known before, ``t{i}`` per table, ``x{i}`` and ``z{i}`` per row, where i is the
         position in the program.
     """
-    stage = stages(program)
+    stage = program.stages
 
     def name(position: int) -> str:
         return f"{'txzr'[stage.of[position]]}{position}"
@@ -131,7 +128,7 @@ def emit_pair(program: Program, weighted: bool) -> str:
     for position in stage.pair:
         node = program.nodes[position]
         operands = [name(operand) for operand in node.operands]
-        for part in node.become(algebra, operands):
+        for part in getattr(algebra, node.kind)(*node.data, *operands):
             lines.append(f"r{position} = {part.replace('_', f'r{position}')}")
     result = name(program.output)
     if program.divisor != 1 and not weighted:
@@ -158,33 +155,29 @@ class _Expressions:
 
     weighted: bool
 
-    def count(self, node: Count) -> Sequence[str]:
-        value = "".join(f"{c}{node.domain}" if c.isalpha() else c for c in CELLS[node.cell])
-        if node.used:
-            value = f"max({value} - {float(node.used)!r}, 0.0)"
-        return [f"({value}) * w{node.domain}" if self.weighted else value]
+    def count(self, domain: int, cell: str, used: int) -> list[str]:
+        value = "".join(f"{c}{domain}" if c.isalpha() else c for c in CELLS[cell])
+        if used:
+            value = f"max({value} - {float(used)!r}, 0.0)"
+        return [f"({value}) * w{domain}" if self.weighted else value]
 
-    def constant(self, value: int) -> Sequence[str]:
+    def constant(self, value: int) -> list[str]:
         return [_float(value)]
 
-    def sum(self, operands: Sequence[str]) -> Sequence[str]:
-        return _joined(" + ", operands)
+    def sum(self, *operands: str, sign: str = " + ") -> list[str]:
+        parts = [sign.join(operands[:_WIDTH])]
+        for start in range(_WIDTH, len(operands), _WIDTH - 1):
+            parts.append(sign.join(["_", *operands[start : start + _WIDTH - 1]]))
+        return parts
 
-    def product(self, operands: Sequence[str]) -> Sequence[str]:
-        return _joined(" * ", operands)
+    def product(self, *operands: str) -> list[str]:
+        return self.sum(*operands, sign=" * ")
 
-    def binomial(self, operand: str, lower: int) -> Sequence[str]:
+    def binomial(self, lower: int, operand: str) -> list[str]:
         return [f"choose({operand}, {lower})"]
 
-    def quotient(self, operand: str, divisor: int) -> Sequence[str]:
+    def quotient(self, divisor: int, operand: str) -> list[str]:
         return [f"whole({operand} / {_float(divisor)})"]
-
-
-def _joined(sign: str, operands: Sequence[str]) -> list[str]:
-    parts = [sign.join(operands[:_WIDTH])]
-    for start in range(_WIDTH, len(operands), _WIDTH - 1):
-        parts.append(sign.join(["_", *operands[start : start + _WIDTH - 1]]))
-    return parts
 
 
 def _float(value: int) -> str:

@@ -17,7 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.base import BlockWriter, Task
 from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
-from formulakern.program.magnitude import BEYOND
+from formulakern.program.values import BEYOND
 
 __all__ = ["guarded"]
 

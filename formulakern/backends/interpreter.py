@@ -16,7 +16,7 @@ from formulakern.backends.base import BlockWriter, Support, Task
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError
-from formulakern.program.interpreter import run
+from formulakern.program.values import run
 
 __all__ = ["InterpreterBackend", "exact_dtype", "exact_values", "too_large"]
 
@@ -27,7 +27,7 @@ class InterpreterBackend:
     """Exact integers for every pair, rounded once, in NumPy; needs no compiler.
 
     Where they would have more than ``MAX_EXACT_BITS`` bits, floating point with exponents of any
-    size: see :mod:`formulakern.program.extended`.
+    size: see :class:`formulakern.program.values.Extended`.
     """
 
     name = "interpreter"

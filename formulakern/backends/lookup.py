@@ -24,7 +24,7 @@ from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.loops import look_up, look_up_domains, look_up_sum
 from formulakern.backends.tables import PairedTables
 from formulakern.compilation import CompiledFunction
-from formulakern.program.interpreter import run
+from formulakern.program.values import run
 
 __all__ = [
     "LAYING_OUT",

@@ -25,8 +25,8 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.base import n_columns
 from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.kernels.inspection import Section, clip_lines, stages
-from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension, upper_bound
-from formulakern.program.node import Program
+from formulakern.program.program import Program
+from formulakern.program.values import FLOAT64_MAX, choices, dimension, upper_bound
 from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
 from formulakern.syntax.formula import Formula

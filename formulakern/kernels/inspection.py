@@ -7,8 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from formulakern.program.listing import listing
-from formulakern.program.node import Program
+from formulakern.program.program import Program, listing
 from formulakern.rewrite.pipeline import Rewriting
 from formulakern.semantics import READINGS
 from formulakern.syntax.choice import Choice

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -10,14 +9,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.node import (
-    CELLS,
-    Count,
-    Program,
-    cell_count,
-    fold,
-    last,
-)
+from formulakern.program.program import CELLS, Program, cell_count, values_of
 
 __all__ = ["closed_form", "on_diagonal", "symbols"]
 
@@ -57,7 +49,7 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
 
 
 def _check_length(program: Program, output: int) -> None:
-    operations = last(fold(program, _Lengths(), [output]))
+    operations = values_of(program, _Lengths(), [output])[0]
     if operations > MAX_OPERATIONS:
         shown = f"{operations:,}" if operations < LONGEST else f"more than {LONGEST:.0e}"
         raise FormulaSizeError(
@@ -71,10 +63,10 @@ def _terms(program: Program) -> int:
     if program.degrees is None:
         return 0
     letters = {
-        (node.domain, letter)
+        (node[1], letter)
         for node in (program.nodes[position] for position in program.kernel_nodes)
-        if isinstance(node, Count)
-        for letter in CELLS[node.cell]
+        if node.kind == "count"
+        for letter in CELLS[node[2]]
         if letter.isalpha()
     }
     degree = sum(program.degrees)
@@ -85,22 +77,21 @@ def _terms(program: Program) -> int:
 class _Lengths:
     """How many operations an expression has when it is written out."""
 
-    def count(self, node: Count) -> int:
-        return 1 + CELLS[node.cell].count(" ") // 2 + bool(node.used)
+    def count(self, domain: int, cell: str, used: int) -> int:  # noqa: ARG002
+        return 1 + CELLS[cell].count(" ") // 2 + bool(used)
 
     def constant(self, value: int) -> int:
         return 1 + value.bit_length() // 64
 
-    def sum(self, operands: Sequence[int]) -> int:
+    def sum(self, *operands: int) -> int:
         return min(sum(operands), LONGEST)
 
-    def product(self, operands: Sequence[int]) -> int:
-        return self.sum(operands)
+    product = sum
 
-    def binomial(self, operand: int, lower: int) -> int:  # noqa: ARG002
+    def binomial(self, lower: int, operand: int) -> int:  # noqa: ARG002
         return operand + 1
 
-    def quotient(self, operand: int, divisor: int) -> int:
+    def quotient(self, divisor: int, operand: int) -> int:
         return operand + self.constant(divisor)
 
 
@@ -123,7 +114,7 @@ def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
 
 
 def _value(program: Program, output: int) -> sympy.Expr:
-    return last(fold(program, _Symbolic(program.domains), [output]))
+    return values_of(program, _Symbolic(program.domains), [output])[0]
 
 
 @dataclass(frozen=True)
@@ -132,20 +123,15 @@ class _Symbolic:
 
     domains: tuple[str | None, ...]
 
-    def count(self, node: Count) -> sympy.Expr:
-        return cell_count(node.cell, **symbols(self.domains[node.domain])) - node.used
+    constant = staticmethod(sympy.Integer)
+    sum = staticmethod(sympy.Add)
+    product = staticmethod(sympy.Mul)
 
-    def constant(self, value: int) -> sympy.Expr:
-        return sympy.Integer(value)
+    def count(self, domain: int, cell: str, used: int) -> sympy.Expr:
+        return cell_count(cell, **symbols(self.domains[domain])) - used
 
-    def sum(self, operands: Sequence[sympy.Expr]) -> sympy.Expr:
-        return sympy.Add(*operands)
-
-    def product(self, operands: Sequence[sympy.Expr]) -> sympy.Expr:
-        return sympy.Mul(*operands)
-
-    def binomial(self, operand: sympy.Expr, lower: int) -> sympy.Expr:
+    def binomial(self, lower: int, operand: sympy.Expr) -> sympy.Expr:
         return sympy.binomial(operand, lower)
 
-    def quotient(self, operand: sympy.Expr, divisor: int) -> sympy.Expr:
+    def quotient(self, divisor: int, operand: sympy.Expr) -> sympy.Expr:
         return operand / divisor

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from formulakern.checks import check_choice
-from formulakern.program.node import Program
+from formulakern.program.program import Program
 from formulakern.semantics import bound, distinct, free
 from formulakern.syntax.formula import Formula
 

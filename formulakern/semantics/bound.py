@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from formulakern.program.builder import Builder
-from formulakern.program.node import Program
+from formulakern.program.program import Builder, Program
 from formulakern.semantics.names import ATOMS, HARD, Occurrence, check_names, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
 from formulakern.semantics.steps import ConstantStep, Step, Steps, Values

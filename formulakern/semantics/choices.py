@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import chain, islice
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.builder import Builder
+from formulakern.program.program import Builder
 from formulakern.syntax.choice import Choice
 
 __all__ = ["MAX_TERMS", "ChoiceTerms"]

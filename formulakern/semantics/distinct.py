@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from formulakern.errors import FormulaError, FormulaSizeError
-from formulakern.program.builder import Builder
-from formulakern.program.node import Program
+from formulakern.program.program import Builder, Program
 from formulakern.semantics.automorphisms import count_automorphisms
 from formulakern.semantics.choices import ChoiceTerms
 from formulakern.semantics.names import HARD, check_names, domain_positions

@@ -6,7 +6,7 @@ This is the Propositional kernel of Polato & Aiolli (2021), doi:10.3390/e2308102
 
 from __future__ import annotations
 
-from formulakern.program.node import Program
+from formulakern.program.program import Program
 from formulakern.semantics.steps import Negation, Steps
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.traversal import fold

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.builder import Builder
+from formulakern.program.program import Builder
 from formulakern.syntax.logic.diagrams import Diagrams
 
 __all__ = ["MEASURED", "Branches", "count_states", "reach", "sum_up"]

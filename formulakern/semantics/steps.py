@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.builder import Builder, check_nodes
-from formulakern.program.node import Program
+from formulakern.program.program import Builder, Program, check_nodes
 from formulakern.semantics.choices import ChoiceTerms
 from formulakern.semantics.names import domain_positions
 from formulakern.syntax.choice import Choice

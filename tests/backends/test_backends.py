@@ -13,7 +13,7 @@ from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
 from formulakern.backends.selection import BACKENDS
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.zero_one import read_packed
-from formulakern.program.staging import Stage, stages
+from formulakern.program.program import Stage
 
 rng = np.random.default_rng(0)
 
@@ -123,7 +123,7 @@ def test_exact_dtype_is_int64_only_where_nothing_overflows():
 
 def test_early_numbers_stay_out_of_the_pair_loop():
     program = fk.kernel("(a & b) | c", "free").program
-    stage = stages(program)
+    stage = program.stages
     assert {stage.of[i] for i in stage.row_x} <= {Stage.ROW_X}
     assert {stage.of[i] for i in stage.pair} == {Stage.PAIR}
     assert stage.row_x

@@ -13,11 +13,8 @@ from strategies import countable, tables
 from work import assert_linear, lines
 
 import formulakern as fk
-from formulakern.program.interpreter import run
-from formulakern.program.listing import listing
-from formulakern.program.magnitude import dimension, upper_bound
-from formulakern.program.node import Constant, Count, Program, needed
-from formulakern.program.staging import Stage, stages
+from formulakern.program.program import Program, Stage, listing, needed
+from formulakern.program.values import dimension, run, upper_bound
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, automorphisms, bound, distinct, lower
 from formulakern.syntax.formula import FALSE, TRUE
@@ -360,17 +357,18 @@ def test_programs_are_well_formed(formula, reading):
     program = lower(rewrite(formula, reading).formula, reading)
     assert len(set(program.nodes)) == len(program.nodes)
     for position, node in enumerate(program.nodes):
-        if isinstance(node, Count):
-            assert 0 <= node.used <= max(program.degrees)
-            assert 0 <= node.domain < len(program.domains)
-        elif isinstance(node, Constant):
-            assert node.value >= 0
+        if node.kind == "count":
+            domain, _, used = node.data
+            assert 0 <= used <= max(program.degrees)
+            assert 0 <= domain < len(program.domains)
+        elif node.kind == "constant":
+            assert node.data[0] >= 0
         else:
             assert len(node.operands) >= 2
             assert all(0 <= operand < position for operand in node.operands)
     used = needed(program.nodes, [program.output, program.dimension])
     assert used == tuple(range(len(program.nodes)))
-    stage = stages(program)
+    stage = program.stages
     assert set(stage.pair) == {i for i in program.kernel_nodes if stage.of[i] == Stage.PAIR}
     assert listing(program).endswith(
         f"K = r{program.output}" + (f" / {program.divisor}" if program.divisor > 1 else "")

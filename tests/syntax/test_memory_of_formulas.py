@@ -15,7 +15,7 @@ import pytest
 import formulakern as fk
 from formulakern import Formula, FormulaKernError, Table, Variable
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.program.magnitude import dimension
+from formulakern.program.values import dimension
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
@@ -321,11 +321,11 @@ def test_equal_choices_from_different_names_are_counted_once():
 
 
 def test_programs_are_refused_before_they_are_emitted(monkeypatch):
-    from formulakern.program import builder
+    from formulakern.program import program
 
     formula = rewrite(chain(BY_NAME["iff"], 300, "left"), "free").formula
     full = peak(lower, formula, "free")[0]
-    monkeypatch.setattr(builder, "MAX_NODES", 1_000)
+    monkeypatch.setattr(program, "MAX_NODES", 1_000)
     used, refusal = peak(lower, formula, "free")
     assert "more than 1,000 operations" in str(refusal)
     assert used < full / 2
@@ -347,7 +347,7 @@ def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
 @pytest.mark.parametrize("n", [0, 5, 100, 12_345, 2**52 - 1, 2**70, 2**1_100 + 12_345])
 def test_binomials_with_exponents_of_any_size(n):
     """They go on from those of the same number that are known, in any order."""
-    from formulakern.program.extended import Extended, _Numbers
+    from formulakern.program.values import Extended, _Numbers
 
     numbers = _Numbers([], [], [], [], False)
     of_n = Extended.of_integer(n)
