@@ -199,7 +199,7 @@ class PythonIntegers:
 def value_at(program: Program, s: int, p: int, q: int, n: int) -> int:
     """The kernel at these counts, the same in every domain, as an exact integer."""
     algebra = PythonIntegers(s, p, q, n)
-    return algebra.quotient(values_of(program, algebra)[0], program.divisor)
+    return algebra.quotient(program.divisor, values_of(program, algebra)[0])
 
 
 def on_all_counts(program: Program, n: int = 4) -> list[int]:

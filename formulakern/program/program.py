@@ -214,7 +214,8 @@ def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
         found[position] = True
     for position in range(last, -1, -1):
         if found[position]:
-            for operand in nodes[position].operands:
+            node = nodes[position]
+            for operand in node[1 + _N_DATA[node[0]] :]:
                 found[operand] = True
     return tuple(compress(range(last + 1), found))
 
@@ -356,9 +357,8 @@ class Builder:
             moved[old] = new
             node = nodes[old]
             first = 1 + _N_DATA[node[0]]
-            if any(moved[operand] != operand for operand in node[first:]):
-                node = Node((*node[:first], *map(moved.__getitem__, node[first:])))
-            nodes[new] = node
+            operands = tuple(map(moved.__getitem__, node[first:]))
+            nodes[new] = node if operands == node[first:] else Node((*node[:first], *operands))
         del nodes[len(kept) :]
         return Program(
             tuple(nodes),

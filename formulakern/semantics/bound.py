@@ -1,84 +1,145 @@
 """The reading ``bound``: equal names are the same variable, and different names may coincide.
 
 The kernel depends on the Boolean function alone; variables on which the function does not depend
-are not substituted.  Where a formula names its variables once, joint counts combine as in the
-reading ``free``.  Where names repeat, the subformulas that share them become a decision diagram,
-whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
+are not substituted.  A *module* is a subformula whose variables occur nowhere else in the formula:
+modules combine as in the reading ``free``.  If names repeat, the subformulas that share them become
+a decision diagram over modules (a disjoint-support decomposition), and pairs of its nodes are
+counted (:mod:`formulakern.semantics.pairs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 from formulakern.program.program import Builder, Program
-from formulakern.semantics.names import ATOMS, HARD, Occurrence, check_names, groups, occurrences
-from formulakern.semantics.pairs import Branches, reach, sum_up
-from formulakern.semantics.steps import ConstantStep, Step, Steps, Values
+from formulakern.semantics.free import ConstantStep, Reference, Step, Steps, Value
+from formulakern.semantics.pairs import HARD, Branches, reach, sum_up
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.formula import Formula
+from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.logic.diagrams import Diagrams
 
 __all__ = ["MAX_PAIRS", "lower"]
 
 #: Counting on more pairs of diagram nodes than this, in all, is refused.
 MAX_PAIRS = 400_000
+#: Leaves that mean the same if they are equal.
+ATOMS = (Variable, Choice)
 
 
-def lower(formula: Formula) -> Program:
+def lower(formula: Formula, domains: dict[str | None, int]) -> Program:
     """Return the program of a formula in the reading ``bound``.
 
-    Raises
-    ------
-    FormulaError
-        If one name has two domains, or stands inside a choice and outside of it.
-    FormulaSizeError
-        If the formula, a diagram, or the counting on it passes a stated size.
-
-    Notes
-    -----
-    Linear where names do not repeat; polynomial in the size of the diagrams elsewhere.
+    Linear if names do not repeat; polynomial in the size of the diagrams elsewhere.
     """
-    check_names(formula)
-    steps = Steps(formula)
+    steps = Steps(domains)
     return steps.program(_Reader(formula, steps).read())
+
+
+@dataclass(slots=True)
+class _Occurrence:
+    """One occurrence of a subformula, with the positions of the occurrences of its operands."""
+
+    formula: Formula
+    children: tuple[int, ...]
+    module: bool = False
+
+
+def _occurrences(formula: Formula) -> list[_Occurrence]:
+    """Return all occurrences of subformulas, operands before what uses them, with modules marked.
+
+    Linear.  An occurrence covers an interval of leaves; it is a module if the first and the last
+    occurrence of every variable inside are in that interval.
+    """
+    places: list[_Occurrence] = []
+    stack: list[tuple[Formula, list[int]]] = [(formula, [])]
+    while stack:  # shared objects are as many places as they have in the text
+        node, done = stack[-1]
+        if len(done) < len(node.arguments):
+            stack.append((node.arguments[len(done)], []))
+            continue
+        stack.pop()
+        places.append(_Occurrence(node, tuple(done)))
+        if stack:
+            stack[-1][1].append(len(places) - 1)
+    leaves = list(enumerate(place.formula for place in places if not place.children))
+    first = {leaf: index for index, leaf in reversed(leaves)}
+    last = {leaf: index for index, leaf in leaves}
+    bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
+    next_leaf = 0
+    for place in places:
+        if place.children:
+            inside = [bounds[child] for child in place.children]
+            begin, end = inside[0][0], inside[-1][1]
+            low = min(entry[2] for entry in inside)
+            high = max(entry[3] for entry in inside)
+        else:
+            begin = end = low = high = next_leaf
+            if isinstance(place.formula, ATOMS):
+                low, high = first[place.formula], last[place.formula]
+            next_leaf += 1
+        bounds.append((begin, end, low, high))
+        place.module = begin <= low and high <= end
+    return places
+
+
+def _groups(sets: Sequence[Collection[Formula]]) -> list[list[int]]:
+    """Return the positions of the sets, grouped so that sets with a common element are together."""
+    parent = list(range(len(sets)))
+
+    def find(position: int) -> int:
+        while parent[position] != position:
+            parent[position] = parent[parent[position]]
+            position = parent[position]
+        return position
+
+    owner: dict[Formula, int] = {}
+    for position, elements in enumerate(sets):
+        for element in elements:
+            parent[find(position)] = find(owner.setdefault(element, position))
+    grouped: dict[int, list[int]] = {}
+    for position in range(len(sets)):
+        grouped.setdefault(find(position), []).append(position)
+    return list(grouped.values())
 
 
 class _Reader:
     """Turns the occurrences in a formula into steps, modules first."""
 
     def __init__(self, formula: Formula, steps: Steps) -> None:
-        self.places = occurrences(formula)
+        self.places = _occurrences(formula)
         self.diagrams = Diagrams(HARD)  # one for all: its limits are limits of the formula
         self.steps = steps
-        self.step_of: dict[int, int] = {}  # module → position of its step
+        self.step_of: dict[int, Reference] = {}  # of every module
 
-    def read(self) -> int:
-        """Append the steps; returns the position of the whole formula."""
+    def read(self) -> Reference:
+        """Append the steps; return the whole formula's."""
         for position, place in enumerate(self.places):
             if place.module:
                 self.step_of[position] = self._module(place)
         return self.step_of[len(self.places) - 1]
 
-    def _module(self, place: Occurrence) -> int:
+    def _module(self, place: _Occurrence) -> Reference:
         row = place.formula.connective
         if row is None:
             return self._leaf(place.formula)
         if row.arity == 1:
-            return self.steps.negate(self.step_of[place.children[0]])
+            return ~self.step_of[place.children[0]]
         sharing = [child for child in place.children if not self.places[child].module]
         if sharing and row.chain != "flat":  # not associative: the arguments keep their places
             return self._diagram(row, list(place.children))
         parts = [self.step_of[child] for child in place.children if self.places[child].module]
-        for group in groups([self._shared_atoms(child) for child in sharing]):
-            parts.append(self._diagram(row, [sharing[i] for i in group]))
-        return self._chain(row, parts)
-
-    def _leaf(self, leaf: Formula) -> int:
-        return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
-
-    def _chain(self, row: Connective, parts: list[int]) -> int:
+        atoms = [
+            {f for at in self._inside(child) if isinstance(f := self.places[at].formula, ATOMS)}
+            for child in sharing
+        ]
+        parts += [self._diagram(row, [sharing[i] for i in group]) for group in _groups(atoms)]
         return self.steps.chain(row, parts, self.steps.fuse)
+
+    def _leaf(self, leaf: Formula) -> Reference:
+        return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
 
     def _inside(self, root: int) -> list[int]:
         """Return occurrences from ``root`` down to the modules, which are left out."""
@@ -91,42 +152,37 @@ class _Reader:
                 pending.extend(self.places[position].children)
         return order[::-1]
 
-    def _shared_atoms(self, root: int) -> set[Formula]:
-        """Return the variables and choices inside ``root`` that also occur outside of it."""
-        formulas = (self.places[position].formula for position in self._inside(root))
-        return {formula for formula in formulas if isinstance(formula, ATOMS)}
-
-    def _diagram(self, row: Connective, roots: list[int]) -> int:
+    def _diagram(self, row: Connective, roots: list[int]) -> Reference:
         """Return a decision diagram for ``row`` applied to occurrences that share variables."""
         diagrams = self.diagrams
-        atoms: list[int] = []  # steps, by level
+        atoms: list[Reference] = []  # by level
         level_of: dict[Formula, int] = {}
         functions: dict[int, int] = {}
 
-        def atom(step: int) -> int:
-            operand = self.steps[step]
-            if isinstance(operand, ConstantStep):
-                return int(operand.value)
+        def atom(step: Reference) -> int:
+            constant = self.steps.constant(step)
+            if constant is not None:
+                return int(constant)
             atoms.append(step)
             return diagrams.variable(len(atoms) - 1)
 
-        def function(place: Occurrence) -> int:
+        def function(place: _Occurrence) -> int:
             inner = place.formula.connective
             if inner is None:
                 if place.formula not in level_of:
                     level_of[place.formula] = len(atoms)
                     atoms.append(self._leaf(place.formula))
                 return diagrams.variable(level_of[place.formula])
-            if inner.chain == "flat":
+            if inner.chain != "flat":
+                values = [
+                    functions[child] if child in functions else atom(self.step_of[child])
+                    for child in place.children
+                ]
+            else:
                 values = [functions[child] for child in place.children if child in functions]
                 modules = [self.step_of[c] for c in place.children if self.places[c].module]
                 if modules:  # together they are one atom
-                    values.append(atom(self._chain(inner, modules)))
-            else:
-                values = [
-                    atom(self.step_of[child]) if self.places[child].module else functions[child]
-                    for child in place.children
-                ]
+                    values.append(atom(self.steps.chain(inner, modules, self.steps.fuse)))
             return diagrams.connect(inner.truth, values)
 
         for root in roots:
@@ -149,13 +205,13 @@ Term = tuple[int, str, range]
 class DiagramStep(Step):
     """A function of earlier steps (its arguments), none of which share a variable."""
 
-    def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[int, ...]) -> None:
+    def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[Reference, ...]) -> None:
         self.diagrams = diagrams
         self.top = top
         self.arguments = arguments
         self._reached: dict[str, tuple[Pair, dict[Pair, Branches[Term, Pair]]]] = {}
 
-    def reads(self, cell: str) -> Iterator[tuple[int, str]]:
+    def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
         """Yield the cells of the arguments that the recursion splits on or passes over."""
         side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
         root = side[cell[0]], side[cell[1]]
@@ -170,17 +226,14 @@ class DiagramStep(Step):
         )
         self.diagrams.pairs = before + len(branches)
         self._reached[cell] = root, branches
-        ranges = {range(self._level(root))}
+        skips = self._level(root) > 0
         for level, atom_cell, skipped in (term for found in branches.values() for term, _ in found):
             yield self.arguments[level], atom_cell
-            ranges.add(skipped)
-        seen = 0
-        for skipped in sorted(ranges, key=lambda levels: levels.start):
-            for level in range(max(skipped.start, seen), skipped.stop):
-                yield self.arguments[level], "**"
-            seen = max(seen, skipped.stop)
+            skips = skips or bool(skipped)
+        if skips:
+            yield from ((argument, "**") for argument in self.arguments)
 
-    def emit(self, cell: str, builder: Builder, values: Values) -> int:
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:
         """Emit g for every pair, deepest level first."""
         one = builder.constant(1)
         known: dict[int, list[int]] = {}  # by start: products of more and more totals from there
@@ -188,7 +241,7 @@ class DiagramStep(Step):
         def totals(skipped: range) -> int:
             products = known.setdefault(skipped.start, [one])
             while len(products) <= len(skipped):
-                total = values[self.arguments[skipped.start + len(products) - 1]]["**"]
+                total = value(self.arguments[skipped.start + len(products) - 1], "**")
                 products.append(builder.product((products[-1], total)))
             return products[len(skipped)]
 
@@ -197,7 +250,7 @@ class DiagramStep(Step):
             builder,
             branches,
             self._level,
-            lambda term: (values[self.arguments[term[0]]][term[1]], totals(term[2])),
+            lambda term: (value(self.arguments[term[0]], term[1]), totals(term[2])),
             lambda pair: one if pair == (1, 1) else None,
         )
         return builder.product((g[root], totals(range(self._level(root)))))

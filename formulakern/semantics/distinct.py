@@ -10,18 +10,17 @@ doi:10.3390/e20060444: ``a & b`` has C(s, 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.program import Builder, Program
-from formulakern.semantics.automorphisms import count_automorphisms
-from formulakern.semantics.choices import ChoiceTerms
-from formulakern.semantics.names import HARD, check_names, domain_positions
-from formulakern.semantics.pairs import reach, sum_up
-from formulakern.semantics.steps import opposite
+from formulakern.semantics.free import ChoiceTerms, opposite
+from formulakern.semantics.pairs import HARD, reach, sum_up
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula
+from formulakern.syntax.logic.diagrams import Diagrams, models_with_each
 from formulakern.syntax.logic.forms import diagrams_of
 from formulakern.syntax.traversal import evaluate
 
@@ -29,6 +28,9 @@ __all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]
 
 #: Counting with more states (pairs of diagram nodes, columns in use per cell) than this is refused.
 MAX_STATES = 300_000
+
+#: The search for symmetries is refused when it passes this many comparisons of variables.
+MAX_SEARCH_STEPS = 10_000_000
 
 #: A formula with more different names is refused before anything is counted.
 MAX_VARIABLES = 4_000
@@ -42,45 +44,34 @@ State = tuple[int, int, Used]
 Term = tuple[int, str, int]
 
 
-def lower(formula: Formula) -> Program:
+def lower(formula: Formula, domains: dict[str | None, int]) -> Program:
     """Return the program of a formula in the reading ``distinct``.
 
-    Raises
-    ------
-    FormulaError
-        If one name has two domains, or anything stands beside a choice.
-    FormulaSizeError
-        If the formula, its diagram, the search for symmetries or the counting passes a stated size.
-
-    Notes
-    -----
     The number of states grows with the third power of the number of variables in the worst case,
     times the pairs of diagram nodes.
     """
-    check_names(formula)
-    domains = domain_positions(formula)
     builder = Builder(domains)
     if any(isinstance(leaf, Choice) for leaf in formula.leaves):
-        counts = _choice_counts(builder, formula, domains, ("11", "**"))
+        counts = _counts(builder, formula, domains, ("11", "**"))
         return builder.finish(counts["11"], counts["**"], None)
     space = _Space(formula, domains, builder)
     return builder.finish(space.emit("11"), space.emit("**"), space.degrees, space.symmetries)
 
 
-def _choice_counts(
+def _counts(
     builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
 ) -> dict[str, int]:
-    """Return the wanted cells of a choice, alone or negated; at most MAX_NESTING deep.
+    """Return cells of the feature space of a formula; choices at most MAX_NESTING deep.
 
-    Raises
-    ------
-    FormulaError
-        If anything stands beside the choice: the columns that a choice uses up are not single
-        columns, so "different from them" has no meaning.
+    A choice is alone or negated: the columns that it uses up are not single columns, so "different
+    from them" has no meaning.
     """
     atoms = [leaf for leaf in formula.leaves if not isinstance(leaf, Constant)]
-    choice = atoms[0]
-    if len(atoms) > 1 or not isinstance(choice, Choice):
+    choice = next((leaf for leaf in atoms if isinstance(leaf, Choice)), None)
+    if choice is None:
+        space = _Space(formula, domains, builder)
+        return {cell: builder.quotient(space.emit(cell), space.symmetries) for cell in cells}
+    if len(atoms) > 1:
         raise FormulaError(
             f"in the reading 'distinct' a choice stands alone or negated; {str(formula)!r} has "
             "something beside it. Use variables='bound', or multiply two kernels: k1 * k2."
@@ -88,22 +79,11 @@ def _choice_counts(
     atom: Formula = choice
     when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
     if when_true == when_false:
-        one, zero = builder.constant(1), builder.constant(0)
-        return {cell: zero if "01"[not when_true] in cell else one for cell in cells}
+        return {cell: builder.constant(int("01"[not when_true] not in cell)) for cell in cells}
     terms = {cell: ChoiceTerms(choice, opposite(cell) if when_false else cell) for cell in cells}
     needed = dict.fromkeys(read for cell in terms for read in terms[cell].reads())
     counts = _counts(builder, choice.formula, domains, needed)
-    return {cell: terms[cell].emit(builder, counts) for cell in terms}
-
-
-def _counts(
-    builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
-) -> dict[str, int]:
-    """Return the wanted cells of the feature space of a formula, each feature counted once."""
-    if any(isinstance(leaf, Choice) for leaf in formula.leaves):
-        return _choice_counts(builder, formula, domains, cells)
-    space = _Space(formula, domains, builder)
-    return {cell: builder.quotient(space.emit(cell), space.symmetries) for cell in cells}
+    return {cell: terms[cell].emit(builder, counts.__getitem__) for cell in terms}
 
 
 class _Space:
@@ -121,7 +101,7 @@ class _Space:
         self.top, support = self.diagrams.compact(top)
         self.domain_of = [domains[names[old].domain] for old in support]
         self.degrees = [self.domain_of.count(g) for g in range(len(domains))]
-        self.symmetries = count_automorphisms(self.diagrams, self.top, self.domain_of)
+        self.symmetries = _Symmetries(self.diagrams, self.top, self.domain_of).order()
 
     def emit(self, cell: str) -> int:
         """Return the position of the number of substitutions in a cell."""
@@ -188,3 +168,119 @@ class _Space:
 def _marginal(used: Used, keep_x: bool) -> Used:
     """Return the used columns by their value in the one row that is still read."""
     return tuple((a + b, c + d) if keep_x else (a + c, b + d) for a, b, c, d in used)
+
+
+# -- symmetries
+
+
+class _Symmetries:
+    """The permutations of its variables 0 … k−1, all tested, that leave a function unchanged.
+
+    Their number is the product of orbit lengths along a chain of stabilisers: to how many variables
+    can the first one be moved, then the second one with the first kept fixed, and so on.  A
+    backtracking search compares model counts of cofactors first and whole diagrams last; exchanging
+    two variables of one class (domain) is tried before anything else, and settles most formulas.
+    """
+
+    def __init__(self, diagrams: Diagrams, top: int, classes: list[int]) -> None:
+        self.diagrams, self.top, self.classes = diagrams, top, classes
+        self.n = len(classes)
+        self.steps = 0
+        self.single = models_with_each(diagrams, top, self.n)
+        self._pairs: dict[int, list[int]] = {}
+        #: For every variable the smallest one that it can be exchanged with.
+        self.exchangeable = list(range(self.n))
+        for j in range(self.n):
+            for i in range(j):
+                if self.exchangeable[i] == i and self._compatible({}, i, j) and self._swaps(i, j):
+                    self.exchangeable[j] = i
+                    break
+
+    def order(self) -> int:
+        """Return their number."""
+        order = 1
+        for first in range(self.n):
+            fixed = {i: i for i in range(first)}
+            goals = self.exchangeable[first + 1 :]  # exchangeable ones: all, or none
+            order *= 1 + sum(
+                times
+                for kind, times in Counter(goals).items()
+                if self._can_move(fixed, first, first + 1 + goals.index(kind))
+            )
+        return order
+
+    def _swaps(self, i: int, j: int) -> bool:
+        """Return whether the function stays the same when two variables are exchanged."""
+        one, other = (
+            self.diagrams.restrict(self.top, {i: value, j: not value}) for value in (True, False)
+        )
+        return one == other
+
+    def _both(self, i: int) -> list[int]:
+        """Return for every variable the number of models in which it and variable i are true."""
+        if i not in self._pairs:
+            cofactor = self.diagrams.restrict(self.top, {i: True})
+            self._pairs[i] = models_with_each(self.diagrams, cofactor, self.n)
+        return self._pairs[i]
+
+    def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
+        """Return whether some symmetry keeps the fixed variables and moves one to another."""
+        if self.exchangeable[first] == self.exchangeable[to]:
+            return True
+        if not self._compatible(fixed, first, to):
+            return False
+        trail = {**fixed, first: to}
+        variables = [i for i in range(self.n) if i not in trail]
+        untried: list[Iterator[int]] = []  # one for every depth
+        while True:
+            if len(untried) < len(variables):
+                untried.append(iter(self._candidates(trail, variables[len(untried)])))
+            elif self._keeps(trail):
+                return True
+            while untried:
+                variable = variables[len(untried) - 1]
+                trail.pop(variable, None)
+                image = next(untried[-1], None)
+                if image is not None:
+                    trail[variable] = image
+                    break
+                untried.pop()
+            else:
+                return False
+
+    def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
+        """Return images to try: the variable itself, then one of every class of exchangeables."""
+        taken, seen = set(trail.values()), set[int]()
+        found = []
+        for to in sorted(range(self.n), key=lambda j: (j != variable, j)):
+            kind = self.exchangeable[to]
+            if to not in taken and kind not in seen and self._compatible(trail, variable, to):
+                seen.add(kind)
+                found.append(to)
+        return found
+
+    def _compatible(self, trail: dict[int, int], variable: int, to: int) -> bool:
+        self.steps += 1 + len(trail)
+        if self.steps > MAX_SEARCH_STEPS:
+            raise FormulaSizeError(
+                f"counting the symmetries of this formula takes more than {MAX_SEARCH_STEPS:,} "
+                "comparisons. Use fewer variables, or variables='bound'."
+            )
+        if self.classes[variable] != self.classes[to] or self.single[variable] != self.single[to]:
+            return False
+        if to in trail.values():
+            return False
+        if not trail:
+            return True
+        before, after = self._both(variable), self._both(to)
+        return all(before[other] == after[image] for other, image in trail.items())
+
+    def _keeps(self, image: dict[int, int]) -> bool:
+        """Return whether renaming the variables gives the same function."""
+        d = self.diagrams
+
+        def make(level: int, high: int, low: int) -> int:
+            test = d.variable(image.get(level, level))
+            return d.either([d.both([test, high]), d.both([d.negation(test), low])])
+
+        return d.rebuild(self.top, make) == self.top

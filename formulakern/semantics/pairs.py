@@ -27,10 +27,15 @@ from formulakern.errors import FormulaSizeError
 from formulakern.program.program import Builder
 from formulakern.syntax.logic.diagrams import Diagrams
 
-__all__ = ["MEASURED", "Branches", "count_states", "reach", "sum_up"]
+__all__ = ["HARD", "Branches", "count_states", "reach", "sum_up"]
 
 #: After so many states, the number of all states is counted.
 MEASURED = 5_000
+#: The advice if a diagram passes its limits.
+HARD = (
+    "Counting with repeated names is hard in general: repeat fewer names, split the formula, or "
+    "use variables='free'."
+)
 
 #: A function of x, a function of z, and perhaps more.
 State = TypeVar("State", bound=tuple[Any, ...])
@@ -49,23 +54,8 @@ def reach(
 ) -> dict[State, Branches[Term, State]]:
     """Return all states that are reached from one by splitting, each with its branches.
 
-    Parameters
-    ----------
-    root : tuple
-        The first state: a function of x, a function of z, and perhaps more.
-    split : callable
-        Returns the branches of a state.
-    limit : int
-        The largest number of states.
-    refusal : str
-        The error message if there are more.
-    diagrams, domains
-        See :func:`count_states`, which refuses too many states early.
-
-    Raises
-    ------
-    FormulaSizeError
-        If there are more than ``limit`` states.
+    More than ``limit`` states are refused with the message ``refusal``, early by counting them on
+    ``diagrams``: see :func:`count_states`.
     """
     branches: dict[State, Branches[Term, State]] = {}
     pending = [root]
@@ -91,17 +81,8 @@ def sum_up(
 ) -> dict[State, int]:
     """Emit the value of every state: the sum over its branches of products.
 
-    Parameters
-    ----------
-    builder : Builder
-    branches : mapping
-        The result of :func:`reach`.
-    level : callable
-        Grows from a state to those that it is computed from.
-    factors : callable
-        The positions of what a term multiplies the branch's state by.
-    end : callable
-        The position of the value of a state at which the recursion ends; None for the others.
+    ``level`` grows from a state to those that it is computed from, ``factors`` are the positions of
+    what a term multiplies by, ``end`` the position of the value of a state that has no branches.
     """
     values: dict[State, int] = {}
     for state in sorted(branches, key=level, reverse=True):
@@ -126,27 +107,10 @@ def count_states(
 ) -> int:
     """Return the number of states that are reached from a pair of functions, up to a limit.
 
-    Parameters
-    ----------
-    diagrams : Diagrams
-    f, g : int
-        The functions of x and of z; neither is the constant 0.
-    limit : int
-        The count ends as soon as there are more states than this.
-    domains : sequence of int, optional
-        For every level the domain whose columns it uses up; by default no column is used up.
+    ``f`` and ``g`` are the functions of x and of z, not the constant 0; ``domains`` has for every
+    level the domain whose columns it uses up, None if none are.  A state costs about a thirtieth of
+    the time that it takes to unroll it.
 
-    Returns
-    -------
-    int
-        At most the number of states.
-
-    Notes
-    -----
-    A state costs about a thirtieth of the time that it takes to unroll it.
-
-    Examples
-    --------
     >>> diagrams = Diagrams()
     >>> both = diagrams.apply("1000", diagrams.variable(0), diagrams.variable(1))
     >>> count_states(diagrams, both, both, 10)

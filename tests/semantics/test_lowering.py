@@ -16,7 +16,7 @@ import formulakern as fk
 from formulakern.program.program import Program, Stage, listing, needed
 from formulakern.program.values import dimension, run, upper_bound
 from formulakern.rewrite.pipeline import rewrite
-from formulakern.semantics import READINGS, automorphisms, bound, distinct, lower
+from formulakern.semantics import READINGS, bound, distinct, lower
 from formulakern.syntax.formula import FALSE, TRUE
 from formulakern.syntax.logic import diagrams
 from formulakern.syntax.parser import parse_rule
@@ -269,7 +269,7 @@ def test_work_stops_where_the_limits_say(which, reading, monkeypatch):
         (diagrams, "MAX_DIAGRAM_STEPS"),
         (bound, "MAX_PAIRS"),
         (distinct, "MAX_STATES"),
-        (automorphisms, "MAX_SEARCH_STEPS"),
+        (distinct, "MAX_SEARCH_STEPS"),
     ):
         limit = getattr(module, name) // 100
         monkeypatch.setattr(module, name, limit)
