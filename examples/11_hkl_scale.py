@@ -48,7 +48,7 @@ def accuracy_if_proven(model, X, y):
 def fitted(X, y, **parameters):
     """The classifier and the time that it took."""
     clock = Clock()
-    model = fk.HKLClassifier(tol=LIMITS["tol"], **PROBLEM, **parameters).fit(X, y)
+    model = fk.HKLClassifier(tol=LIMITS["tol"], **{**PROBLEM, **parameters}).fit(X, y)
     return model, str(clock)
 
 

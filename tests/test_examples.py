@@ -54,7 +54,7 @@ QUICK = {
     "23_sql.py": (["--quick"], "| sqlite | 20 | {20..999} | 0 |"),
     "25_memory.py": (["--quick"], "| or | free | {0..4096} MB, {0..900} s |"),
     "26_report.py": (["report.html"], "their sums are the decisions: True"),
-    "27_pictures.py": (["--quick"], "How the score of one row comes about: "),
+    "27_pictures.py": (["--quick"], "Draw the score of one row as a sum: "),
     "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
     "29_logic.py": ([], "= (a | b) & (c | d)"),
     "29_logic_times.py": (["--quick"], "| count models | carry of 2 bits | "),

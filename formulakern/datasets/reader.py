@@ -332,6 +332,8 @@ def _records(path: Path, encoding: str | None, delimiter: str | None) -> Iterato
                 f"line {records.line_num} of {path.name} cannot be read as delimited text: "
                 f"{error}. Double a quote that is inside quotes."
             ) from error
+        if not width:
+            raise DataError(f"{path.name} names no columns; expected a header line and rows.")
 
 
 def _text(path: Path, encoding: str | None) -> TextIO:

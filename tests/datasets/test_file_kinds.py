@@ -5,7 +5,7 @@ import gzip
 
 import polars
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
@@ -124,6 +124,7 @@ piece = st.sampled_from(
 
 
 @settings(max_examples=60, deadline=None)
+@example(content=b'""', name="t.csv")
 @given(
     content=st.lists(piece, max_size=12).map(b"".join),
     name=st.sampled_from(["t.csv", "t.tsv", "t.parquet"]),
