@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -25,12 +25,9 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.column_types import ColumnType, read_types
-from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
-from formulakern.rules.rule import Rule
-from formulakern.rules.simplification import simplified_votes
 from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.syntax.comparison import Comparison
 from formulakern.tables.table import Table
@@ -59,7 +56,7 @@ class PropositionModel(TableEstimator):
         *,
         types: Any = None,
     ) -> str:
-        """A query that gives every row of a database table what :meth:`predict` says.
+        """Return a query that gives every row of a database table its prediction.
 
         Parameters
         ----------
@@ -69,13 +66,8 @@ class PropositionModel(TableEstimator):
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
             Whose SQL.
         types : mapping of column to type, optional
-            Where columns hold another type there than in training, as for
+            Of columns that hold another type there than in training, as for
             :meth:`formulakern.RuleEnsemble.to_sql`.
-
-        Returns
-        -------
-        str
-            That of ``rules_``, with the types of the columns of training.
 
         Raises
         ------
@@ -83,51 +75,49 @@ class PropositionModel(TableEstimator):
             If a rule holds something that has no SQL, a name or a class cannot be written in this
             dialect, or the types of columns do not fit the rules.
         ParameterError
-            If there is no such dialect or type, or ``table`` is no name.
+            If there is no such dialect or type, or ``table`` is not a name.
         """
-        return str(self._exported().to_sql(table, dialect, types=self._types(types)))
+        return str(self._fitted_rules.to_sql(table, dialect, types=self._types(types)))
 
     def to_polars(self, types: Any = None) -> polars.Expr:
-        """An expression of polars that gives every row what :meth:`predict` says.
+        """Return an expression of polars that gives every row its prediction.
 
-        It is that of ``rules_``, with the types of the columns of training; ``types`` says where
-        others hold.  See :meth:`formulakern.RuleEnsemble.to_polars`.
+        Types are those of training, unless ``types`` has others; see
+        :meth:`formulakern.RuleEnsemble.to_polars`.
 
         Raises
         ------
         DataError
             If something has no expression.
         """
-        expression: polars.Expr = self._exported().to_polars(self._types(types))
+        expression: polars.Expr = self._fitted_rules.to_polars(self._types(types))
         return expression
 
     def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """Return a function that gives the rows of a pandas data frame what :meth:`predict` gives.
-
-        It is that of ``rules_``; see :meth:`formulakern.RuleEnsemble.to_pandas`.
+        """Return a function that gives the rows of a pandas data frame their predictions.
 
         Raises
         ------
         MissingDependencyError
             If pandas is not installed.
         """
-        made: Callable[[pandas.DataFrame], pandas.Series[Any]] = self._exported().to_pandas()
+        made: Callable[[pandas.DataFrame], pandas.Series[Any]] = self._fitted_rules.to_pandas()
         return made
 
     def to_python(self) -> str:
-        """A file of Python with a function that gives one row what :meth:`predict` says.
+        """Return a file of Python with a function that gives one row its prediction.
 
-        It is that of ``rules_``; see :meth:`formulakern.RuleEnsemble.to_python`.
+        See :meth:`formulakern.RuleEnsemble.to_python`.
 
         Raises
         ------
         DataError
             If something cannot be written.
         """
-        return str(self._exported().to_python())
+        return str(self._fitted_rules.to_python())
 
-    def _exported(self) -> Any:
-        """The rules that are exported."""
+    @property
+    def _fitted_rules(self) -> Any:
         check_is_fitted(self, "rules_")
         return vars(self)["rules_"]
 
@@ -211,7 +201,7 @@ class RuleModel(PropositionModel):
         return table.select(kept)
 
     def explain(self, X: Any) -> Explanation:
-        """Why rows are predicted as they are: the intercept and what each rule adds.
+        """Explain predictions: the intercept and what each rule adds.
 
         Parameters
         ----------
@@ -221,8 +211,8 @@ class RuleModel(PropositionModel):
         -------
         Explanation
             Of one row it prints all terms, which add up to the score; of more rows a line for each.
-            It is a sequence: ``explained[i]`` is the explanation of row i.  ``to_frame()`` has a
-            line for each row and rule.
+            ``explained[i]`` is the explanation of row i; ``to_frame()`` has a line for each row and
+            rule.
 
         Raises
         ------
@@ -244,26 +234,6 @@ class RuleModel(PropositionModel):
         self._features = [feature for feature, _ in listed]
         items = (item for _, item in listed)
         self.rules_ = RuleEnsemble.of(items, classes, intercept, target, **levels)
-
-    def _simplify_rules(self, domains: Any = None, missing: bool = True) -> None:
-        """Join the rules of ``rules_`` as :meth:`formulakern.RuleEnsemble.simplified` does.
-
-        A feature whose rule became shorter has only the propositions that this still says; where
-        there is no such conjunction, rule and feature stay as they were.
-        """
-        simplified, rows = simplified_votes(self.rules_, domains, missing)
-        features, terms = [], []
-        for row, term in zip(rows, simplified.rules, strict=True):
-            feature, before = self._features[row], self.rules_.rules[row]
-            if isinstance(feature, Conjunction) and isinstance(term, Rule) and term != before:
-                said = {*conditions_of(term.formula)}
-                parts = {j: {*conditions_of(self._leaves[j])} for j in feature.propositions}
-                shorter = Conjunction(tuple(j for j in parts if parts[j] <= said))
-                if {*conditions_of(shorter.named(self._leaves).formula)} == said:
-                    feature, before = shorter, term
-            features.append(feature)
-            terms.append(before)
-        self._features, self.rules_ = features, replace(simplified, rules=tuple(terms))
 
     def _values(self, X: Any) -> NDArray[Any]:
         """What each rule of ``rules_`` is on each row."""

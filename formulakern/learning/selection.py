@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from formulakern.deadline import Deadline
 from formulakern.interrupts import held, interruptible
@@ -26,18 +26,9 @@ __all__ = ["Selection"]
 LEAVING = 0.1
 
 
-class _Choice(Protocol):
-    @property
-    def kept(self) -> tuple[Any, ...]:
-        """The features, largest weight first."""
-
-
-Choice = TypeVar("Choice", bound=_Choice)
-
-
 @dataclass(eq=False)
-class Selection(ABC, Generic[Choice]):
-    """Choose at most ``most`` features.
+class Selection(ABC):
+    """Choose at most ``most`` features; a choice has them as ``kept``, largest weight first.
 
     Parameters
     ----------
@@ -63,25 +54,25 @@ class Selection(ABC, Generic[Choice]):
     support: Sequence[Any]
     most: int
     deadline: Deadline
-    best: Choice = field(init=False)
+    best: Any = field(init=False)
     interrupted: bool = field(init=False, default=False)
 
     @abstractmethod
-    def solved(self, kept: Sequence[Any], before: Choice | None = None) -> Choice:
+    def solved(self, kept: Sequence[Any], before: Any = None) -> Any:
         """Return the optimal weights of some features; ``before`` is a similar choice."""
 
     @abstractmethod
-    def promising(self, chosen: Choice) -> Iterable[Any]:
+    def promising(self, chosen: Any) -> Iterable[Any]:
         """Return other features that may improve a choice, the most promising first."""
 
     @abstractmethod
-    def improves(self, chosen: Choice, before: Choice, share: float = 0.0) -> bool:
+    def improves(self, chosen: Any, before: Any, share: float = 0.0) -> bool:
         """Whether a choice is better than another by more than a share."""
 
-    def report(self, chosen: Choice) -> None:
+    def report(self, chosen: Any) -> None:  # noqa: B027 - not all searches report
         """Report a better choice."""
 
-    def run(self) -> Choice:
+    def run(self) -> Any:
         """Return the better of two starts, each improved by exchanges; Ctrl-C ends the search."""
         try:
             with held():
@@ -93,14 +84,14 @@ class Selection(ABC, Generic[Choice]):
             self.interrupted = True
         return self.best
 
-    def _backward(self) -> Choice:
+    def _backward(self) -> Any:
         chosen = self.solved(self.support)
         while (surplus := len(chosen.kept) - self.most) > 0:
             leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(chosen.kept)))
             chosen = self.solved(chosen.kept[: -min(leaving, surplus)], chosen)
         return self._forward(chosen)
 
-    def _forward(self, chosen: Choice) -> Choice:
+    def _forward(self, chosen: Any) -> Any:
         while len(chosen.kept) < self.most and not self.deadline.over():
             larger = self._with_one_more(chosen)
             if larger is None:
@@ -111,7 +102,7 @@ class Selection(ABC, Generic[Choice]):
             self.report(chosen)
         return chosen
 
-    def _exchange(self, chosen: Choice) -> None:
+    def _exchange(self, chosen: Any) -> None:
         improved = True
         while improved and not self.deadline.over():
             improved = False
@@ -124,7 +115,7 @@ class Selection(ABC, Generic[Choice]):
                     chosen, improved = self._forward(larger), True
                     break
 
-    def _with_one_more(self, chosen: Choice) -> Choice | None:
+    def _with_one_more(self, chosen: Any) -> Any:
         """The best choice with one of the promising features; None if there is none."""
         best = None
         for one in self.promising(chosen):

@@ -8,7 +8,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLRegressor, PRLClassifier, WeightedRule
-from formulakern.rules.features import Conjunction, LinearTerm
+from formulakern.rules.features import LinearTerm
 from tests.database import answers
 
 GENERATOR = np.random.default_rng(0)
@@ -139,26 +139,23 @@ def test_linear_terms_beside_rules():
 
 @pytest.mark.parametrize("target", [TWO, THREE])
 def test_simplified_models_predict_the_same(target):
-    """The rules, the features behind them, and explanations."""
     model = PRLClassifier(C=5, degree=2).fit(FRAME, target)
-    before, scores = model.rules_, model._scores(FRAME)
-    model._simplify_rules()
-    assert len(model.rules_) <= len(before)
-    assert "true" not in map(str, model.rules_.rules)
-    np.testing.assert_allclose(model._scores(FRAME), scores, atol=1e-12)
-    np.testing.assert_array_equal(model.rules_.values(FRAME), model._values(FRAME))
-    assert model.rules_.simplified() == model.rules_
+    short = model.rules_.simplified()
+    assert len(short) <= len(model.rules_)
+    assert "true" not in map(str, short.rules)
+    scores = short.scores_of(short.values(FRAME))
+    np.testing.assert_allclose(scores, model._scores(FRAME), atol=1e-12)
+    np.testing.assert_array_equal(short.predict(FRAME), model.predict(FRAME))
+    assert short.simplified() == short
 
 
 def test_shorter_rules_have_fewer_propositions():
     """Where x >= 5 stands beside x >= 3."""
     X = pd.DataFrame({"x": np.arange(40) % 7, "y": np.arange(40) % 3})
     model = PRLClassifier(degree=2).fit(X, X["x"] > 3)
-    leaves = list(map(str, model.propositions_))
-    small, large = leaves.index("x >= 1"), leaves.index("x >= 5")
-    both = Conjunction((small, large))
-    item = WeightedRule(both.named(model._leaves), 1.0, True, False)
-    model._set_rules([(both, item)], [False, True])
-    model._simplify_rules()
-    assert model._features == [Conjunction((large,))]
-    assert [str(item.rule) for item in model.rules_] == ["x >= 5"]
+    both = fk.rule("x >= 1 & x >= 5")
+    assert {"x >= 1", "x >= 5"} <= {*map(str, model.propositions_)}
+    item = WeightedRule(both, 1.0, True, False)
+    short = fk.RuleEnsemble.of([item], [False, True]).simplified()
+    assert [str(item.rule) for item in short] == ["x >= 5"]
+    np.testing.assert_array_equal(short.values(X)[:, 0], X["x"] >= 5)

@@ -134,7 +134,7 @@ class Chosen:
 
 
 @dataclass(eq=False)
-class FeatureSelection(Selection[Chosen]):
+class FeatureSelection(Selection):
     """Choose at most ``most`` of the candidates.
 
     ``support`` are positions of candidates; ``solve`` returns the solution of a restriction, begun

@@ -337,7 +337,7 @@ class Chosen:
 
 
 @dataclass(eq=False)
-class ColumnSelection(Selection[Chosen]):
+class ColumnSelection(Selection):
     """Choose at most ``most`` of the columns of a game.
 
     Parameters

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,8 +43,6 @@ __all__ = [
     "TemplateFeatures",
 ]
 
-#: Truth values that are held at once.
-ENTRIES = 1 << 22
 #: Mined results per column that is wanted: many have equal covers.
 SPARE = 3
 #: Payoffs are divided by no more than this: a longer rule pays nothing in any case.
@@ -119,6 +117,8 @@ class FeatureFamily(ABC):
     full, crowded : bool
         Of rows in partitions: whether a column could not enter, as it divides too many groups of
         rows; whether columns without weight should go, as there are so many groups.
+    quick : mapping
+        Options of searches that are fast.
     """
 
     table: Any
@@ -128,6 +128,7 @@ class FeatureFamily(ABC):
     always: ClassVar[Any] = BIAS
     full: ClassVar[bool] = False
     crowded: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def mined(
@@ -165,7 +166,7 @@ class FeatureFamily(ABC):
         self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
     ) -> list[Column]:
         """Columns that pay much and are found fast, for a hypothesis before long searches."""
-        return self.price(weights, threshold, top, deadline).columns
+        return self._priced(weights, threshold, top, time_limit=deadline, **self.quick).columns
 
     def _best(self, listed: Listed, threshold: float, top: int) -> list[Column]:
         """The columns of features and their v that pay most, each cover once; sorts the list."""
@@ -191,10 +192,6 @@ class FeatureFamily(ABC):
     def scale(self, feature: Any) -> float:  # noqa: ARG002 - of families that scale none
         """What the payoffs of a feature are multiplied by, at most 1."""
         return 1.0
-
-    def allows(self, column: Column) -> bool:  # noqa: ARG002 - of families that allow all
-        """Whether the feature may speak for the winner of the column."""
-        return True
 
     @property
     def n_rows(self) -> int:
@@ -250,6 +247,7 @@ class ConjunctionFeatures(FeatureFamily):
                 f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
                 "many. Lower the degree, or use features='rules'."
             )
+        self.quick = {"max_length": 1} if self.least <= 1 else {}  # type: ignore[misc]
         self._sides: list[tuple[str, NDArray[np.intp], PackedTable]] = []
         asked = np.zeros(p, dtype=np.int64) if self.asked is None else self.asked
         for direction, sign in {"both": 0, "positive": 1, "negative": -1}.items():
@@ -303,32 +301,9 @@ class ConjunctionFeatures(FeatureFamily):
             sums = result.sums if both else result.sums * [-0.5, 0.5]
             yield result, list(zip(features, sums, strict=True))
 
-    def first(
-        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
-    ) -> list[Column]:
-        """Those of single propositions, whose sums need no search."""
-        if self.least > 1:
-            return super().first(weights, threshold, top, deadline)
-        p, step = self.table.n_columns, max(1, ENTRIES // max(1, self.table.n_rows))
-        listed: Listed = []
-        for start in range(0, p, step):
-            some = range(start, min(start + step, p))
-            sums = self.table.truths(self.table.columns[start : start + step]) @ weights
-            sums *= self.scale(Conjunction((0,)))
-            listed += zip((Conjunction((j,)) for j in some), sums, strict=True)
-            if deadline.over():
-                break
-        columns = self._best(listed, threshold, 2 * top)
-        return [column for column in columns if self.allows(column)][:top]
-
     def scale(self, feature: Any) -> float:
         """1/a^(l − least) for l propositions; 1 for the bias."""
         return float(1 / self._divisors[len(feature.propositions)])
-
-    def allows(self, column: Column) -> bool:
-        """Whether no proposition may only speak for the other class."""
-        wrong = -1 if column.winner else 1
-        return self.asked is None or wrong not in self.asked[list(column.feature.propositions)]
 
 
 @dataclass(eq=False)
@@ -395,7 +370,10 @@ class MonomialFeatures(FeatureFamily):
 
     def mined(self, *_: Any, **__: Any) -> Any:
         """Nothing: all monomials are priced."""
-        raise NotImplementedError
+
+    def first(self, *arguments: Any) -> list[Column]:
+        """The same in one sweep."""
+        return self.price(*arguments).columns
 
     def price(
         self,

@@ -142,6 +142,7 @@ def random_columns(
     draw = _monomials if isinstance(family, MonomialFeatures) else _conjunctions
     draw = _instances if hasattr(family, "templates") else draw
     columns: dict[Column, None] = {}
+    asked = getattr(family, "asked", None)  # for which class propositions may speak
     for _ in range(ATTEMPTS):
         before = len(columns)
         feature_of, values_on = draw(family, generator)
@@ -152,9 +153,8 @@ def random_columns(
             winner, loser = int(preferences.winners[j]), int(preferences.losers[j])
             feature = feature_of(place)
             scale = float(values[place]) * family.scale(feature)
-            column = Column(feature, winner, loser, scale)
-            if family.allows(column):
-                columns.setdefault(column)
+            if asked is None or (-1 if winner else 1) not in asked[list(feature.propositions)]:
+                columns.setdefault(Column(feature, winner, loser, scale))
             if len(columns) == count:
                 return list(columns)
         if before and len(columns) == before:

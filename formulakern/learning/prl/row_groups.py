@@ -250,11 +250,8 @@ class PartitionedConjunctions(ConjunctionFeatures):
     def first(
         self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
     ) -> list[Column]:
-        """Those of single propositions, before there is any: later ones are worth a search."""
-        if self.rows.features:
-            return []
-        longest = {} if self.least > 1 else {"max_length": 1}
-        return self._priced(weights, threshold, top, time_limit=deadline, **longest).columns
+        """Only before there is any: every column divides groups, and is worth a search."""
+        return [] if self.rows.features else super().first(weights, threshold, top, deadline)
 
     def rounding(self, weights: FloatArray) -> float:
         """That of sums, and of the weight of every row to whole multiples of a unit."""
