@@ -14,7 +14,7 @@ from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.solvers import simplex_qp
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.input import LARGEST, read_array, read_matrix
-from formulakern.solvers.simplex_qp import EnclosingBall, Margin, Stopping
+from formulakern.solvers.simplex_qp import EnclosingBall, Margin
 from formulakern.solvers.solution import warn_unless
 
 __all__ = [
@@ -503,7 +503,7 @@ def margin(
     _check_range(gram)
     _, codes = read_labels(y, len(gram), most=2)
     signs = (2 * codes - 1).astype(np.int8)
-    stopping: Stopping = {"tol": tol, "max_iter": max_iter, "progress": progress}
+    stopping: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "progress": progress}
     if math.isinf(penalty) or loss == "squared_hinge":
         found = simplex_qp.hull_margin(gram, signs, ridge=1 / penalty, **stopping)
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,6 @@ __all__ = [
     "EnclosingBall",
     "Margin",
     "QuadraticProgram",
-    "Stopping",
     "Weighted",
     "enclosing_ball",
     "hinge_margin",
@@ -41,8 +40,6 @@ __all__ = [
 
 #: Steps between two looks at the certificate (and at Ctrl-C); 10 milliseconds at m = 5,000.
 CHUNK = 256
-#: The relative gap to reach, and the most steps, unless the caller says otherwise.
-TOL, MAX_ITER = 1e-3, 1_000_000
 #: Allowance for the rounding of a sum of products, as a share of the sum of their sizes.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 #: Curvature below this share of K_ii + K_jj counts as this share: two rows that coincide.
@@ -187,31 +184,16 @@ class Weighted(Certified):
 Result = TypeVar("Result", bound=Weighted)
 
 
-class Stopping(TypedDict, total=False):
-    """When to stop, and whom to tell.
-
-    Parameters
-    ----------
-    tol : float
-        The relative gap of the certificate to reach; 1e-3 by default.
-    max_iter : int
-        At most so many steps (rounded up to whole chunks of 256); 1,000,000 by default.
-    progress : callable, optional
-        Called with the share that is done, measured by the logarithm of the gap.
-    """
-
-    tol: float
-    max_iter: int
-    progress: Callable[[float], None] | None
-
-
 def minimise(
     K: FloatArray,
     program: QuadraticProgram,
     start: FloatArray,
     certificate: Callable[[FloatArray, FloatArray], Certificate],
     kind: type[Result],
-    **stopping: Unpack[Stopping],
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1_000_000,
+    progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Take steps until the certificate's relative gap is at most ``tol``.
 
@@ -228,8 +210,12 @@ def minimise(
         ``certificate(u, (K + ridge·I)u)``: bounds on the number that is wanted.
     kind : type
         :class:`Weighted`, or a class of it, of the result.
-    **stopping
-        See :class:`Stopping`.
+    tol : float
+        The relative gap of the certificate to reach.
+    max_iter : int
+        At most so many steps, rounded up to whole chunks of 256.
+    progress : callable, optional
+        Called with the share that is done, measured by the logarithm of the gap.
 
     Notes
     -----
@@ -249,16 +235,14 @@ def minimise(
     >>> found.coefficients, found.upper_bound
     (array([0.75, 0.25]), 1.0)
     """
-    tol, max_iter = stopping.get("tol", TOL), stopping.get("max_iter", MAX_ITER)
-    progress = stopping.get("progress")
     u = start.copy()
     diagonal = K.diagonal() + program.ridge
-    gradient = _product(K, program.ridge, u) + program.linear
+    gradient = K @ u + program.ridge * u + program.linear
     first = proof = certificate(u, gradient - program.linear)
     taken, stalled = 0, False
     while True:
         if proof.gap <= tol or stalled or taken >= max_iter:
-            product = _product(K, program.ridge, u)
+            product = K @ u + program.ridge * u
             proof = certificate(u, product)
             if proof.gap <= tol or stalled or taken >= max_iter:
                 break
@@ -281,12 +265,6 @@ def minimise(
         converged=proof.gap <= tol,
         coefficients=u,
     )
-
-
-def _product(K: FloatArray, ridge: float, u: FloatArray) -> FloatArray:
-    """(K + ridge·I)u, in one pass over K."""
-    product: FloatArray = K @ u
-    return product + ridge * u if ridge else product
 
 
 #: Hulls nearer than this share of the spread of the points are taken to meet.
@@ -336,7 +314,7 @@ def enclosing_ball(
     K: FloatArray,
     *,
     ridge: float = 0.0,
-    **stopping: Unpack[Stopping],
+    **stopping: Any,
 ) -> EnclosingBall:
     """R² = max Σ β_i K_ii − β'Kβ over the simplex, for K + ridge·I in place of K.
 
@@ -411,7 +389,7 @@ def hull_margin(
     signs: npt.NDArray[np.int8],
     *,
     ridge: float = 0.0,
-    **stopping: Unpack[Stopping],
+    **stopping: Any,
 ) -> Margin:
     """min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over both simplices: the distance of the convex hulls.
 
@@ -460,7 +438,7 @@ def hinge_margin(
     K: FloatArray,
     signs: npt.NDArray[np.int8],
     C: float,
-    **stopping: Unpack[Stopping],
+    **stopping: Any,
 ) -> Margin:
     """2/‖w‖ of the support vector machine min ½‖w‖² + C Σ max(0, 1 − y_i(⟨w, φ(x_i)⟩ + b)).
 

@@ -158,18 +158,6 @@ class FeatureFamily(ABC):
         for result, found in self.mined(weights, threshold, top=SPARE * top, **options):
             listed += [(feature, self.scale(feature) * sums) for feature, sums in found]
             bounds += [result.bound] * (not result.proven)
-        columns = self._best(listed, threshold, top)
-        best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
-        return Priced(columns, best + self.rounding(weights), len(bounds) == 1)
-
-    def first(
-        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
-    ) -> list[Column]:
-        """Columns that pay much and are found fast, for a hypothesis before long searches."""
-        return self._priced(weights, threshold, top, time_limit=deadline, **self.quick).columns
-
-    def _best(self, listed: Listed, threshold: float, top: int) -> list[Column]:
-        """The columns of features and their v that pay most, each cover once; sorts the list."""
         listed.sort(key=lambda item: -float(np.ptp(item[1])))
         paying = [item for item in listed if np.ptp(item[1]) > threshold]
         columns: dict[bytes, Column] = {}
@@ -179,7 +167,14 @@ class FeatureFamily(ABC):
             columns.setdefault(cover, Column(feature, *pair, self.scale(feature)))
             if len(columns) == top:
                 break
-        return list(columns.values())
+        best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
+        return Priced([*columns.values()], best + self.rounding(weights), len(bounds) == 1)
+
+    def first(
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
+    ) -> list[Column]:
+        """Columns that pay much and are found fast, for a hypothesis before long searches."""
+        return self._priced(weights, threshold, top, time_limit=deadline, **self.quick).columns
 
     def rounding(self, weights: FloatArray) -> float:
         """How much more a feature may pay than its sums, generously."""
