@@ -58,12 +58,8 @@ def different_groups(
     -------
     first, kind : ndarray of shape (number of different pairs,) and (m,), intp
 
-    Notes
-    -----
     n + 1 steps, each linear in m where its numbers are small, and a sort of m numbers elsewhere.
 
-    Examples
-    --------
     >>> different_groups(np.array([1, 0, 1]), np.array([[5], [5], [5]], dtype=np.uint64))
     (array([1, 0]), array([1, 0, 1]))
     """

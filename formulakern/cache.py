@@ -171,13 +171,7 @@ def is_stored(digest: str) -> bool:
 
 
 def load(digest: str) -> bytes | None:
-    """Return the machine code for a digest, or None.
-
-    Warns
-    -----
-    CacheWarning
-        Once, if another user may have written the entry.
-    """
+    """Return the machine code for a digest, or None."""
     if (folder := location()) is None:
         return None
     path = folder / f"{digest}.code"
@@ -207,14 +201,7 @@ def drop(digest: str) -> None:
 
 
 def save(digest: str, payload: bytes) -> None:
-    """Store machine code for a digest.
-
-    Warns
-    -----
-    CacheWarning
-        Once, if the folder is refused, or the file cannot be written for another reason than that
-        the folder is read-only.
-    """
+    """Store machine code for a digest."""
     folder = location()
     if folder is None or len(payload) > MAX_BYTES:
         return

@@ -40,12 +40,6 @@ def is_number(value: object) -> bool:
 def check_choice(name: str, value: Any, accepted: Sequence[Any]) -> None:
     """Check that a parameter is one of a few values.
 
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
     >>> check_choice("margin", "soft", ("soft", "hard"))
     >>> check_choice("margin", "firm", ("soft", "hard"))
     Traceback (most recent call last):
@@ -57,31 +51,13 @@ def check_choice(name: str, value: Any, accepted: Sequence[Any]) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Check that a parameter is True or False.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Check that a parameter is True or False."""
     _check(isinstance(value, (bool, np.bool_)), name, value, "True or False")
 
 
 def check_integer(name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
     """Check that a parameter is an integer and not too small.
 
-    Parameters
-    ----------
-    name, value
-    least : int
-    otherwise : str
-        What else is accepted, for the sentence; None is, if this begins with "None".
-
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
     >>> check_integer("top", None, otherwise="None for all")
     >>> check_integer("top", 0, otherwise="None for all")
     Traceback (most recent call last):
@@ -104,24 +80,6 @@ def check_number(
 ) -> None:
     """Check that a parameter is a finite number of a range.
 
-    Parameters
-    ----------
-    name, value
-    least, largest : float
-        The ends of the range, which belong to it if they are finite.
-    above : bool
-        Whether ``least`` itself does not.
-    expected : str
-        What to say; by default the range.
-    otherwise : str
-        What else is accepted, for the sentence; None is, if this begins with "None".
-
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
     >>> check_number("C", 0.5, 0, above=True)
     >>> check_number("C", 0, 0, above=True)
     Traceback (most recent call last):
@@ -141,21 +99,6 @@ def check_number(
 def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[str]]) -> None:
     """Check that what is to be a formula is no keyword, spelt right or nearly so.
 
-    Parameters
-    ----------
-    name : str
-        The parameter that takes a formula.
-    text : object
-        What was given; only a single word is looked at.
-    keywords : mapping of str to sequence of str
-        What each parameter takes.
-
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
     >>> check_no_keyword("formula", "a & b", {"variables": ("bound", "free", "distinct")})
     >>> words = {"variables": ("bound", "free", "distinct")}
     >>> check_no_keyword("formula", "distinct", words)  # doctest: +ELLIPSIS
@@ -176,12 +119,7 @@ def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[st
 
 
 def check_verbosity(value: Any) -> None:
-    """Check that ``verbose`` is True, False, or a number.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Check that ``verbose`` is True, False, or a number."""
     if not isinstance(value, (bool, np.bool_)):
         check_integer("verbose", value, 0, "True or False")
 

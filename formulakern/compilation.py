@@ -63,19 +63,6 @@ def compiled(
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]:
     """A decorator: machine code for a function, which runs without the interpreter's lock.
 
-    Parameters
-    ----------
-    *signatures : str
-        In numba's notation.  None makes a helper, which is compiled into the functions that call
-        it.  Of several, a call takes the one whose first array has the dtype of its own.
-    state : type, optional
-        A ``NamedTuple`` of many arrays, whose fields are annotated with their types in numba's
-        notation, such as ``Annotated[Any, "float64[:, ::1]"]``; signatures call it ``state``.
-    **options
-        Of ``numba.njit``.
-
-    Examples
-    --------
     >>> @compiled("float64(float64)")
     ... def double(x):
     ...     return x + x
@@ -88,17 +75,6 @@ def compiled(
 def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[..., Any]:
     """A helper that is given as text, with what it may name beside Python's own functions.
 
-    Parameters
-    ----------
-    source : str
-        Python that formulakern wrote: it is run.
-    name : str
-        The function that the text defines.
-    **names
-        Compiled functions and constants.
-
-    Examples
-    --------
     >>> compiled_text("def twice(x): return factor * x", "twice", factor=2)(3)
     6
     """
@@ -109,17 +85,7 @@ def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[.
 
 @dataclass(eq=False)
 class CompiledFunction(Generic[P, R]):
-    """A function whose machine code is compiled, or read from disk, when it is first called.
-
-    Parameters
-    ----------
-    function : callable
-        It has no closure: what it names is global.
-    signatures, options, state
-        See :func:`compiled`.
-    parts : mapping
-        Compiled functions that stand for global names; see :meth:`having`.
-    """
+    """A function whose machine code is compiled, or read from disk, when it is first called."""
 
     function: Callable[P, R]
     signatures: Sequence[str]

@@ -24,17 +24,8 @@ class Deadline:
     What works in pieces looks at :meth:`over` between them and keeps the best so far.  A long step
     of which nothing can be kept calls :meth:`check` between its parts.
 
-    Parameters
-    ----------
-    begun, end : float
-        Readings of :meth:`clock`; ``end`` is inf where time is not limited.
-
-    Notes
-    -----
     A clock is that of a computer: what is pickled are seconds, from when it is read again.
 
-    Examples
-    --------
     >>> deadline = Deadline.of(60)
     >>> deadline.over(), 59 < deadline.left() <= 60, 29 < deadline.part(0.5).left() <= 30
     (False, True, True)
@@ -86,12 +77,7 @@ class Deadline:
         return Deadline(self.begun, now + share * max(0.0, self.end - now))
 
     def check(self) -> None:
-        """Give up what is being computed if the time is over.
-
-        Raises
-        ------
-        TimeIsOver
-        """
+        """Give up what is being computed if the time is over."""
         if self.over():
             raise TimeIsOver
 
@@ -109,12 +95,7 @@ TimeLimit: TypeAlias = float | Deadline | None
 
 
 def check_time_limit(time_limit: TimeLimit) -> None:
-    """Check that a time limit is None or a number of seconds.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Check that a time limit is None or a number of seconds."""
     if time_limit is None or isinstance(time_limit, Deadline):
         return
     if not (is_number(time_limit) and time_limit >= 0):

@@ -19,19 +19,7 @@ __all__ = ["completed", "held", "interruptible"]
 
 
 class _Handler:
-    """The handler of SIGINT during a fit or an indivisible step.
-
-    Attributes
-    ----------
-    usual : callable
-        The handler that this one replaces.
-    held, searching : int
-        Numbers of indivisible steps and of searches that enclose the current line.
-    found : bool
-        Whether the fit has a model.
-    waiting : bool
-        Whether an interrupt waits.
-    """
+    """The handler of SIGINT during a fit or an indivisible step."""
 
     def __init__(self) -> None:
         self.usual: Any = None
@@ -77,8 +65,6 @@ def _in_main_thread() -> bool:
 def held() -> Iterator[None]:
     """Let the first Ctrl-C wait until an indivisible step is done.
 
-    Examples
-    --------
     >>> with held():
     ...     pair = 1, 2
     """
@@ -98,13 +84,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def interruptible(*, finds: bool = True) -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt at once; the caller catches it and keeps its best so far.
-
-    Parameters
-    ----------
-    finds : bool
-        Whether the fit has a model afterwards.
-    """
+    """Let Ctrl-C raise KeyboardInterrupt at once, which the caller catches, keeping its best."""
     if not _in_main_thread():
         yield
         return
@@ -120,13 +100,7 @@ def interruptible(*, finds: bool = True) -> Iterator[None]:
 
 @contextmanager
 def completed() -> Iterator[None]:
-    """Complete a fit that has a model before Ctrl-C ends it; enclose the whole fit.
-
-    Warns
-    -----
-    UserWarning
-        If Ctrl-C came when the model was found.
-    """
+    """Complete a fit that has a model before Ctrl-C ends it; enclose the whole fit."""
     if not _in_main_thread():
         yield
         return

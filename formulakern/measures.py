@@ -56,17 +56,8 @@ def read_gram(K: Any, name: str = "K", check: bool = True) -> tuple[FloatArray, 
     slack : float
         √ε, ε the relative rounding error of its original type.
 
-    Raises
-    ------
-    DataError
-        If it is no Gram matrix; the message names an entry.
-
-    Notes
-    -----
     One pass over K, by bands.
 
-    Examples
-    --------
     >>> read_gram([[1, 2], [2, 1]])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
@@ -135,13 +126,6 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
     name : str
         What error messages call it.
 
-    Raises
-    ------
-    DataError
-        With the negative eigenvalue, or a number that it is proven to lie below.
-
-    Notes
-    -----
     Up to 2,000 rows a Cholesky decomposition of K plus a multiple of the identity decides, O(m³/3),
     in one thread.
     Beyond, 24 Lanczos steps, O(m²) each, look for a vector v with v'Kv < 0: what they find is a
@@ -190,10 +174,6 @@ def read_semidefinite(
     Returns
     -------
     float64 (m, m), C-contiguous
-
-    Raises
-    ------
-    DataError
     """
     gram, slack = read_gram(K, name, check)
     gram = _cosines(gram) if normalize else gram
@@ -220,13 +200,6 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
     classes : ndarray of shape (n_classes,)
     codes : int64 (m,)
 
-    Raises
-    ------
-    DataError
-        If there is not one label a row, a label is missing, or there are too few or many classes.
-
-    Examples
-    --------
     >>> classes, codes = read_labels(["b", "a", "b"], 3)
     >>> classes.tolist(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
@@ -614,13 +587,7 @@ def radius_margin_ratio(
 
 
 def _read_penalty(C: Any) -> float:
-    """The penalty parameter of a soft margin; infinity, the hard margin, for None.
-
-    Raises
-    ------
-    ParameterError
-        If C is no positive number, or so small that 1/C leaves the range of float64.
-    """
+    """The penalty parameter of a soft margin; infinity, the hard margin, for None."""
     if C is None or math.inf == C:
         return math.inf
     check_number(
@@ -630,23 +597,13 @@ def _read_penalty(C: Any) -> float:
 
 
 def _check_stopping(tol: Any, max_iter: Any) -> None:
-    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1."""
     check_number("tol", tol, 0, 1, above=True)
     check_integer("max_iter", max_iter)
 
 
 def _check_range(K: FloatArray) -> None:
-    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow.
-
-    Raises
-    ------
-    MagnitudeError
-    """
+    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow."""
     largest = float(K.diagonal().max())
     if largest and not SMALLEST <= largest <= LARGEST:
         raise MagnitudeError(

@@ -16,39 +16,21 @@ __all__ = ["data_frame", "needed", "new_axes"]
 
 
 def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
-    """A pandas DataFrame of these columns.
-
-    Raises
-    ------
-    MissingDependencyError
-        If pandas is not installed.
-    """
+    """A pandas DataFrame of these columns."""
     library = needed("pandas", "to_frame() or to_pandas()", "tables")
     frame: pandas.DataFrame = library.DataFrame(dict(columns))
     return frame
 
 
 def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
-    """Axes of a new matplotlib figure of this size, in inches.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    """
+    """Axes of a new matplotlib figure of this size, in inches."""
     pyplot = needed("matplotlib.pyplot", "Drawing", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
 
 
 def needed(module: str, method: str, extra: str) -> Any:
-    """A module of a library that not everyone has.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed; the message has the extra that brings it.
-    """
+    """A module of a library that not everyone has."""
     library = module.partition(".")[0]
     try:
         import_module(library)

@@ -1,7 +1,6 @@
-"""What long work says while it goes on: lines, and a bar on a terminal; all on standard error.
+"""Progress of long work on standard error: a bar on a terminal, lines elsewhere.
 
-A bar that opens while another one shows, as in the fits of a cross-validation, draws nothing: what
-it knows stands in the other one.
+A bar that opens inside another draws nothing: what it knows is shown in the outer one.
 """
 
 from __future__ import annotations
@@ -17,128 +16,47 @@ from formulakern.checks import is_number
 from formulakern.deadline import Deadline
 from formulakern.interrupts import held
 
-__all__ = ["FitProgress", "Progress", "answered", "current", "say", "seconds_text", "stage"]
+__all__ = ["Progress", "answered", "stage"]
 
-#: How often the bar of a fit is drawn, per second.
+#: How often a bar is drawn, per second.
 DRAWN = 4
-#: Characters of what is being done, with its title, at most; and of the bar, at least.
-SAID, LEAST = 30, 8
-
-#: Seconds between the lines about one stage, where there is no bar.
+#: The most characters of a title and an activity together, and the least of a bar.
+MAX_TITLE, MIN_BAR = 30, 8
+#: Seconds between the lines about one stage.
 BETWEEN = 10.0
 
-_shown: ContextVar[Progress | None] = ContextVar("formulakern.progress", default=None)
-_fitting: ContextVar[FitProgress | None] = ContextVar("formulakern.fit", default=None)
-
-
-def say(text: str) -> None:
-    """Write one line to standard error, at once."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def current() -> Progress:
-    """The bar that shows; one that never does where there is none."""
-    return _shown.get() or _NONE
-
-
-@contextmanager
-def stage(what: str) -> Iterator[None]:
-    """Say what is done before a fit begins to learn; :func:`answered` says how far that is.
-
-    Parameters
-    ----------
-    what : str
-    """
-    fit = _fitting.get()
-    if fit is None:
-        yield
-        return
-    fit.begin(what)
-    try:
-        yield
-    finally:
-        fit.begin("")
-
-
-def answered(done: int, total: int) -> None:
-    """Say of how many parts of a table the answer is there, in a stage of a fit."""
-    fit = _fitting.get()
-    if fit is not None:
-        fit.parts(done, total)
+#: The bar that is drawn, and the innermost work in progress.
+_drawn: ContextVar[Progress | None] = ContextVar("formulakern.drawn", default=None)
+_working: ContextVar[Progress | None] = ContextVar("formulakern.working", default=None)
 
 
 class Progress:
-    """A progress bar on standard error; not a byte is written where that is no terminal.
+    """A bar with the activity, what is known so far, and the time with its limit; or lines.
 
     Parameters
     ----------
-    total : int
-        Number of steps.
-    shown : bool
-        False for a bar that never shows.
-    console : rich.console.Console, optional
-        Where to draw it; standard error by default.
+    title : str
+        What is done.
+    verbose : int
+        0: neither bar nor lines.  1: a bar on a terminal or in a notebook, else lines.  2: both.
+    limit : float, optional
+        Seconds; the bar then is at least as long as their share that is over.
 
     Examples
     --------
-    >>> with Progress(2, shown=False) as bar:
-    ...     bar.advance("first half")
-    ...     bar.reach(0.75, "second half")
+    >>> with Progress("PRLClassifier", 0, 5.0) as progress:
+    ...     progress.at(0.5, "growing", "gap 0.1, 12 rules", "a line")
     """
 
-    def __init__(self, total: int = 1, *, shown: bool = True, console: Any = None) -> None:
+    def __init__(self, title: str = "", verbose: int = 1, limit: Any = None) -> None:
+        self.verbose, self._title = int(verbose), title
+        self._limit = float(limit) if is_number(limit) and limit else None
+        self._share, self._what, self._known = 0.0, "", ""
+        self._stage, self._done, self._passes, self._line_at = "", 0, 0, 0.0
         self._bar: Any = None
-        self._token: Token[Progress | None] | None = None
-        self._total, self._begun = total, 0
-        if not shown or _shown.get() is not None:
-            return
-        from rich import progress
-        from rich.console import Console
-
-        console = console or Console(stderr=True)
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.TextColumn("{task.percentage:>3.0f} %"),
-            progress.TimeElapsedColumn(),
-            progress.TimeRemainingColumn(),
-            transient=True,
-            console=console,
-            disable=not _draws(console),
-        )
-        self._task = self._bar.add_task("starting", total=total)
-
-    @property
-    def drawn(self) -> bool:
-        """Whether there is a bar, and not just lines."""
-        return self._bar is not None and not self._bar.disable
-
-    def advance(self, what: str) -> None:
-        """Say what begins; whatever was begun before is done."""
-        self.reach(self._begun / self._total, what)
-        self._begun += 1
-        if self._bar is not None:
-            self._bar.refresh()  # each step is seen, however short it is
-
-    def reach(self, share: float, what: str) -> None:
-        """Say which share of the whole is done."""
-        if self._bar is not None:
-            self._bar.update(self._task, description=what, completed=share * self._total)
-        elif self is not current():
-            current().tell(what)
-
-    def tell(self, known: str) -> None:
-        """Say what is known so far, where there is a place for that."""
-
-    def line(self, text: str) -> None:
-        """Write a line, above the bar."""
-        if self._bar is not None:
-            with held():
-                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif self is not current():
-            current().line(text)
-        else:
-            say(text)
+        self._written = False
+        self._tokens: list[tuple[ContextVar[Progress | None], Token[Progress | None]]] = []
+        self._since = Deadline.clock()
 
     def __enter__(self) -> Self:
         try:
@@ -151,181 +69,135 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         with held():
-            self._stop()
+            while self._tokens:
+                variable, token = self._tokens.pop()
+                variable.reset(token)
+            if self._bar is not None:
+                self._bar.stop()
 
     def _start(self) -> None:
-        if self._bar is not None:
-            self._token = _shown.set(self)
-            self._bar.start()
-
-    def _stop(self) -> None:
-        if self._token is not None:
-            _shown.reset(self._token)
-            self._token = None
-            self._bar.stop()
-
-
-class FitProgress(Progress):
-    """How far a fit is that ends where a gap is closed or time is over: a bar, or lines.
-
-    The bar has what is being done, what is known so far, and the time with its limit.
-
-    Parameters
-    ----------
-    verbose : int
-        0: neither bar nor lines.  1: a bar on a terminal or in a notebook, else lines.  2: both.
-    title : str
-        What is fitted.
-    limit : float, optional
-        Seconds.
-    drawn : bool
-        False for lines alone.
-    console : rich.console.Console, optional
-        Where to draw it; standard error by default.
-
-    Examples
-    --------
-    >>> with FitProgress(0, "PRLClassifier", 5.0) as bar:
-    ...     bar.at(0.5, "growing", "gap 0.1, 12 rules", "a line")
-    """
-
-    def __init__(
-        self,
-        verbose: int,
-        title: str,
-        limit: float | None = None,
-        *,
-        drawn: bool = True,
-        console: Any = None,
-    ) -> None:
-        super().__init__(shown=False)
-        self.verbose, self._title = int(verbose), title
-        self._limit = float(limit) if is_number(limit) and limit else None
-        self._share, self._what, self._known = 0.0, "reading", ""
-        self._stage, self._done, self._passes, self._said = "", 0, 0, 0.0
-        self._fit: Token[FitProgress | None] | None = None
-        self._since = Deadline.clock()
-        if self.verbose < 1 or not drawn or _shown.get() is not None:
+        self._tokens.append((_working, _working.set(self)))
+        if self.verbose < 1 or _drawn.get() is not None:
             return
         from rich.console import Console
         from rich.live import Live
 
-        console = console or Console(stderr=True)
-        if _draws(console):
-            self._bar = Live(
-                console=console,
-                transient=True,
-                refresh_per_second=DRAWN,
-                get_renderable=self._rendered,
-            )
-
-    @property
-    def drawn(self) -> bool:  # noqa: D102
-        return self._bar is not None
-
-    def _start(self) -> None:
-        self._fit = _fitting.set(self)
-        super()._start()
-
-    def _stop(self) -> None:
-        if self._fit is not None:
-            _fitting.reset(self._fit)
-            self._fit = None
-        super()._stop()
-
-    def begin(self, what: str) -> None:
-        """Begin a stage before the learning, whose share is its own; "" ends it."""
-        if self._stage:
-            self._share, self._known = 0.0, ""
-        self._stage, self._done, self._passes = what, 0, 0
-        self._what, self._said = what or self._what, Deadline.clock()
-
-    def parts(self, done: int, total: int) -> None:
-        """Say of how many parts of a table the answer is there, within a stage.
-
-        Where there is no bar a line is written, as long as a stage lasts, every ten seconds.
-        """
-        if not self._stage or not total:
+        console = Console(stderr=True)
+        if find_spec("ipywidgets") is None if console.is_jupyter else not console.is_terminal:
             return
-        if done < self._done or not self._passes:
-            self._passes += 1
-        self._done, self._share = done, done / total
-        known = [f"pass {self._passes}"] if self._passes > 1 else []
-        self._known = ", ".join(known + [f"{done:,} of {total:,} parts"] * (total > 1))
-        if self._bar is None:
-            current().tell(self._known)
-        if self.verbose > int(current().drawn) and Deadline.clock() - self._said >= BETWEEN:
-            self._said = Deadline.clock()
-            current().line(f"{self._what}: {self._known}")
+        self._bar = Live(
+            console=console, transient=True, refresh_per_second=DRAWN, get_renderable=self._rendered
+        )
+        self._tokens.append((_drawn, _drawn.set(self)))
+        self._bar.start()
 
     def at(self, share: float, what: str, known: str = "", line: str = "") -> None:
-        """Say which share is done at least, what is being done, what is known, and a line of it.
+        """Set the share that is done at least, the activity, and what is known.
 
-        The line is written where there is no bar, and above it where ``verbose`` is 2.
+        ``line`` is written if no bar is drawn, and above the bar if ``verbose`` is 2.
         """
+        new = what != self._what
         self._share, self._what, self._known = max(self._share, share), what, known or self._known
-        if self._bar is None and known:
-            current().tell(known)
-        if line and self.verbose > int(current().drawn):
-            current().line(line)
+        self._show(known, new)
+        if line and self._writes():
+            self._written = True
+            self.line(line)
 
-    def fold_at(self, share: float, what: str, n_folds: int, number: int) -> None:
-        """Say which share is done at least, and of which of so many folds something is done."""
-        self.at(share, f"{what}, fold {number + 1} of {n_folds}")
+    def line(self, text: str) -> None:
+        """Write a line, above the bar."""
+        drawn = self._bar or getattr(_drawn.get(), "_bar", None)
+        if drawn is None:
+            print(text, file=sys.stderr, flush=True)
+            return
+        with held():
+            drawn.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def reach(self, share: float, what: str) -> None:
-        """Say which share of the whole is done."""
-        self.at(share, what)
+    def end(self, known: str) -> None:
+        """Write the line that stays: instead of the bar, or if no line was written before."""
+        if self._bar is not None or (self.verbose and not self._written):
+            self.line(f"{self._title}: {known}; {_seconds(Deadline.clock() - self._since)}")
 
-    def tell(self, known: str) -> None:
-        """Say what is known so far."""
-        self._known = known
+    def _writes(self) -> bool:
+        return self.verbose > int(_drawn.get() is not None)
 
-    def end(self, known: str, told: bool = True) -> None:
-        """Write the line that stays when the bar goes.
-
-        Where there is no bar it is written too, unless lines have ``told`` as much.
-        """
-        if self._bar is not None or (self.verbose and not told):
-            taken = seconds_text(Deadline.clock() - self._since)
-            self.line(f"{self._title}: {known}; {taken}")
+    def _show(self, known: str, now: bool) -> None:
+        """Draw the bar now, or show what is known in the outer one."""
+        outer = _drawn.get()
+        if self._bar is None and outer is not None and known:
+            outer._known = known
+        elif self._bar is not None and now:  # each activity is seen, however short
+            with held():
+                self._bar.refresh()
 
     def _rendered(self) -> Any:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         taken = Deadline.clock() - self._since
-        share = self._share if self._limit is None else max(self._share, taken / self._limit)
-        time = seconds_text(taken)
+        share, time = self._share, _seconds(taken)
         if self._limit is not None:
-            time += f" of {seconds_text(self._limit)}"
+            share, time = max(share, taken / self._limit), f"{time} of {_seconds(self._limit)}"
+        title = ": ".join(filter(None, (self._title, self._what)))
         grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
         grid.add_column(no_wrap=True)
-        grid.add_column(ratio=1, min_width=LEAST)
+        grid.add_column(ratio=1, min_width=MIN_BAR)
         grid.add_column(no_wrap=True)
         grid.add_column(no_wrap=True, justify="right")
-        said = f"{self._title}: {self._what}"
-        said = said if len(said) <= SAID else self._what
-        grid.add_row(said, ProgressBar(1.0, min(1.0, share)), self._known, time)
+        title = title if len(title) <= MAX_TITLE else self._what
+        known = self._known or f"{100 * min(1.0, share):.0f} %"
+        grid.add_row(title, ProgressBar(1.0, min(1.0, share)), known, time)
         return grid
 
+    # -- stages before the learning, whose share is their own ----------------------------------
 
-def seconds_text(seconds: float) -> str:
-    """Seconds, or minutes and seconds.
+    def _begin(self, what: str) -> None:
+        """Begin a stage; "" ends it."""
+        if self._stage:
+            self._share, self._known = 0.0, ""
+        self._stage, self._done, self._passes = what, 0, 0
+        self._what, self._line_at = what or self._what, Deadline.clock()
 
-    >>> seconds_text(4.25), seconds_text(20), seconds_text(75)
+    def _answered(self, done: int, total: int) -> None:
+        """Show of how many partitions the answer is there, by a line every ten seconds at most."""
+        if not self._stage or not total:
+            return
+        if done < self._done or not self._passes:
+            self._passes += 1
+        self._done, self._share = done, done / total
+        known = [f"pass {self._passes}"] if self._passes > 1 else []
+        self._known = ", ".join(known + [f"{done:,} of {total:,} partitions"] * (total > 1))
+        self._show(self._known, False)
+        if self._writes() and Deadline.clock() - self._line_at >= BETWEEN:
+            self._line_at = Deadline.clock()
+            self.line(f"{self._what}: {self._known}")
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Name what is done before a fit begins to learn; :func:`answered` counts its partitions."""
+    fit = _working.get()
+    if fit is None:
+        yield
+        return
+    fit._begin(what)
+    try:
+        yield
+    finally:
+        fit._begin("")
+
+
+def answered(done: int, total: int) -> None:
+    """Show of how many partitions of a table the answer is there, in a stage of a fit."""
+    if (fit := _working.get()) is not None:
+        fit._answered(done, total)
+
+
+def _seconds(seconds: float) -> str:
+    """Return seconds, or minutes and seconds.
+
+    >>> _seconds(4.25), _seconds(20), _seconds(75)
     ('4.2 s', '20.0 s', '1:15 min')
     """
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
-
-
-def _draws(console: Any) -> bool:
-    """Whether a bar can be drawn there: on a terminal, or by the widgets of a notebook."""
-    if console.is_jupyter:
-        return find_spec("ipywidgets") is not None
-    return bool(console.is_terminal)
-
-
-_NONE = Progress(shown=False)

@@ -12,19 +12,7 @@ __all__ = ["LEARNERS", "Learner", "module_of"]
 
 
 class Learner(NamedTuple):
-    """A row.
-
-    Parameters
-    ----------
-    estimator : str
-        The name of the class.
-    module : str
-        The module of the class, within this package or any other.
-    about : str
-        What it learns, in a few words.
-    predicts : {"classes", "numbers", "novelty"}
-        ``"novelty"``: no classes are read, and rows unlike those of training are found.
-    """
+    """A row."""
 
     estimator: str
     module: str

@@ -47,16 +47,7 @@ def run_slices(
     time_limit: TimeLimit,
     progress: Callable[[float], None] | None = None,
 ) -> Outcome:
-    """Run a search to its end or to the time limit.
-
-    Parameters
-    ----------
-    search : Search
-    time_limit : float, Deadline or None
-        Looked at between slices, so it is passed by some 0.05 s.
-    progress : callable, optional
-        Called between slices with the share that is done; what it raises ends the search.
-    """
+    """Run a search to its end or to the time limit."""
     deadline, work = Deadline.of(time_limit), FIRST_WORK
     started = Deadline.clock()
     finished = False

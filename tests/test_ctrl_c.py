@@ -62,7 +62,7 @@ class Run:
         self.model, self.presses, self.lines, self.known = model, presses, 0, None
         self.terminal = terminal or Terminal()
         console = Console(file=self.terminal, force_terminal=True, width=80)
-        usual, at, streams = sys.gettrace(), progress.FitProgress.at, (sys.stdout, sys.stderr)
+        usual, at, streams = sys.gettrace(), progress.Progress.at, (sys.stdout, sys.stderr)
 
         def noted(bar, share, what, known="", line=""):
             if self.known is None and "gap" in known:
@@ -73,7 +73,7 @@ class Run:
         with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             patched.setattr("rich.console.Console", lambda **_: console)
-            patched.setattr(progress.FitProgress, "at", noted)
+            patched.setattr(progress.Progress, "at", noted)
             with fk.gather_limit(1 << 30 if isinstance(model, fk.FormulaSVC) else 0):
                 sys.settrace(self.call)
                 try:
@@ -84,7 +84,7 @@ class Run:
                 finally:
                     sys.settrace(usual)
         self.warned = [str(one.message) for one in caught if "interrupted" in str(one.message)]
-        assert not progress.current().drawn
+        assert progress._drawn.get() is None
         assert (sys.stdout, sys.stderr) == streams
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self.interrupted and len(presses) > 1:  # the second one may end the display's last lines

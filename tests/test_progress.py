@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 import formulakern as fk
 from formulakern import progress
 from formulakern.deadline import Deadline
-from formulakern.progress import FitProgress, Progress
+from formulakern.progress import Progress
 
 FITS = {
     "PRLClassifier": {"time_limit": 60},
@@ -46,16 +46,16 @@ def terminal(monkeypatch):
     paper = Console(file=io.StringIO(), width=80, color_system=None)
     monkeypatch.setattr("rich.console.Console", lambda **_: console)
     drawn = []
-    usual = FitProgress.at
+    usual = Progress.at
 
     def at(bar, *args, **named):
         usual(bar, *args, **named)
-        if bar.drawn:
+        if bar is progress._drawn.get():
             with paper.capture() as capture:
                 paper.print(bar._rendered())
             drawn.append(capture.get())
 
-    monkeypatch.setattr(FitProgress, "at", at)
+    monkeypatch.setattr(Progress, "at", at)
     return console.file, drawn
 
 
@@ -80,7 +80,7 @@ def test_a_bar_on_a_terminal_and_lines_elsewhere(terminal, monkeypatch, name, ca
     if name.startswith(("HKL", "PRL")):
         assert any("gap" in one and "rules" in one for one in drawn)
     assert not any(hasattr(shown, own) for own in ("_progress",))
-    assert progress.current().drawn is False
+    assert progress._drawn.get() is None
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=io.StringIO()))
     drawn.clear()
     capsys.readouterr()
@@ -94,25 +94,23 @@ def test_a_bar_on_a_terminal_and_lines_elsewhere(terminal, monkeypatch, name, ca
 
 def test_a_fit_within_another_draws_no_bar_of_its_own(terminal):
     _, drawn = terminal
-    with FitProgress(1, "outer") as outer:
+    with Progress("outer") as outer:
         outer.at(0.0, "first fold")
-        with FitProgress(1, "inner") as inner, Progress(2) as counted:
+        with Progress("inner") as inner, Progress() as innermost:
             inner.at(0.5, "growing", "gap 0.1, 3 rules")
-            assert outer._known == "gap 0.1, 3 rules"
-            counted.advance("half")
-        assert not inner.drawn
-        assert not counted.drawn
+            innermost.at(0.5, "half")
+            assert progress._drawn.get() is outer
         outer.at(0.2, "second fold")
         assert "second fold" in drawn[-1]
-        assert "half" in drawn[-1]
-        assert progress.current() is outer
-    assert progress.current() is not outer
+        assert "gap 0.1, 3 rules" in drawn[-1]
+    assert progress._drawn.get() is None
+    assert len(drawn) == 2
 
 
 def test_an_error_ends_the_bar(terminal):
     with pytest.raises(fk.DataError):
         fk.HKLClassifier(verbose=1).fit([[0, 1], [1, 0]], ["a", "a"])
-    assert not progress.current().drawn
+    assert progress._drawn.get() is None
     with pytest.raises(fk.ParameterError, match="verbose='yes'"):
         fk.PRLClassifier(verbose="yes").fit(*table())
 
@@ -162,18 +160,18 @@ def test_the_time_of_a_regression_begins_with_its_table(monkeypatch):
         assert model.stopped_ == "time_limit"
 
 
-def test_stages_before_learning_say_how_many_parts_are_done(terminal, monkeypatch, capsys):
+def test_stages_before_learning_show_how_many_partitions_are_done(terminal, monkeypatch, capsys):
     """A bar of its own for each stage; elsewhere a line every ten seconds."""
     dask = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    stages, usual = [], FitProgress.parts
+    stages, usual = [], Progress._answered
 
     def parts(bar, done, total):
         usual(bar, done, total)
         stages.append((bar._what, bar._share, bar._known))
 
-    monkeypatch.setattr(FitProgress, "parts", parts)
+    monkeypatch.setattr(Progress, "_answered", parts)
     parted, classes, weights = (
         dask.from_pandas(one, npartitions=3)
         for one in (frame, pd.Series(y), pd.Series(np.ones(len(y))))
@@ -186,8 +184,8 @@ def test_stages_before_learning_say_how_many_parts_are_done(terminal, monkeypatc
         passes += ["reading classes", "reading weights", "packing rows"]
         for what in passes if isinstance(model, fk.HKLClassifier) else passes[:1] + passes[2:]:
             told = [(share, known) for one, share, known in stages if one == what]
-            assert told[:3] == [(k / 3, f"{k} of 3 parts") for k in (1, 2, 3)], what
-        assert "parts" not in terminal[1][-1]  # learning has a share of its own
+            assert told[:3] == [(k / 3, f"{k} of 3 partitions") for k in (1, 2, 3)], what
+        assert "partitions" not in terminal[1][-1]  # learning has a share of its own
     now = [0.0]
 
     def clock():
@@ -195,8 +193,9 @@ def test_stages_before_learning_say_how_many_parts_are_done(terminal, monkeypatc
         return now[0]
 
     monkeypatch.setattr(Deadline, "clock", staticmethod(clock))
+    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=io.StringIO()))
     capsys.readouterr()
-    with FitProgress(1, "PRLClassifier", drawn=False), progress.stage("packing rows"):
+    with Progress("PRLClassifier"), progress.stage("packing rows"):
         for done in range(1, 9):
             progress.answered(done, 8)
     lines = capsys.readouterr().err.splitlines()

@@ -46,25 +46,6 @@ def learner(
 ) -> Any:
     """Return a new estimator.
 
-    Parameters
-    ----------
-    name : str
-        One of ``LEARNERS``.
-    settings : sequence of str
-        ``"parameter=value"``; a value is a literal of Python, or else text.  A parameter of the
-        automatic encoder is ``"encoder__parameter=value"``.
-    given : mapping of str to value
-        Further parameters.
-    **usual
-        Parameters that are set if the estimator has them and ``settings`` do not.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such learner or parameter.
-
-    Examples
-    --------
     >>> learner("prl", ["degree=1", "C=10"])
     PRLClassifier(C=10, degree=1)
     >>> learner("hkl", ["encoder__cut_points=2"])
@@ -126,13 +107,6 @@ def learner_of(
 def with_probabilities(model: Any, seed: int) -> Any:
     """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none.
 
-    Raises
-    ------
-    ParameterError
-        If it predicts no classes.
-
-    Examples
-    --------
     >>> with_probabilities(fk.PRLClassifier(), 0).estimator
     PRLClassifier()
     """
@@ -162,14 +136,7 @@ def saved_model(options: argparse.Namespace) -> Any:
 
 
 def learned_text(model: Any, top: int | None) -> str:
-    """Return what a model has learned, as text: its rules, or those that can be read out of it.
-
-    Parameters
-    ----------
-    model : fitted estimator
-    top : int or None
-        At most this number of rules; None for all.
-    """
+    """Return what a model has learned, as text: its rules, or those that can be read out of it."""
     model = uncalibrated(model)
     rules = getattr(model, "rules_", None)
     if rules is not None:

@@ -53,19 +53,7 @@ def add_command(
     *parents: argparse.ArgumentParser,
     more: str = "",
 ) -> argparse.ArgumentParser:
-    """Add the parser of a command, whose help ends with examples.
-
-    Parameters
-    ----------
-    commands
-        The result of ``add_subparsers``.
-    name, about : str
-    examples : sequence of str
-        The words after ``formulakern`` and the name.
-    *parents : ArgumentParser
-    more : str
-        Text before the examples.
-    """
+    """Add the parser of a command, whose help ends with examples."""
     shown = "".join(f"\n  formulakern {name} {example}".rstrip() for example in examples)
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -211,13 +199,7 @@ def table_options(*, classes: bool = True) -> argparse.ArgumentParser:
 
 
 def read_dataset(options: argparse.Namespace, data: str | None = None) -> Dataset:
-    """Read the table that options name, or another file like it, without the dropped columns.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If there is no such table or column.
-    """
+    """Read the table that options name, or another file like it, without the dropped columns."""
     from formulakern import datasets
 
     name = options.data if data is None else data
@@ -301,13 +283,7 @@ def _dropped(dataset: Dataset, options: argparse.Namespace) -> Dataset:
 
 
 def select_columns(table: Table, names: Iterable[str]) -> Table:
-    """Return these columns of a table, which may have others.
-
-    Raises
-    ------
-    DataError
-        If one is missing.
-    """
+    """Return these columns of a table, which may have others."""
     from formulakern.tables.column import did_you_mean
 
     names = list(names)

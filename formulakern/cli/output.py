@@ -98,22 +98,7 @@ def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterat
 
 
 def check_output(path: Path, force: bool, *inputs: str | None) -> None:
-    """Refuse, before any work, a file that cannot or must not be written.
-
-    Parameters
-    ----------
-    path : Path
-    force : bool
-        Accept a file that exists.
-    *inputs : str or None
-        Files that the command reads, under any name; None is ignored.
-
-    Raises
-    ------
-    ParameterError
-        If ``path`` is a folder, its folder does not exist or is read-only, the file is an input,
-        or it exists and ``force`` is False.
-    """
+    """Refuse, before any work, a file that cannot or must not be written."""
     folder = path.absolute().parent
     if path.is_dir():
         raise unwritable(path, "it is a folder; name a file in it")

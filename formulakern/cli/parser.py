@@ -38,23 +38,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0, or 1 after an error (one message on standard error), 130 after Ctrl-C.
-
-    Raises
-    ------
-    SystemExit
-        With status 2 for wrong usage, 0 after ``--help`` and ``--version``.
-    """
+    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
             stream.reconfigure(errors="replace")

@@ -129,23 +129,7 @@ def fold_scores(
     max_rows: int,
     seed: int = 0,
 ) -> list[Score]:
-    """Score learners on the same folds; one that fails has the reason, and the others go on.
-
-    Parameters
-    ----------
-    models, plain : mapping of str to estimators
-        Those of this library, and others.
-    dataset : Dataset
-    numbers : bool
-        Whether a number is predicted rather than a class.
-    n_folds, max_rows, seed : int
-        A larger table is sampled, class by class.
-
-    Raises
-    ------
-    DataError
-        If all ``models`` fail.
-    """
+    """Score learners on the same folds; one that fails has the reason, and the others go on."""
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -168,11 +152,12 @@ def fold_scores(
     splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
     scores = {name: Score(name) for name in every}
-    with warnings.catch_warnings(), Progress(total=len(every) * n_folds) as progress:
+    with warnings.catch_warnings(), Progress() as progress:
         warnings.filterwarnings("ignore", message=".*it was interrupted")
         for number, (train, held) in enumerate(splits, 1):
-            for name, score in scores.items():
-                progress.advance(f"fold {number} of {n_folds}, {name}")
+            for place, (name, score) in enumerate(scores.items()):
+                done = (number - 1 + place / len(scores)) / n_folds
+                progress.at(done, f"fold {number} of {n_folds}, {name}")
                 if score.failed:
                     continue
                 begin = perf_counter()
@@ -194,8 +179,8 @@ def held_scores(
 ) -> list[Score]:
     """Fit models to a data set and score them on test rows; the seconds include both."""
     scores = []
-    for name, model in models.items():
-        progress.advance(f"{name} on {len(dataset):,} rows")
+    for place, (name, model) in enumerate(models.items()):
+        progress.at(place / len(models), f"{name} on {len(dataset):,} rows")
         begin = perf_counter()
         model.fit(dataset.data, dataset.target)
         scores.append(Score(name))
@@ -257,11 +242,6 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
 
     Numbers stay numbers (a missing one becomes the mean, and for linear models they have unit
     variance); every category is a column.
-
-    Parameters
-    ----------
-    numbers : bool
-        Whether a number is predicted rather than a class.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.impute import SimpleImputer

@@ -27,7 +27,7 @@ from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.partitioned import gathered_bytes
-from formulakern.progress import FitProgress
+from formulakern.progress import Progress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
@@ -47,7 +47,7 @@ __all__ = [
 
 
 @contextmanager
-def showing(self: Any) -> Iterator[FitProgress]:
+def showing(self: Any) -> Iterator[Progress]:
     """Show how far a fit is, as ``verbose`` asks for; Ctrl-C keeps a model that is found.
 
     Raises
@@ -58,7 +58,7 @@ def showing(self: Any) -> Iterator[FitProgress]:
     verbose = getattr(self, "verbose", 0)
     check_verbosity(verbose)
     limit = getattr(self, "time_limit", None)
-    with completed(), FitProgress(verbose, type(self).__name__, limit) as bar:
+    with completed(), Progress(type(self).__name__, verbose, limit) as bar:
         self.__dict__["_progress"] = bar
         try:
             bar.at(0.0, "reading")
@@ -67,12 +67,12 @@ def showing(self: Any) -> Iterator[FitProgress]:
             del self.__dict__["_progress"]
 
 
-def bar_of(self: Any) -> FitProgress:
+def bar_of(self: Any) -> Progress:
     """The progress of this fit; within another fit, lines alone."""
     found = self.__dict__.get("_progress")
-    if isinstance(found, FitProgress):
+    if isinstance(found, Progress):
         return found
-    return FitProgress(int(getattr(self, "verbose", 0)), type(self).__name__, drawn=False)
+    return Progress(type(self).__name__, getattr(self, "verbose", 0))
 
 
 @dataclass(eq=False, repr=False)

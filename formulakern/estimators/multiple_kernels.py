@@ -348,8 +348,8 @@ class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: i
             self.kernels_ = tuple(ScaledKernel.of(factor, kernel) for factor, kernel in pairs)
         tasks = one_against_one(np.unique(labels, return_inverse=True)[1], given)
         with self._showing() as bar:
-            learnt = self._learn(family, list(tasks.values()), lambda x: bar.reach(x, "weights"))
-            bar.end(f"weights, gap {learnt.gap:.1e}", told=False)
+            learnt = self._learn(family, list(tasks.values()), lambda x: bar.at(x, "weights"))
+            bar.end(f"weights, gap {learnt.gap:.1e}")
         self.weights_, self.gap_ = learnt.weights, learnt.gap
         kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
         self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))

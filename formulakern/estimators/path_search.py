@@ -28,7 +28,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, splits
 from formulakern.estimators.workers import FoldFits
 from formulakern.interrupts import interruptible
-from formulakern.progress import FitProgress
+from formulakern.progress import Progress
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
 
@@ -139,7 +139,7 @@ class PathSearch:
         self.trials = [None] * len(self.settings)
 
     def run(
-        self, paths: Iterable[Path], bar: FitProgress, deadline: Deadline, stacklevel: int = 4
+        self, paths: Iterable[Path], bar: Progress, deadline: Deadline, stacklevel: int = 4
     ) -> list[Trial | None]:
         """Fit and score the settings of some paths, which are read as the search goes on.
 
@@ -171,7 +171,7 @@ class PathSearch:
             )
         return self.trials
 
-    def _run(self, paths: Iterable[Path], bar: FitProgress, deadline: Deadline) -> bool:
+    def _run(self, paths: Iterable[Path], bar: Progress, deadline: Deadline) -> bool:
         """Whether the time sufficed."""
         fits, best, number = FoldFits(self.folds), None, len(self.settings)
         for places, starts, patience in paths:
@@ -183,7 +183,7 @@ class PathSearch:
                 setting, done = self.settings[place], len(self.known) / number
                 until = turn(deadline, number - len(self.known))
                 given = [self.arguments(setting, k, one) for k, one in enumerate(before)]
-                begins = partial(bar.fold_at, done, self.name(setting), len(self.folds))
+                begins = partial(_fold, bar, done, self.name(setting), len(self.folds))
                 found: list[Any] = []
                 answers = fits.answers(self.fit, given, until, begins)
                 while len(found) < len(self.folds):
@@ -201,6 +201,11 @@ class PathSearch:
                 if worse == patience:
                     break
         return True
+
+
+def _fold(bar: Progress, share: float, what: str, n_folds: int, number: int) -> None:
+    """Show which of the folds begins."""
+    bar.at(share, f"{what}, fold {number + 1} of {n_folds}")
 
 
 class Scores:

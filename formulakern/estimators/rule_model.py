@@ -326,7 +326,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
                 voted = weight, names[winner], names[loser], winner
                 found.append((feature, counts.described(rule, cover, *voted)))
             self._set_rules(found, names, intercept, str(getattr(y, "name", None) or "class"))
-            bar.end(f"{len(self.rules_)} rules", told=False)
+            bar.end(f"{len(self.rules_)} rules")
         if len(self.rules_):
             warn_of_one_class(self, table, labels, given)
         return self

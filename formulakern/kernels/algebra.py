@@ -1,6 +1,8 @@
-"""Kernels made of kernels: sums, products, positive multiples, and cosines.
+"""Kernels: what all of them share, and sums, products, positive multiples and cosines of them.
 
-Sums concatenate feature spaces, products pair their features by "and", a factor weights, and
+A kernel gives a writer of blocks (``prepare``), a diagonal, a dimension, a closed form and the
+stages of its computation; matrices, value semantics and scikit-learn's protocol follow.  Sums
+concatenate feature spaces, products pair their features by "and", a factor weights, and
 normalisation divides by the lengths.  Sums and products flatten when they are built.
 """
 
@@ -8,24 +10,41 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, fields
 from functools import cached_property, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import PairedTables
-from formulakern.checks import check_number
+from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.gram.matrix import (
+    bands,
+    fill_file,
+    fill_matrix,
+    fill_rows,
+    float_type,
+    narrowed,
+    output,
+    product,
+    transposing,
+)
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts, with_themselves
-from formulakern.kernels.base import MatrixKernel
-from formulakern.kernels.inspection import Section
+from formulakern.kernels.inspection import Inspection, Section, equation
+from formulakern.partitions.collections import is_dask
+from formulakern.partitions.lazy_grams import lazy_gram, lazy_product
+from formulakern.partitions.lazy_rows import lazily
+from formulakern.solvers.blas import one_thread
 
 if TYPE_CHECKING:
     import sympy
@@ -38,17 +57,89 @@ __all__ = [
     "ScaledKernel",
     "SumKernel",
     "inverse_length",
+    "n_columns",
 ]
 
 #: Kernels made of more kernels than this, or more deeply nested ones, are refused.
 MAX_PARTS, MAX_DEPTH = 10_000, 50
+#: Up to this many columns, counting twice is faster than copying what was counted once.
+NARROW = 768
+
+Sizes = int | Mapping[str | None, int]
 
 
-class Kernel(MatrixKernel):
-    """A kernel that adds, multiplies, takes positive weights, and normalises.
+class ScikitLearnKernel:
+    """A kernel that scikit-learn calls on whole tables.
+
+    It does so when a kernel is a ``gaussian_process.kernels.Kernel``, and calls any other callable
+    on every pair of rows.  Kernels register as such, once, when scikit-learn reads their class:
+    importing it earlier would cost everybody a second.
+    """
+
+    @property
+    def __class__(self) -> type[Self]:
+        module = sys.modules.get("sklearn.gaussian_process.kernels")
+        if module is not None and type(self) not in _registered and hasattr(module, "Kernel"):
+            _registered.add(type(self))
+            module.Kernel.register(type(self))
+        return type(self)
+
+    @__class__.setter
+    def __class__(self, new: type) -> None:
+        raise TypeError("the class of a kernel cannot be changed")
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    #: Rows are vectors; there are no hyperparameters that an optimiser could turn.
+    requires_vector_input: ClassVar[bool] = True
+    hyperparameters: ClassVar[list[Any]] = []
+    n_dims: ClassVar[int] = 0
+    bounds: ClassVar[FloatArray] = np.empty((0, 2))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return no parameters: a kernel is a value."""
+        return {}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Raise ParameterError: build another kernel instead."""
+        if parameters:
+            raise ParameterError(
+                f"a kernel is an immutable value: cannot set {', '.join(sorted(parameters))}. "
+                "Build another one with fk.kernel(...)."
+            )
+        return self
+
+    def is_stationary(self) -> bool:
+        """Return False: the value depends on more than the difference of two rows."""
+        return False
+
+    @property
+    def theta(self) -> FloatArray:
+        """The empty vector of hyperparameters."""
+        return np.empty(0)
+
+    @theta.setter
+    def theta(self, value: npt.ArrayLike) -> None:
+        if np.size(value):
+            raise ParameterError("this kernel has no hyperparameters to set")
+
+    def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
+        """Return the kernel itself: there is nothing to replace."""
+        self.theta = theta
+        return self
+
+
+_registered: set[type] = set()
+
+
+class Kernel(ScikitLearnKernel, ABC):
+    """A positive semidefinite function of two rows of a table, mostly 0/1; an immutable value.
 
     ``k1 + k2`` puts feature spaces side by side, ``k1 * k2`` pairs their features by "and",
-    ``c * k`` with c > 0 weights them, ``k.normalized()`` is the cosine of the angle.
+    ``c * k`` with c > 0 weights them, ``k.normalized()`` is the cosine of the angle.  Scikit-learn
+    takes a kernel wherever it takes a callable, and calls it on whole tables:
+    ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``, ``Nystroem``, ``GaussianProcessRegressor``.
 
     Examples
     --------
@@ -60,26 +151,332 @@ class Kernel(MatrixKernel):
     array([[1.]])
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kernel is a dataclass
     #: How many kernels it is made of, as often as each is used, and how deep they are nested.
     extent: tuple[int, int] = (1, 1)
     #: How tightly the repr of the kernel binds: 1 as a sum, 2 as a product, 3 as a call.
     binding: ClassVar[int] = 3
 
-    def within(self, binding: int) -> str:
-        """The repr, in brackets where it binds less tightly than its surroundings."""
-        return repr(self) if self.binding >= binding else f"({self!r})"
+    # -- to be provided by each kernel --------------------------------------------------------
 
-    def normalized(self) -> Kernel:
-        """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
-        return NormalizedKernel(self)
+    @abstractmethod
+    def prepare(self, pair: TablePair) -> BlockWriter:
+        """Return the function that fills blocks of the Gram matrix between two tables.
+
+        All work that is not done for every pair of rows is done once, before it returns.
+        """
+
+    @abstractmethod
+    def dimension(self, n: Sizes) -> int:
+        """Return the exact dimension of the feature space for n columns.
+
+        Parameters
+        ----------
+        n : int or mapping
+            The number of columns; with domains, the number of each by name.
+        """
+
+    @abstractmethod
+    def polynomial(self) -> sympy.Expr:
+        """Return K in s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and n, as a SymPy expression."""
+
+    @abstractmethod
+    def stages(self, closed_form: str) -> list[Section]:
+        """Return what :meth:`inspect` shows, given the text of the closed form."""
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """Return K(x, x) for the rows of a table that is paired with itself."""
+        write, values = self.prepare(pair), np.empty((pair.shape[0], 1))
+        for row in range(len(values)):
+            write(slice(row, row + 1), slice(row, row + 1), values[row : row + 1])
+        return values.reshape(-1)
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:  # noqa: ARG002
+        """Return the joint counts that determine K(x, z), or None."""
+        return None
+
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
+        """Return K for triples of the counts of :meth:`counts_of`, equal to the last bit.
+
+        Raises
+        ------
+        NotImplementedError
+            If K is better computed for every pair of rows.
+        """
+        raise NotImplementedError
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
+        """Return whether the computed K(x, z) and K(z, x) are equal to the last bit."""
+        return False
 
     def scaled_into_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
-        """This kernel, or a multiple of it whose values on these tables fit into float64."""
+        """Return this kernel, or a multiple whose values on these tables fit into float64."""
         return self
 
     def within_range(self, pair: TablePair) -> Kernel:
-        """A kernel with the same cosines, whose values on these tables fit into float64."""
+        """Return a kernel with the same cosines, whose values on these tables fit into float64."""
         return self.scaled_into_range(pair)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Whether tables of any finite numbers are read, not only of 0 and 1."""
+        return False
+
+    @property
+    def reads(self) -> str:
+        """What its rows are: "tables", or "strings"."""
+        return "tables"
+
+    def read(self, X: Any, Z: Any = None) -> TablePair:
+        """Return the rows of X and Z as :meth:`prepare` takes them, checked."""
+        return TablePair(X, Z, real=self.accepts_real)
+
+    @property
+    def letter(self) -> str:
+        """The kernel's letter, for LaTeX."""
+        return "K"
+
+    def inspect(self) -> Inspection:
+        """Return the stages from the formula to the code.
+
+        Returns
+        -------
+        Inspection
+            Prints as text, shows as HTML in a notebook; its attributes are the stages.
+        """
+        import sympy
+
+        try:
+            form = self.polynomial()
+            text, latex = equation(form), sympy.latex(form)
+        except FormulaSizeError as error:
+            text, latex = str(error), r"\text{(too long)}"
+        whole = f"{self.letter}(x, z) = {latex}"
+        return Inspection(repr(self), tuple(self.stages(text)), whole)
+
+    # -- matrices -----------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        X: Any,
+        Z: Any = None,
+        eval_gradient: bool = False,
+        *,
+        out: npt.NDArray[Any] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Any:
+        """Return the Gram matrix between the rows of two tables.
+
+        Parameters
+        ----------
+        X : array-like of shape (rows, n)
+            NumPy array of any numeric or bool dtype, SciPy sparse, pandas or polars frame,
+            :class:`formulakern.Table`, or a frame or array of dask; every entry 0 or 1, or finite
+            if ``accepts_real``.
+        Z : array-like of shape (other rows, n), optional
+            X itself by default, at half the work.
+        eval_gradient : bool
+            For Gaussian processes: also return the gradient by the (absent) parameters, an array
+            of shape (rows, rows, 0).
+        out : float64 or float32 of shape (rows, other rows), C-contiguous, optional
+            Receives the matrix.  A memory map (``numpy.lib.format.open_memmap``) takes a matrix
+            that is larger than memory.
+        dtype : {"float64", "float32"}, optional
+            The type of the entries, by default that of ``out``, or float64.  In float32 they are
+            those of float64, rounded once: with a relative error of at most 2⁻²⁴ = 6·10⁻⁸ more, for
+            entries of at least 1.2·10⁻³⁸.
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        ndarray of shape (rows, other rows)
+            ``out``, if it is given.  If X or Z is a collection of dask, a dask array, each block
+            of which is computed where the rows are, in chunks of at most 128 MiB.
+
+        >>> from formulakern import kernel
+        >>> out = np.empty((2, 2), dtype=np.float32)
+        >>> kernel("a | b")([[1, 0, 1], [0, 1, 1]], out=out) is out
+        True
+        >>> out
+        array([[8., 7.],
+               [7., 8.]], dtype=float32)
+        """
+        kind = float_type(dtype, out)
+        if is_dask(X) or is_dask(Z):
+            if eval_gradient or out is not None or progress is not None:
+                raise ParameterError(
+                    "out, progress and eval_gradient are for tables in memory; the matrix of dask "
+                    "collections is a dask array: its methods to_zarr and store write it."
+                )
+            return lazy_gram(self, X, Z, kind)
+        pair = self.read(X, Z)
+        matrix = output(pair.shape, out, kind)
+        fill = self._fill(pair, kind)
+        counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
+        if isinstance(matrix, np.memmap):
+            mirrored = pair.symmetric and not self.exactly_symmetric(pair)
+            fill_file(matrix, transposing(fill) if mirrored else fill, progress)
+        else:
+            fill_matrix(matrix, pair.symmetric and not counted_twice, fill, progress)
+        return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
+
+    def blocks(
+        self,
+        X: Any,
+        Z: Any = None,
+        *,
+        rows: int | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Yield the Gram matrix in bands of rows, one after the other.
+
+        Parameters
+        ----------
+        X, Z, dtype : as in :meth:`__call__`
+        rows : int, optional
+            The number of rows of a band; by default as many as take 64 megabytes, at least 16.
+
+        Yields
+        ------
+        rows : slice
+        block : ndarray of shape (rows, other rows)
+            ``kernel(X, Z)[rows]``, in memory of its own.
+
+        Examples
+        --------
+        >>> from formulakern import kernel
+        >>> for rows, block in kernel("a | b").blocks([[1, 0], [0, 1], [1, 1]], rows=2):
+        ...     print(rows.start, rows.stop, block.tolist())
+        0 2 [[3.0, 2.0, 3.0], [2.0, 3.0, 3.0]]
+        2 3 [[3.0, 3.0, 4.0]]
+        """
+        kind = float_type(dtype, None)
+        if rows is not None:
+            check_integer("rows", rows, 1)
+        if is_dask(X) or is_dask(Z):
+            raise ParameterError(
+                "blocks() goes through tables in memory; kernel(X, Z) of dask collections is an "
+                "array with blocks of its own."
+            )
+        pair = self.read(X, Z)
+        fill = self._fill(pair, kind)
+        if pair.symmetric and not self.exactly_symmetric(pair):
+            fill = transposing(fill)
+
+        def filled() -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+            for band in bands(pair.shape, np.dtype(kind).itemsize, rows):
+                block = output((band.stop - band.start, pair.shape[1]), None, kind)
+                fill_rows(fill, band, block)
+                yield band, block
+
+        return filled()
+
+    def matvec(self, X: Any, v: npt.ArrayLike, Z: Any = None) -> FloatArray:
+        """Return K(X, Z)·v without the matrix.
+
+        Parameters
+        ----------
+        X, Z : as in :meth:`__call__`
+        v : array-like of shape (other rows,) or (other rows, m)
+
+        Returns
+        -------
+        ndarray of shape (rows,) or (rows, m), float64
+            The same for any number of threads.  If X, v or Z is a collection of dask, a dask
+            array, of sums over the partitions of Z: the same up to rounding.
+
+        Raises
+        ------
+        ParameterError
+            If v has another shape, or an entry that is not finite.
+        DataError, MagnitudeError
+            As :meth:`__call__` does.
+
+        Notes
+        -----
+        Every value is computed, in tiles of two megabytes for each thread: time grows with the
+        pairs of rows, memory only with the rows.
+
+        Examples
+        --------
+        >>> from formulakern import kernel
+        >>> kernel("a | b").matvec([[1, 0], [0, 1]], [10, 1])
+        array([32., 23.])
+        """
+        if is_dask(X) or is_dask(Z) or is_dask(v):
+            lazy: FloatArray = lazy_product(self, X, v, Z)
+            return lazy
+        pair = self.read(X, Z)
+        vectors = np.asarray(v, dtype=np.float64)
+        if vectors.ndim not in (1, 2) or len(vectors) != pair.shape[1]:
+            of = f"{pair.shape[1]} rows of {'X' if Z is None else 'Z'}"
+            raise ParameterError(f"v has shape {vectors.shape}; expected an entry for all {of}.")
+        if not np.isfinite(vectors).all():
+            raise ParameterError("v holds an entry that is not finite; expected finite numbers.")
+        columns = np.ascontiguousarray(vectors if vectors.ndim == 2 else vectors[:, None])
+        with one_thread():
+            found = product(self.prepare(pair), pair.shape, columns)
+        return found.reshape(-1) if vectors.ndim == 1 else found
+
+    def _fill(self, pair: TablePair, kind: str) -> BlockWriter:
+        fill = self.prepare(pair)
+        return fill if kind == "float64" else narrowed(fill)
+
+    @lazily
+    def diagonal(self, X: Any) -> FloatArray:
+        """Return K(x, x) for every row of a table, without the matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (rows, n)
+
+        Returns
+        -------
+        ndarray of shape (rows,), float64
+        """
+        return self.diagonal_of(self.read(X))
+
+    def diag(self, X: Any) -> FloatArray:
+        """Return :meth:`diagonal`, by the name that Gaussian processes use."""
+        return self.diagonal(X)
+
+    # -- values and their algebra -------------------------------------------------------------
+
+    def _key(self) -> tuple[Any, ...]:
+        """Return what equality compares: the fields."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        known = name in self.__dataclass_fields__ or hasattr(type(self), name)
+        if name in self.__dict__ or not known:
+            raise AttributeError(f"a kernel is immutable: cannot set {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a kernel is immutable: cannot delete {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def _repr_latex_(self) -> str:
+        import sympy
+
+        return f"$\\displaystyle {sympy.latex(self.polynomial())}$"
+
+    def within(self, binding: int) -> str:
+        """Return the repr, in brackets if it binds less tightly than its surroundings."""
+        return repr(self) if self.binding >= binding else f"({self!r})"
+
+    def normalized(self) -> Kernel:
+        """Return K(x, z) / √(K(x, x)·K(z, z)), which is 0 for a row without any true feature."""
+        return NormalizedKernel(self)
 
     def __add__(self, other: object) -> Kernel:
         return SumKernel.of(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -96,14 +493,7 @@ class Kernel(MatrixKernel):
 
 
 class CombinedKernel(Kernel):
-    """A kernel made of others, its parts.
-
-    Raises
-    ------
-    FormulaSizeError
-        If it is made of more than ``MAX_PARTS`` kernels, counted as often as each is used, or they
-        are nested more than ``MAX_DEPTH`` deep.
-    """
+    """A kernel made of others, its parts: at most ``MAX_PARTS``, nested ``MAX_DEPTH`` deep."""
 
     parts: tuple[Kernel, ...]
 
@@ -124,29 +514,27 @@ class CombinedKernel(Kernel):
 
     @property
     def accepts_real(self) -> bool:
-        """Where all parts do."""
+        """Whether all parts read real numbers."""
         return all(part.accepts_real for part in self.parts)
 
     @property
     def reads(self) -> str:
-        """The same for all parts."""
+        """What the rows of all parts are."""
         return self.parts[0].reads
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
-        """As the parts read them."""
+        """Return the rows of X and Z as the parts read them."""
         return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """Those of the parts, if all of them read the same."""
+        """Return the joint counts of the parts if all read the same."""
         first, *others = [part.counts_of(pair) for part in self.parts]
         return first if all(other is first for other in others) else None
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, where all parts are."""
         return all(part.exactly_symmetric(pair) for part in self.parts)
 
     def stages(self, closed_form: str) -> list[Section]:
-        """Those of the parts, and the closed form of the whole."""
         found: list[Section] = []
         for number, part in enumerate(self.parts, 1):
             inside, prefix = part.inspect(), f"{number}. " if len(self.parts) > 1 else ""
@@ -160,23 +548,16 @@ class JoinedKernel(CombinedKernel):
     """Several kernels joined by an operation on their values."""
 
     parts: tuple[Kernel, ...]
-    #: How the operation is written.
+    #: How the operation is written, on blocks of values, in the loops that fill them, and on
+    #: dimensions and closed forms.
     sign: ClassVar[str]
-    #: The operation on blocks of values, and its name for the loops that fill them.
     blockwise: ClassVar[np.ufunc]
     join: ClassVar[Literal["add", "multiply"]]
-    #: The same on dimensions and closed forms.
     operation: ClassVar[Callable[[Any, Any], Any]]
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
-        """The kernels joined, those of the same kind merged.
-
-        Raises
-        ------
-        ParameterError
-            If some are kernels of tables and some of strings.
-        """
+        """Join kernels that read the same rows; those of the same kind are merged."""
         if len({k.reads for k in kernels}) > 1:
             listed = ", ".join(f"{k!r} reads {k.reads}" for k in kernels)
             raise ParameterError(
@@ -186,25 +567,20 @@ class JoinedKernel(CombinedKernel):
         return cls(tuple(chain.from_iterable(parts)))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Fill with the first part, join the others while its values are in a cache."""
         return joined([part.prepare(pair) for part in self.parts], self.join)
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        """The values of the parts, joined."""
         return reduce(self.blockwise, (part.on_counts(pair, counts) for part in self.parts))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """The diagonals, joined."""
         with np.errstate(over="ignore"):
             diagonals = [part.diagonal_of(pair) for part in self.parts]
             return check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
 
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The dimensions, joined."""
+    def dimension(self, n: Sizes) -> int:
         return int(reduce(type(self).operation, (part.dimension(n) for part in self.parts)))
 
     def polynomial(self) -> sympy.Expr:
-        """The closed forms, joined."""
         return reduce(type(self).operation, (part.polynomial() for part in self.parts))
 
     def __repr__(self) -> str:
@@ -232,14 +608,13 @@ class ProductKernel(JoinedKernel):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
-        """The product, nested products merged, weights collected in front."""
+        """Join kernels, with their weights collected in front."""
         weight = math.prod(k.weight for k in kernels if isinstance(k, ScaledKernel))
         bare = (k.kernel if isinstance(k, ScaledKernel) else k for k in kernels)
         product = super().of(*bare)
         return product if weight == 1.0 else ScaledKernel.of(weight, product)
 
     def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
-        """The product of the cosines: normalised, it is the same."""
         return ProductKernel(tuple(NormalizedKernel(part) for part in self.parts))
 
 
@@ -253,8 +628,8 @@ class DerivedKernel(CombinedKernel):
         """The kernel inside."""
         return (self.kernel,)
 
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """That of the kernel inside."""
+    def dimension(self, n: Sizes) -> int:
+        """Return the dimension of the kernel inside."""
         return self.kernel.dimension(n)
 
 
@@ -268,7 +643,7 @@ class ScaledKernel(DerivedKernel):
 
     @classmethod
     def of(cls, weight: float, kernel: Kernel) -> Kernel:
-        """The multiple, weights merged."""
+        """Return the multiple, weights merged."""
         if isinstance(kernel, ScaledKernel):
             weight, kernel = weight * kernel.weight, kernel.kernel
         expected = "a positive finite number (a negative weight would make the kernel indefinite)"
@@ -276,24 +651,19 @@ class ScaledKernel(DerivedKernel):
         return cls(weight, kernel)
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Fill, and multiply at once."""
         return multiplied(self.kernel.prepare(pair), Factors(weight=self.weight))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        """The values of the kernel inside, weighted."""
         return self.kernel.on_counts(pair, counts) * self.weight
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """The diagonal, weighted."""
         with np.errstate(over="ignore"):
             return check_finite(self.weight * self.kernel.diagonal_of(pair))
 
     def within_range(self, pair: TablePair) -> Kernel:
-        """That of the kernel inside."""
         return self.kernel.within_range(pair)
 
     def polynomial(self) -> sympy.Expr:
-        """The closed form, weighted."""
         import sympy
 
         return sympy.nsimplify(self.weight, rational=True) * self.kernel.polynomial()
@@ -312,11 +682,9 @@ class NormalizedKernel(DerivedKernel):
     kernel: Kernel
 
     def normalized(self) -> Kernel:
-        """Itself: it is normalised."""
         return self
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Fill, and divide at once."""
         kernel = self.kernel.within_range(pair)
         x = inverse_length(kernel.diagonal_of(pair.rows_of_x()))
         z = x if pair.symmetric else inverse_length(kernel.diagonal_of(pair.rows_of_z()))
@@ -324,7 +692,6 @@ class NormalizedKernel(DerivedKernel):
         return multiplied(kernel.prepare(pair), Factors(x, z, same))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        """The cosines of the kernel inside."""
         inner = self.kernel.within_range(pair)
         (x_counts, x), (z_counts, z) = with_themselves(counts.p), with_themselves(counts.q)
         by_x = inverse_length(inner.on_counts(pair, x_counts))[x]
@@ -334,16 +701,13 @@ class NormalizedKernel(DerivedKernel):
         return cosines
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """That of the kernel inside."""
         return self.kernel.within_range(pair).exactly_symmetric(pair)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """1 for every row with a true feature, 0 for the others."""
         diagonal = self.kernel.within_range(pair).diagonal_of(pair)
         return (diagonal > 0).astype(np.float64)
 
     def polynomial(self) -> sympy.Expr:
-        """K / √(K(p, p, p)·K(q, q, q))."""
         import sympy
 
         from formulakern.kernels.polynomial import on_diagonal
@@ -356,6 +720,14 @@ class NormalizedKernel(DerivedKernel):
 
 
 def inverse_length(squares: FloatArray) -> FloatArray:
-    """1/√ of squared lengths; 0 for rows without any true feature."""
+    """Return 1/√ of squared lengths; 0 for rows without any true feature."""
     length = np.sqrt(squares)
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+
+def n_columns(n: Sizes, domain: str | None = None) -> int:
+    """Return the number of columns of a domain (None: of all columns), checked."""
+    size = n.get(domain) if isinstance(n, Mapping) else n
+    of = f" of domain {domain!r}" if domain else ""
+    check_integer(f"the number of columns{of}", size, 0, "a mapping from domains to such integers")
+    return int(size)  # type: ignore[arg-type]

@@ -316,14 +316,7 @@ class SubsetsUpTo(Conjunctions):
 
 @dataclass(eq=False, repr=False)
 class ChoquetKernel(CountedKernel):
-    """Σ min_T x · min_T z over sets of columns; built by :func:`choquet`.
-
-    Attributes
-    ----------
-    family : Family
-        What it is on rows of 0 and 1.
-    scale : {"count", "probability"}
-    """
+    """Σ min_T x · min_T z over sets of columns; built by :func:`choquet`."""
 
     #: It is defined on rows of non-negative numbers.
     accepts_real: ClassVar[bool] = True
@@ -394,13 +387,7 @@ class ChoquetKernel(CountedKernel):
         return write
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
-        """K(x, x) of real rows at scale="count", as (number, exponent of two).
-
-        Raises
-        ------
-        MagnitudeError
-            If what makes up a value is lost beside the largest entry of its row.
-        """
+        """K(x, x) of real rows at scale="count", as (number, exponent of two)."""
         x = sorted_rows(pair)
         n = pair.x.n_columns
         fraction, exponent = self.terms(n, 1.0, strict=True)[:2]
@@ -437,13 +424,7 @@ class ChoquetKernel(CountedKernel):
         raise MagnitudeError(f"a value of {self!r} is {problem} kernel.normalized().")
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The number of sets of columns, 2^n − 1 or Σ C(n, r), an exact integer.
-
-        Raises
-        ------
-        ParameterError
-            If ``additivity`` exceeds n.
-        """
+        """The number of sets of columns, 2^n − 1 or Σ C(n, r), an exact integer."""
         return super().dimension(n)
 
     def stages(self, closed_form: str) -> list[Section]:
@@ -466,12 +447,7 @@ class ChoquetKernel(CountedKernel):
 
 @dataclass(eq=False)
 class BalancedChoquet(DerivedKernel):
-    """K(x, z) / (g(x)·g(z)), g(x) a power of two next to √K(x, x): the cosines of K, in range.
-
-    Attributes
-    ----------
-    kernel : ChoquetKernel
-    """
+    """K(x, z) / (g(x)·g(z)), g(x) a power of two next to √K(x, x): the cosines of K, in range."""
 
     kernel: ChoquetKernel
 
@@ -504,13 +480,7 @@ def sorted_pair(pair: TablePair) -> tuple[SortedRows, SortedRows]:
 
 
 def sorted_rows(pair: TablePair, role: str = "X") -> SortedRows:
-    """The rows of a table that is paired with itself, scaled and sorted.
-
-    Raises
-    ------
-    DataError
-        If an entry is negative.
-    """
+    """The rows of a table that is paired with itself, scaled and sorted."""
     values, _ = pair.values
     if values.size and values.min() < 0:
         row, column = np.unravel_index(int((values < 0).argmax()), values.shape)

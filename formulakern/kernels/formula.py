@@ -21,8 +21,7 @@ from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
-from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.base import n_columns
+from formulakern.kernels.algebra import Kernel, n_columns
 from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.kernels.inspection import Section, clip_lines, stages
 from formulakern.program.program import Program
@@ -411,17 +410,7 @@ def _plain(columns: object) -> object:
 
 
 def inner_formula(kernel: Kernel) -> FormulaKernel:
-    """The kernel of the formula itself, on 0 and 1: of a graded kernel the one inside.
-
-    Parameters
-    ----------
-    kernel : Kernel
-
-    Raises
-    ------
-    ParameterError
-        If it is not the kernel of a formula.
-    """
+    """The kernel of the formula itself, on 0 and 1: of a graded kernel the one inside."""
     inside = kernel.kernel if isinstance(kernel, GradedKernel) else kernel
     if not isinstance(inside, FormulaKernel):
         raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")

@@ -25,7 +25,6 @@ from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
-from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry
 
@@ -143,7 +142,7 @@ class GradedKernel(DerivedKernel):
         """Row by row, over the pairs of its level sets."""
         if not pair.is_real:
             return self.kernel.diagonal_of(pair)
-        return MatrixKernel.diagonal_of(self, pair)
+        return Kernel.diagonal_of(self, pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """As the kernel inside on 0/1 tables; sums over levels are rounded in one order."""
@@ -205,15 +204,6 @@ class LevelSets:
     def of(cls, table: RealTable, role: str = "X") -> LevelSets:
         """The level sets of rows of degrees.
 
-        Raises
-        ------
-        DataError
-            If an entry is below 0 or above 1; the message names its column and row.
-        GramSizeError
-            If the level sets would take more than 4 GiB.
-
-        Examples
-        --------
         >>> found = LevelSets.of(RealTable(None, np.array([[0.5, 0.25, 0.5]])))
         >>> found.sets.unpacked(), found.widths
         (array([[0, 0, 0],

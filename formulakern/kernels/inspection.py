@@ -37,30 +37,14 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Inspection:
-    """The stages of a kernel; ``print`` it, or let a notebook show it.
-
-    Parameters
-    ----------
-    title : str
-        The kernel's repr.
-    sections : tuple of Section
-        In the order of the pipeline.
-    latex : str
-        The formula and the closed form, for math mode.
-    """
+    """The stages of a kernel; ``print`` it, or let a notebook show it."""
 
     title: str
     sections: tuple[Section, ...]
     latex: str
 
     def __getitem__(self, title: str) -> str:
-        """The text of one stage, by its title.
-
-        Raises
-        ------
-        KeyError
-            With the titles that there are.
-        """
+        """The text of one stage, by its title."""
         for section in self.sections:
             if section.title == title:
                 return section.text

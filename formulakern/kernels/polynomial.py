@@ -29,14 +29,7 @@ def symbols(domain: str | None) -> dict[str, sympy.Symbol]:
 
 
 def closed_form(program: Program, probability: bool) -> sympy.Expr:
-    """The kernel as an expression; divided by the dimension if ``probability``.
-
-    Raises
-    ------
-    FormulaSizeError
-        If it would have more than ``MAX_OPERATIONS`` operations; a number that is used twice is
-        written twice.
-    """
+    """The kernel as an expression; divided by the dimension if ``probability``."""
     _check_length(program, program.output)
     if probability:
         _check_length(program, program.dimension)

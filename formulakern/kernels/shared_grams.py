@@ -18,7 +18,7 @@ from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.matrix import assemble, output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
-from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.algebra import Kernel
 
 __all__ = ["CandidateGrams"]
 
@@ -89,7 +89,7 @@ class CandidateGrams:
         """
         return output(self.shape, None)
 
-    def gram(self, kernel: MatrixKernel, out: FloatArray | None = None) -> FloatArray:
+    def gram(self, kernel: Kernel, out: FloatArray | None = None) -> FloatArray:
         """The Gram matrix of a kernel: ``kernel(X, Z)``.
 
         Parameters
@@ -112,7 +112,7 @@ class CandidateGrams:
         GramSizeError
             If the matrix does not fit into memory.
         """
-        if not isinstance(kernel, MatrixKernel):
+        if not isinstance(kernel, Kernel):
             raise ParameterError(
                 f"a kernel is expected; got {type(kernel).__name__}. Write fk.kernel('a & b')."
             )
@@ -125,7 +125,7 @@ class CandidateGrams:
             return assemble(self.shape, self._pair.symmetric, kernel.prepare(self._pair), out=out)
         return index.look_up(values, out)
 
-    def diagonal(self, kernel: MatrixKernel) -> FloatArray:
+    def diagonal(self, kernel: Kernel) -> FloatArray:
         """K(x, x) for every row of X: ``kernel.diagonal(X)``.
 
         Parameters
@@ -143,7 +143,7 @@ class CandidateGrams:
             self._indices[tables] = TripleIndex(tables) if TripleIndex.serves(tables) else None
         return self._indices[tables]
 
-    def _values(self, kernel: MatrixKernel, index: TripleIndex) -> FloatArray | None:
+    def _values(self, kernel: Kernel, index: TripleIndex) -> FloatArray | None:
         """The values on the triples; None also where they are not finite: kernels say why."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):

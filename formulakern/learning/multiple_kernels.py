@@ -30,7 +30,7 @@ from formulakern.errors import MagnitudeError
 from formulakern.gram.matrix import output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
-from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.algebra import Kernel
 from formulakern.solvers.games import optimal_strategies
 from formulakern.solvers.simplex_qp import (
     ROUNDING,
@@ -95,7 +95,7 @@ class KernelFamily:
     array([2., 6.])
     """
 
-    def __init__(self, kernels: Sequence[MatrixKernel], rows: PackedTable) -> None:
+    def __init__(self, kernels: Sequence[Kernel], rows: PackedTable) -> None:
         pair = kernels[0].read(rows)
         self.n_rows, self.n_kernels = pair.shape[0], len(kernels)
         self._diagonals = np.array([k.diagonal_of(pair) for k in kernels])
@@ -225,7 +225,7 @@ class _Shared:
     values: FloatArray
 
 
-def _on_triples(kernel: MatrixKernel, pair: TablePair, index: TripleIndex) -> FloatArray | None:
+def _on_triples(kernel: Kernel, pair: TablePair, index: TripleIndex) -> FloatArray | None:
     """The values of a kernel on the triples; None where it is computed for every pair instead."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):

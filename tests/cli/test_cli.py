@@ -556,19 +556,18 @@ def test_progress_is_drawn_on_a_terminal():
 
 
 def test_progress_writes_nothing_elsewhere(capsys):
-    with Progress(total=3) as progress:
-        progress.advance("first")
-        progress.reach(0.5, "second")
+    with Progress() as progress:
+        progress.at(0.0, "first")
+        progress.at(0.5, "second")
     assert capsys.readouterr() == ("", "")
 
 
-def test_progress_counts_what_is_done():
-    console = Console(force_terminal=True, width=80, file=open(os.devnull, "w"))  # noqa: SIM115
-    with console.file, Progress(total=4, console=console) as progress:
-        bar = progress._bar
-        progress.advance("first")
-        assert (bar.tasks[0].completed, bar.tasks[0].description) == (0, "first")
-        progress.advance("second")
-        assert bar.tasks[0].completed == 1
-        progress.reach(0.75, "most")
-        assert bar.tasks[0].completed == 3
+def test_progress_counts_what_is_done(monkeypatch):
+    file = io.StringIO()
+    console = Console(force_terminal=True, width=80, file=file, color_system=None)
+    monkeypatch.setattr("rich.console.Console", lambda **_: console)
+    with Progress() as progress:
+        progress.at(0.0, "first")
+        assert re.search(r"first +[━╸╺ ]+ +0 % ", file.getvalue())
+        progress.at(0.75, "most")
+        assert re.search(r"most +[━╸╺ ]+ +75 % ", file.getvalue())

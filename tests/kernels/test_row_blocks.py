@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern.backends.block_writers import rows_of
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import ParameterError
-from formulakern.kernels.row_blocks import RowBlocks
 
 random = np.random.default_rng(0)
 X = (random.random((70, 9)) < 0.5).astype(int)
@@ -31,40 +30,44 @@ KERNELS = [
 ]
 
 
+def filled(fill, rows, columns):
+    """K between these rows of X, in this order, and a stretch of Z."""
+    out = np.full((len(rows), columns.stop - columns.start), -1.0)
+    rows_of(fill, np.array(rows, dtype=np.intp))(slice(0, len(rows)), columns, out)
+    return out
+
+
 @pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("k", KERNELS, ids=repr)
 @pytest.mark.parametrize("rows", [[], [5], [7, 3, 40, 69, 7, 8, 9]])
 def test_rows_of_the_matrix(k, rows):
-    blocks = RowBlocks(k, read_packed(X))
-    K = k(X)
+    pair = k.read(read_packed(X))
+    fill, K = k.prepare(pair), k(X)
     for columns in (slice(0, 70), slice(32, 70), slice(16, 17), slice(0, 0)):
-        out = np.full((len(rows), columns.stop - columns.start), -1.0)
-        blocks.fill(np.array(rows, dtype=np.intp), columns, out)
-        expected = K[rows, columns]
-        if k.exactly_symmetric(k.read(X)):
+        out, expected = filled(fill, rows, columns), K[rows, columns]
+        if k.exactly_symmetric(pair):
             np.testing.assert_array_equal(out, expected)
         np.testing.assert_allclose(out, expected, rtol=1e-14)
-    np.testing.assert_array_equal(blocks.diagonal, k.diagonal(X))
+    np.testing.assert_array_equal(k.diagonal_of(pair), k.diagonal(X))
 
 
 def test_rows_against_another_table():
     Z = (random.random((33, 9)) < 0.5).astype(int)
     for k in (A, A.normalized(), A + B):
-        out = np.empty((2, 33))
-        RowBlocks(k, X, Z).fill(np.array([5, 1]), slice(0, 33), out)
+        out = filled(k.prepare(k.read(X, Z)), [5, 1], slice(0, 33))
         np.testing.assert_array_equal(out, k(X, Z)[[5, 1]])
 
 
 def test_several_threads():
-    blocks, K = RowBlocks(KERNELS[3].normalized(), X), KERNELS[3].normalized()(X)
+    k = KERNELS[3].normalized()
+    fill, K = k.prepare(k.read(X)), k(X)
     found: list[bool] = []
 
     def ask(seed: int) -> None:
         choice = np.random.default_rng(seed)
         for _ in range(50):
-            rows, out = choice.integers(0, 70, 21), np.empty((21, 70))
-            blocks.fill(rows, slice(0, 70), out)
-            found.append(np.array_equal(out, K[rows]))
+            rows = choice.integers(0, 70, 21)
+            found.append(np.array_equal(filled(fill, rows, slice(0, 70)), K[rows]))
 
     threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(3)]
     for thread in threads:
@@ -72,13 +75,3 @@ def test_several_threads():
     for thread in threads:
         thread.join()
     assert found == [True] * 150
-
-
-def test_wrong_places_are_refused():
-    blocks, out = RowBlocks(A, X), np.empty((1, 70))
-    with pytest.raises(ParameterError, match="multiple of 16"):
-        blocks.fill(np.array([0]), slice(8, 70), out)
-    with pytest.raises(ParameterError, match="0 to 69"):
-        blocks.fill(np.array([70]), slice(0, 70), out)
-    with pytest.raises(ParameterError, match="C-contiguous float64"):
-        blocks.fill(np.array([0]), slice(0, 64), out)

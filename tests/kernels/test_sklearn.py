@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import formulakern as fk
-from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.algebra import Kernel
 
 X = (np.random.default_rng(0).random((60, 20)) < 0.4).astype(int)
 Y = X[:, 0] & ~X[:, 1]
@@ -51,13 +51,13 @@ ESTIMATORS = {
 @pytest.mark.parametrize("which", ESTIMATORS)
 def test_estimators_call_the_kernel_on_whole_tables(which, k, monkeypatch):
     calls = []
-    original = MatrixKernel.__call__
+    original = Kernel.__call__
 
     def counting(self, X, Z=None, *arguments, **named):
         calls.append(np.shape(X))
         return original(self, X, Z, *arguments, **named)
 
-    monkeypatch.setattr(MatrixKernel, "__call__", counting)
+    monkeypatch.setattr(Kernel, "__call__", counting)
     estimator = ESTIMATORS[which](k)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the noise is zero here

@@ -74,12 +74,12 @@ def _gram(options: argparse.Namespace) -> None:
     try:
         with replacing(options.out) as new:
             gram = _opened(new, shape, options.dtype) if size > ASKED else None
-            with Progress(total=100) as progress:
+            with Progress() as progress:
                 gram = kernel(
                     encoded,
                     out=gram,
                     dtype=options.dtype,
-                    progress=lambda share: progress.reach(share, "Gram matrix"),
+                    progress=lambda share: progress.at(share, "Gram matrix"),
                 )
             seconds = perf_counter() - begin
             if size <= ASKED:

@@ -137,11 +137,11 @@ def _learn(options: argparse.Namespace) -> None:
                 print(f"\n{scores_table(scores, folds)}", flush=True)
         if formula:
             print(blocks(opening), flush=True)
-        with Progress(total=1 + (len(others) if test else 0)) as progress:
+        with Progress() as progress:
             if test is not None and not novelty:
                 scores = held_scores({name: model, **others}, dataset, test, numbers, progress)
             else:
-                progress.advance(f"{name} on {len(dataset):,} rows")
+                progress.at(0.0, f"{name} on {len(dataset):,} rows")
                 model.fit(dataset.data, None if novelty else dataset.target)
     if novelty:
         print(f"\n{blocks(_unlike(model, dataset, test))}")

@@ -185,7 +185,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
             self._fit(
                 values, codes, codes.astype(float), 1.0, partial(splits, self._n_folds, codes)
             )
-            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
         return self
 
     def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:

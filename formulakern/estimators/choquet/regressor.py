@@ -111,7 +111,7 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         unit = float(target.std()) or 1.0
         with self._showing() as bar:
             self._fit(values, target, target, unit, self._folds(values))
-            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
         return self
 
     def _folds(self, values: FloatArray) -> Any:

@@ -30,7 +30,7 @@ from formulakern.estimators.svm.evaluation import subsample
 from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel
-from formulakern.progress import FitProgress
+from formulakern.progress import Progress
 from formulakern.syntax.formula import Formula
 
 __all__ = ["fit_in_time", "score_all", "score_best_again", "score_in_time"]
@@ -59,7 +59,7 @@ def score_all(
     formulas: Sequence[Formula | Kernel],
     by: str,
     n_jobs: int | None,
-    bar: FitProgress,
+    bar: Progress,
     deadline: Deadline = UNLIMITED,
     C: float | None = None,
 ) -> list[CandidateScore]:
@@ -75,7 +75,7 @@ def score_all(
     by : {"ratio", "mean_score"}
     n_jobs : int, optional
         As joblib reads it: threads, or the processes of joblib's active backend.
-    bar : FitProgress
+    bar : Progress
         Shows how far it is.
     deadline : Deadline, optional
         Then no other candidate begins; the first one is scored in any case.
@@ -130,7 +130,7 @@ def score_best_again(
     scores: list[CandidateScore],
     Cs: Sequence[float],
     n_jobs: int | None,
-    bar: FitProgress,
+    bar: Progress,
     deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
     """The first candidate and the three best with other penalty parameters, where that is better.
@@ -258,7 +258,7 @@ def score_in_time(
     by: str,
     Cs: Sequence[float],
     n_jobs: int | None,
-    bar: FitProgress,
+    bar: Progress,
     deadline: Deadline,
 ) -> tuple[list[CandidateScore], int]:
     """One score per candidate, and on how many rows the best ones were compared.

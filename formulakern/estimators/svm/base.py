@@ -161,7 +161,7 @@ class KernelEstimator(TableEstimator):
         self._support_rows = table.take(self.support_)
         warn_stopped(self.stopped_, self.gap_, limits.tol, stacklevel=4)
         known = f"gap {self.gap_:.1e}, {len(self.support_):,} support vectors"
-        self._bar.end(known, told=False)
+        self._bar.end(known)
 
     # -- the kernel and the table ------------------------------------------------------------------
 

@@ -25,8 +25,7 @@ from formulakern.checks import check_choice
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
-from formulakern.kernels.algebra import DerivedKernel, Kernel
-from formulakern.kernels.base import n_columns
+from formulakern.kernels.algebra import DerivedKernel, Kernel, n_columns
 from formulakern.kernels.boolean.families import Family, FeatureSpace, leading, rounded
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
 from formulakern.kernels.inspection import Section
@@ -39,20 +38,7 @@ __all__ = ["CountedKernel", "TanimotoKernel", "fractions", "tanimoto"]
 
 @dataclass(eq=False, repr=False)
 class CountedKernel(Kernel):
-    """A family's kernel; build it with the functions of :mod:`formulakern.kernels.boolean`.
-
-    Attributes
-    ----------
-    family : Family
-        The feature space and its kernel as an exact function of one integer.
-    name : str
-        The function of ``fk.boolean`` that builds it.
-    arguments : tuple of str
-        What it was called with, as Python writes it.
-    scale : {"count", "probability"}
-        ``"probability"`` divides by the sum of all squared weights: by the dimension, where all
-        features weigh the same.
-    """
+    """A family's kernel; build it with the functions of :mod:`formulakern.kernels.boolean`."""
 
     family: Family
     name: str
@@ -79,11 +65,6 @@ class CountedKernel(Kernel):
         """K for every t that pairs of these rows ask for, each rounded once from an exact one.
 
         Infinite where it is beyond float64, not a number where it is positive and below 2.2e-308.
-
-        Raises
-        ------
-        ParameterError
-            If the tables do not have enough columns.
         """
         last = _largest(self.family, pair)
         return _tabulated(self.family, pair.x.n_columns, last, self.scale)
@@ -117,13 +98,7 @@ class CountedKernel(Kernel):
         return not pair.is_real
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The number of features on n columns, an exact integer.
-
-        Raises
-        ------
-        ParameterError
-            If n columns do not have enough features.
-        """
+        """The number of features on n columns, an exact integer."""
         return self.family.dimension(n_columns(n))
 
     def scaled_into_range(self, pair: TablePair) -> CountedKernel:
@@ -195,10 +170,6 @@ class BalancedKernel(DerivedKernel):
 
     Numbers of any size are held as a fraction and an exponent, so all cosines of a counted kernel
     exist in float64, although its values do not.
-
-    Attributes
-    ----------
-    kernel : CountedKernel
     """
 
     kernel: CountedKernel

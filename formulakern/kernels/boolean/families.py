@@ -136,18 +136,6 @@ class FeatureSpace:
     ``min_length`` … ``max_length`` literals, the number ``weight(length of C)`` where C is true in
     the row and 0 where it is not; so K(x, z) = Σ weight² over the clauses that are true in both.
 
-    Parameters
-    ----------
-    form : {"conjunction", "disjunction"}
-        What joins the literals.  The empty conjunction (length 0) is the constant feature "true".
-    signed : bool
-        Whether a literal may be a negated column; otherwise all are columns.
-    min_length : int
-    max_length : int or None
-        None: as many as there are columns; ``min_length`` is 0 or 1 then.
-
-    Examples
-    --------
     >>> from formulakern.kernels import boolean
     >>> space = boolean.parametric_dnf(0.25).features
     >>> space.form, space.signed, space.min_length, space.max_length, space.weight(2)
@@ -164,13 +152,7 @@ class FeatureSpace:
         return 1.0
 
     def weight(self, length: int) -> float:
-        """The weight of every clause of this length; 0 for lengths that are not in the space.
-
-        Raises
-        ------
-        MagnitudeError
-            If its square is beyond float64.
-        """
+        """The weight of every clause of this length; 0 for lengths that are not in the space."""
         longest = length if self.max_length is None else self.max_length
         if not self.min_length <= length <= longest:
             return 0.0
@@ -348,13 +330,7 @@ class Conjunctions(Clauses):
 
 @dataclass(frozen=True)
 class Subsets(Clauses):
-    """Conjunctions of any number of different columns: f(t) = (1 + σ)^t, less 1 without the empty.
-
-    Parameters
-    ----------
-    sigma : float
-        The squared weight of a conjunction of k literals is σ^k.
-    """
+    """Conjunctions of any number of columns, k of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1."""
 
     sigma: float = 1.0
 
@@ -404,15 +380,7 @@ class Subsets(Clauses):
 
 @dataclass(frozen=True)
 class Powers(Clauses):
-    """The polynomial kernel f(t) = (t + c)^d: conjunctions of at most d columns, weighted.
-
-    Parameters
-    ----------
-    max_length : int
-        The degree d.
-    constant : float
-        At least 0; the empty conjunction is a feature where it is positive.
-    """
+    """The polynomial kernel f(t) = (t + c)^d: conjunctions of at most d columns, weighted."""
 
     max_length: int
     constant: float = 1.0
@@ -472,15 +440,6 @@ class ClausesOfClauses(Family):
     and C(t, c) in both, so that N − 2F + C(t, c) are true in neither, and the disjunctions of d of
     them that are true in both rows number f(t) = C(N, d) − 2·C(N − F, d) + C(N − 2F + C(t, c), d).
     Of the disjunctions N − 2F + C(t, c) are true in both rows; conjunctions choose d of these.
-
-    Parameters
-    ----------
-    outer : int
-        d, the number of clauses.
-    inner : int
-        c, the number of literals in each.
-    disjunctive : bool
-        Whether the clauses are conjunctions joined by "or" (DNF), not the reverse (CNF).
     """
 
     outer: int

@@ -36,15 +36,7 @@ BINARY = 900
 
 @dataclass(frozen=True, eq=False)
 class RowPairs:
-    """Pairs of rows of two real tables, column by column.
-
-    Parameters
-    ----------
-    x, z : ndarray, float64
-        ``x[i]`` and ``z[i]`` hold the entries of column i and broadcast against each other:
-        (columns, rows, 1) and (columns, 1, other rows) for all pairs, (columns, rows) twice for
-        every row with its namesake.
-    """
+    """Pairs of rows of two real tables, column by column."""
 
     x: FloatArray
     z: FloatArray
@@ -79,21 +71,13 @@ class RowPairs:
 def product_of_one_plus(pairs: RowPairs) -> FloatArray:
     """Π (1 + xᵢzᵢ), for factors of any size: exponents of two are added up separately.
 
-    Parameters
-    ----------
-    pairs : RowPairs
-
     Returns
     -------
     ndarray of shape ``pairs.shape``, float64
 
-    Notes
-    -----
     The relative error is at most about 2·10⁻¹⁶ per column where all products are at least 0; a
     product near −1 loses the digits that 1 + xᵢzᵢ loses.
 
-    Examples
-    --------
     >>> product_of_one_plus(RowPairs.of(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
     array([[0.]])
     """
@@ -118,25 +102,14 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
 def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> FloatArray:
     """Π (1 + weight·tᵢ) − 1 without cancellation where the terms are at least 0.
 
-    Parameters
-    ----------
-    pairs : RowPairs
-    weight : float
-    signed : bool
-        Which terms; see :meth:`RowPairs.terms`.
-
     Returns
     -------
     ndarray of shape ``pairs.shape``, float64
 
-    Notes
-    -----
     P ← P + w·t + P·w·t, column after column: for terms of at least 0 nothing is subtracted, and the
     relative error is at most about 4·10⁻¹⁶ per column; with terms of both signs the same holds
     relative to Π (1 + |w·tᵢ|).
 
-    Examples
-    --------
     >>> product_less_one(RowPairs(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10)), 1.0)
     array([2.e-20])
     """
@@ -153,25 +126,15 @@ def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> Fl
 def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
     """e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
-    Parameters
-    ----------
-    pairs : RowPairs
-    d : int
-        At least 1.
-
     Returns
     -------
     ndarray of shape ``pairs.shape``, float64
 
-    Notes
-    -----
     e_k ← e_k + t·e_{k−1}, column after column, in d + 1 arrays: the sums of all sets among the
     columns so far.  The relative error is at most about 4·10⁻¹⁶ per column for terms of at least 0,
     and the absolute one that times e_d(|t|) for others (Newton's identities, from power sums, would
     cancel).
 
-    Examples
-    --------
     >>> elementary_symmetric(RowPairs(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1))), 2)
     array([11.])
     """
@@ -184,22 +147,7 @@ def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
 
 
 def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: str) -> BlockWriter:
-    """Fill blocks with a kernel of real rows, tile by tile.
-
-    Parameters
-    ----------
-    pair : TablePair
-        Of real tables.
-    value : callable
-        The kernel of pairs of rows.
-    name : str
-        What a message calls the kernel.
-
-    Returns
-    -------
-    BlockWriter
-        It raises MagnitudeError where a value, or a number on the way to it, is beyond float64.
-    """
+    """Fill blocks with a kernel of real rows, tile by tile."""
     x, z = pair.values
 
     def fill(rows: slice, columns: slice, block: FloatArray) -> None:

@@ -18,52 +18,71 @@ kernels of tables.
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable
+from typing import Any
 
-from formulakern.kernels.calls import called
+from formulakern.errors import ParameterError
 from formulakern.kernels.strings.k_mers import mismatch, spectrum
 from formulakern.kernels.strings.strings import StringKernel
 from formulakern.kernels.strings.weighted_degrees import weighted_degree, weighted_degree_shifts
+from formulakern.text import clip
 
 __all__ = ["mismatch", "spectrum", "weighted_degree", "weighted_degree_shifts"]
 
-#: name → function, for kernels that are given as text
 BUILDERS: dict[str, Callable[..., StringKernel]] = {
     function.__name__: function
     for function in (weighted_degree, weighted_degree_shifts, spectrum, mismatch)
 }
+#: Longer texts are not read.
+MAX_TEXT = 1000
 
 
 def string_kernel(text: str) -> StringKernel:
-    """The kernel that a text calls by name, with numbers and texts as arguments.
+    """Return the kernel that a text such as ``weighted_degree(20)`` calls; nothing of it is run.
 
-    Parameters
-    ----------
-    text : str
-        ``name(value, …, parameter=value, …)``, where the name is a function of ``fk.strings`` and
-        a value an integer or a text in quotes.  What the kernel's ``repr`` writes is read too.
-        Nothing in the text is run.
-
-    Returns
-    -------
-    StringKernel
-
-    Raises
-    ------
-    ParameterError
-        If the text is no such call, or a parameter is wrong.
-
-    Examples
-    --------
-    >>> string_kernel("weighted_degree(20)")
-    fk.strings.weighted_degree(20)
     >>> string_kernel("mismatch(5, m=1, alphabet='acgt')")
     fk.strings.mismatch(5, 1, alphabet='acgt')
-    >>> string_kernel("weighted(20)")
-    Traceback (most recent call last):
-        ...
-    formulakern.errors.ParameterError: 'weighted(20)' is no kernel of strings; expected one of \
-weighted_degree(d), weighted_degree_shifts(d, S), spectrum(k), mismatch(k, m, alphabet='ACGT'), \
-with integers in place of the letters.
     """
-    return called(text, BUILDERS, "kernel of strings")
+    try:
+        name, arguments, named = _read(text)
+        builder = BUILDERS[name.removeprefix("fk.").removeprefix("strings.")]
+    except (KeyError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        listed = ", ".join(map(_usage, BUILDERS.values()))
+        raise ParameterError(
+            f"{clip(repr(text), 80)} is no kernel of strings; expected one of {listed}, with "
+            "integers in place of the letters."
+        ) from None
+    try:
+        inspect.signature(builder).bind(*arguments, **named)
+    except TypeError as error:
+        raise ParameterError(f"{text!r}: {error}. Write {_usage(builder)}.") from None
+    return builder(*arguments, **named)
+
+
+def _usage(builder: Callable[..., Any]) -> str:
+    """Return how a function is called.
+
+    >>> _usage(mismatch)
+    "mismatch(k, m, alphabet='ACGT')"
+    """
+    listed = (
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in inspect.signature(builder).parameters.values()
+    )
+    return f"{builder.__name__}({', '.join(listed)})"
+
+
+def _read(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """Return the name, the arguments and the named arguments of a call."""
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
+        raise ValueError
+    call = ast.parse(text.strip(), mode="eval").body
+    if isinstance(call, ast.Name):
+        return call.id, [], {}
+    if not isinstance(call, ast.Call) or any(word.arg is None for word in call.keywords):
+        raise ValueError
+    arguments = [ast.literal_eval(value) for value in call.args]
+    named = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    return ast.unparse(call.func), arguments, named

@@ -56,12 +56,8 @@ def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray,
         The string of each, where it begins in ``codes``, and a number; two k-mers have one number
         if and only if they are equal.
 
-    Notes
-    -----
     A k-mer is known by the numbers of the two halves of it, which may overlap: O(log k) passes.
 
-    Examples
-    --------
     >>> k_mers(np.array([0, 1, 0, 1, 1]), np.array([3, 2]), 2)[0]
     array([0, 0, 1])
     """
@@ -97,8 +93,6 @@ def near(k_mers: Codes, m: int, letters: int) -> IntArray:
     -------
     int64 of shape (n, number of near ones)
 
-    Examples
-    --------
     >>> near(np.array([[1, 0]]), 1, 2)
     array([[2, 0, 3]])
     """
@@ -125,14 +119,6 @@ def near_both(h: int, k: int, m: int, letters: int) -> int:
 
     over all t, i, j with t + h − i ≤ m and t + h − j ≤ m.
 
-    Parameters
-    ----------
-    h, k, m : int
-    letters : int
-        A, the size of the alphabet.
-
-    Examples
-    --------
     >>> [near_both(h, 3, 1, 4) for h in range(4)]
     [10, 4, 2, 0]
     """
@@ -223,8 +209,6 @@ def _sum_row(x: Any, z: Any, row: Any, start: Any, sums: Any) -> None:
 def counted(rows: npt.NDArray[np.int64], features: npt.NDArray[np.int64], shape: Any) -> Any:
     """How often each feature was named for each row: a SciPy CSR array of float64.
 
-    Examples
-    --------
     >>> counted(np.array([0, 0, 1]), np.array([2, 2, 0]), (2, 3)).toarray()
     array([[0., 0., 2.],
            [1., 0., 0.]])
@@ -241,11 +225,6 @@ def inner_products(x: Any, z: Any) -> BlockWriter:
     ----------
     x, z : CSR array of shape (rows, features), (other rows, features)
         Non-negative counts.
-
-    Returns
-    -------
-    BlockWriter
-        Exact below 2^53.
     """
     z_columns = z.tocsc()
     n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
@@ -404,13 +383,7 @@ def mismatch(k: int, m: int, alphabet: str = "ACGT") -> MismatchKernel:
 
 @dataclass(eq=False, repr=False)
 class SpectrumKernel(StringKernel):
-    """Built by ``fk.strings.spectrum(k)``.
-
-    Attributes
-    ----------
-    length : int
-        k.
-    """
+    """Built by ``fk.strings.spectrum(k)``."""
 
     length: int
 
@@ -441,18 +414,7 @@ class SpectrumKernel(StringKernel):
         return bool(pair.x.n_columns < 2**26)
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """A^k, for an alphabet of A letters.
-
-        Parameters
-        ----------
-        n : mapping
-            The size of the alphabet: ``{"alphabet": 4}``.
-
-        Raises
-        ------
-        ParameterError
-            If the alphabet is not said.
-        """
+        """A^k, for an alphabet of A letters."""
         return int(alphabet_size(n, self) ** self.length)
 
     def polynomial(self) -> sympy.Expr:
@@ -473,14 +435,7 @@ class SpectrumKernel(StringKernel):
 
 @dataclass(eq=False, repr=False)
 class MismatchKernel(StringKernel):
-    """Built by ``fk.strings.mismatch(k, m, alphabet)``.
-
-    Attributes
-    ----------
-    length, mismatches : int
-        k and m.
-    alphabet : str
-    """
+    """Built by ``fk.strings.mismatch(k, m, alphabet)``."""
 
     length: int
     mismatches: int
@@ -532,13 +487,7 @@ class MismatchKernel(StringKernel):
         return len(self.alphabet)
 
     def near_both(self) -> FloatArray:
-        """N(h), for h = 0 … k.
-
-        Raises
-        ------
-        MagnitudeError
-            If one is beyond float64.
-        """
+        """N(h), for h = 0 … k."""
         k, m, letters = self.length, self.mismatches, self.size
         if n_near(k, m, letters) > 2**900:
             raise MagnitudeError(
@@ -642,13 +591,7 @@ def _of_sides(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any
 
 
 def checked_lengths(side: Any, kernel: SpectrumKernel | MismatchKernel) -> IntArray:
-    """The lengths of strings, at least k.
-
-    Raises
-    ------
-    DataError
-        If one is shorter.
-    """
+    """The lengths of strings, at least k."""
     lengths: IntArray = side.lengths
     short = np.flatnonzero(lengths < kernel.length)
     if len(short):

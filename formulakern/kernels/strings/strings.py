@@ -42,8 +42,6 @@ class Strings:
     role : str
         What messages call the argument.
 
-    Examples
-    --------
     >>> strings = Strings.of(["ab", "c"])
     >>> strings.n_rows, strings.lengths, strings.take(np.array([1]))[0]
     (2, array([2, 1]), 'c')
@@ -91,18 +89,7 @@ class Strings:
 
 
 class StringPair(RowPair):
-    """Strings X and Z, read and checked; Z may be X.
-
-    Parameters
-    ----------
-    X, Z : list, array, Series, table or Strings
-        See :func:`read_strings`.  ``Z=None``, or the same object as X, makes the Gram matrix
-        symmetric.
-
-    Raises
-    ------
-    DataError
-    """
+    """Strings X and Z, read and checked; Z may be X."""
 
     def __init__(self, X: Any, Z: Any = None) -> None:
         z = None if Z is None or Z is X else read_strings(Z, role="Z")
@@ -132,18 +119,7 @@ class StringPair(RowPair):
         return x, z[0] if z else x
 
     def aligned_codes(self, kernel: object) -> tuple[Codes, Codes]:
-        """The codes of strings of one length n: of shape (rows, n).
-
-        Parameters
-        ----------
-        kernel : object
-            Who needs that, for the message.
-
-        Raises
-        ------
-        DataError
-            If the lengths differ.
-        """
+        """The codes of strings of one length n: of shape (rows, n)."""
         first = next((int(side.lengths[0]) for side in self.sides if side.n_rows), 0)
         for side in self.sides:
             other = np.flatnonzero(side.lengths != first)
@@ -162,26 +138,6 @@ class StringPair(RowPair):
 def read_strings(X: Any, column: str | int | None = None, role: str = "X") -> Strings:
     """The strings of a list, an array, a Series, or one column of a table.
 
-    Parameters
-    ----------
-    X : list, array, Series, table or Strings of n_rows strings
-        A table is anything that :meth:`formulakern.Table.of` reads.
-    column : str or int, optional
-        Of a table, the column by name or position; by default the only one that holds text.
-    role : str
-        What messages call it.
-
-    Returns
-    -------
-    Strings
-
-    Raises
-    ------
-    DataError
-        If an entry is missing, empty or no string, or it is not clear which column is meant.
-
-    Examples
-    --------
     >>> read_strings(["ACGT", "AC"]).lengths
     array([4, 2])
     >>> read_strings({"name": [1, 2], "sequence": ["ACGT", "ACCT"]})[1]
@@ -278,24 +234,12 @@ class StringKernel(Kernel):
     requires_vector_input: ClassVar[bool] = False
 
     def read(self, X: Any, Z: Any = None) -> Any:
-        """The strings of X and Z.
-
-        Raises
-        ------
-        DataError
-            If an entry is missing, empty or no string.
-        """
+        """The strings of X and Z."""
         return StringPair(X, Z)
 
 
 def alphabet_size(n: int | Mapping[str | None, int], kernel: object) -> int:
-    """The number of letters that there are, as :meth:`dimension` is told it.
-
-    Raises
-    ------
-    ParameterError
-        If n does not say it.
-    """
+    """The number of letters that there are, as :meth:`dimension` is told it."""
     if not isinstance(n, Mapping) or "alphabet" not in n:
         raise ParameterError(
             f"the dimension of {kernel!r} depends on how many letters there are; pass for example "

@@ -33,7 +33,7 @@ from formulakern.checks import check_integer
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import ones
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.kernels.base import n_columns
+from formulakern.kernels.algebra import n_columns
 from formulakern.kernels.inspection import Section
 from formulakern.kernels.strings.strings import Codes, StringKernel, StringPair, alphabet_size
 
@@ -238,13 +238,7 @@ def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
 
 @dataclass(eq=False, repr=False)
 class WeightedDegreeKernel(StringKernel):
-    """Built by ``fk.strings.weighted_degree(d)`` and ``weighted_degree_shifts(d, S)``.
-
-    Attributes
-    ----------
-    degree, shifts : int
-        d and S.
-    """
+    """Built by ``fk.strings.weighted_degree(d)`` and ``weighted_degree_shifts(d, S)``."""
 
     degree: int
     shifts: int = 0
@@ -271,17 +265,7 @@ class WeightedDegreeKernel(StringKernel):
         return np.where(s == 0, 1.0, 1 / (2.0 * (s + 1)))
 
     def codes(self, pair: StringPair) -> tuple[Codes, Codes]:
-        """The letters of X and Z as numbers, (rows, n), checked.
-
-        Raises
-        ------
-        DataError
-            If the lengths differ.
-        ParameterError
-            If d is above n.
-        MagnitudeError
-            If the counts are beyond 64-bit integers.
-        """
+        """The letters of X and Z as numbers, (rows, n), checked."""
         x, z = pair.aligned_codes(self)
         n, d = x.shape[1], self.degree
         if len(x) + len(z) and d > n:
@@ -346,18 +330,7 @@ class WeightedDegreeKernel(StringKernel):
         return np.concatenate([np.empty(0), *(self._values(part, part, deltas) for part in parts)])
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """Σ_k (n − k + 1)·A^k: the k-mers up to d of an alphabet of A letters, at every position.
-
-        Parameters
-        ----------
-        n : mapping
-            The length and the size of the alphabet: ``{None: 60, "alphabet": 4}``.
-
-        Raises
-        ------
-        ParameterError
-            If the alphabet is not said.
-        """
+        """Return Σ_k (n − k + 1)·A^k: the k-mers up to d of A letters, at every position."""
         letters, length = alphabet_size(n, self), n_columns(n)
         return sum((length - k + 1) * letters**k for k in range(1, min(self.degree, length) + 1))
 
@@ -422,8 +395,6 @@ def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
     uint64 of shape (rows, moves, planes, ceil(n / 64))
         Bit i of word w of plane p is bit p of number 64·w + i.
 
-    Examples
-    --------
     >>> bit_planes(np.array([[[3, 1, 2]]]), 2)
     array([[[[3],
              [5]]]], dtype=uint64)
@@ -453,8 +424,6 @@ def run_sums(equal: npt.NDArray[np.bool_], d: int) -> IntArray:
     -------
     int64 of shape (…,)
 
-    Examples
-    --------
     >>> run_sums(np.array([[True, True, False, True]]), 2)  # 2 · 3 ones + 1 · 1 pair
     array([7])
     """

@@ -22,7 +22,7 @@ from formulakern.compilation import compiled
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
 from formulakern.interrupts import held, interruptible
-from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.algebra import Kernel
 from formulakern.learning.kernel_machines.box_problem import (
     BoxProblem,
     Merged,
@@ -188,7 +188,7 @@ class Prepared:
         return KernelExpansion(beta, np.flatnonzero(beta), solution.values.intercept, solution)
 
 
-def prepare(problem: BoxProblem, kernel: MatrixKernel, rows: Any, memory: float) -> Prepared:
+def prepare(problem: BoxProblem, kernel: Kernel, rows: Any, memory: float) -> Prepared:
     """Merge equal rows.
 
     Parameters
@@ -213,7 +213,7 @@ def prepare(problem: BoxProblem, kernel: MatrixKernel, rows: Any, memory: float)
 
 def train(
     problem: BoxProblem,
-    kernel: MatrixKernel,
+    kernel: Kernel,
     rows: Any,
     limits: Limits = Limits(),
     *,

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import BlockWriter
+from formulakern.backends.block_writers import rows_of
 from formulakern.compilation import compiled
 from formulakern.gram.matrix import work_off
-from formulakern.kernels.base import MatrixKernel
-from formulakern.kernels.row_blocks import RowBlocks
+from formulakern.kernels.algebra import Kernel
 
 __all__ = ["KernelRows", "expansion_values"]
 
@@ -51,7 +51,7 @@ class KernelRows:
     bit on every machine with the same compiled code.
     """
 
-    def __init__(self, kernel: MatrixKernel, rows: Any, memory: float = 0.0) -> None:
+    def __init__(self, kernel: Kernel, rows: Any, memory: float = 0.0) -> None:
         self.kernel, self.rows = kernel, rows
         self.held = 8e-6 * float(rows.n_rows) ** 2 <= memory
 
@@ -59,7 +59,7 @@ class KernelRows:
         return int(self.rows.n_rows)
 
     @classmethod
-    def of_matrix(cls, kernel: MatrixKernel, rows: Any, gram: FloatArray) -> KernelRows:
+    def of_matrix(cls, kernel: Kernel, rows: Any, gram: FloatArray) -> KernelRows:
         """Rows of a matrix that is there: K between all rows."""
         whole = cls(kernel, rows)
         whole.held, whole.__dict__["gram"] = True, gram
@@ -86,8 +86,8 @@ class KernelRows:
         return np.ascontiguousarray(self.kernel(self.rows.take(rows)))
 
     @cached_property
-    def _blocks(self) -> RowBlocks:
-        return RowBlocks(self.kernel, self.rows)
+    def _fill(self) -> BlockWriter:
+        return self.kernel.prepare(self.kernel.read(self.rows))
 
     def product(self, rows: npt.NDArray[np.intp], weights: FloatArray) -> FloatArray:
         """Σ_i w_i·K(row i, ·) over these rows, ascending, for every row: float64 (n,).
@@ -102,11 +102,11 @@ class KernelRows:
         if self.held:
             gram = self.gram if len(rows) == len(self) else self.gram[rows]
             return np.asarray(weights @ gram)
-        fill = self._blocks.chosen(rows)
+        fill = rows_of(self._fill, rows)
         return np.asarray(_weighted_sums(fill, weights[None], len(self))[0])
 
 
-def expansion_values(kernel: MatrixKernel, x: Any, z: Any, weights: FloatArray) -> FloatArray:
+def expansion_values(kernel: Kernel, x: Any, z: Any, weights: FloatArray) -> FloatArray:
     """Σ_i w_i·K(x_i, z_j) for every row of z: float64 (rows of z, k).
 
     Parameters
