@@ -8,7 +8,7 @@ After Ctrl-C, or when the time is over, the settings that are known are compared
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -20,12 +20,12 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import is_integer, is_number
+from formulakern.checks import check_choice, check_verbosity, is_integer, is_number
 from formulakern.deadline import Deadline
-from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import random_source, splits
+from formulakern.estimators.targets import random_source, row_weights, several_classes, splits
 from formulakern.estimators.workers import FoldFits
 from formulakern.interrupts import interruptible
 from formulakern.progress import Progress
@@ -34,7 +34,7 @@ from formulakern.tables.table import Table
 
 __all__ = [
     "COMPARING",
-    "FOLDS",
+    "LEAST",
     "Fold",
     "Path",
     "PathSearch",
@@ -43,10 +43,8 @@ __all__ = [
     "Trial",
     "compared",
     "folds_of",
-    "judged",
     "numbers_of",
     "scorer_of",
-    "shape_of",
     "stretched",
     "turn",
 ]
@@ -73,12 +71,15 @@ class Trial(NamedTuple):
         Facts about every fit, such as its number of rules and its gap.
     temperature : float
         The factor that stretches scores best.
+    several : bool
+        Whether the rows held out have their largest scores in several classes.
     """
 
     scores: FloatArray
     splits: FloatArray
     shapes: FloatArray
     temperature: float = 1.0
+    several: bool = True
 
 
 class Path(NamedTuple):
@@ -228,7 +229,7 @@ class Scores:
             return whole
 
         parts = map(spread, zip(*known, strict=True))
-        self.scores, self.splits, self.shapes, self.temperatures = parts
+        self.scores, self.splits, self.shapes, self.temperatures, _ = parts
         self.means = spread([np.nanmean(trial.scores) for trial in known])
 
     def best(self, ties: FloatArray, among: npt.NDArray[np.intp] | None = None) -> int:
@@ -294,6 +295,8 @@ class Fold:
         Their numbers.
     reader : TableEstimator
         With the encoding of these rows.
+    class_weight : mapping, "balanced" or None
+        By these labels.
     """
 
     train: Any
@@ -303,28 +306,125 @@ class Fold:
     right: npt.NDArray[Any]
     test: npt.NDArray[np.intp]
     reader: Any
+    class_weight: Any = None
 
 
 class SearchedModel:
-    """What the cross-validations of rule models share: automatic Cs, folds, and the choice."""
+    """The fit that cross-validations of rule models share.
 
-    #: What the columns of the shapes of a Trial are called in ``cv_results_``, the first ones.
-    shape_names: ClassVar[Sequence[str]] = ("mean_rules", "mean_length", "certified")
+    A subclass has ``fit_fold``, and methods ``_settings`` (named tuples that begin with C),
+    ``_paths``, ``_model`` (of a setting, for a fold or all rows), ``_unit`` (the automatic C of the
+    rows of a fold), ``_held_out`` (scores), ``_calibrated`` and ``_facts``, for :func:`judged`,
+    ``_everyone`` (all rows as a fold), and ``_fit_chosen``.
+
+    Attributes
+    ----------
+    behind : float
+        A path over automatic Cs ends where one is so many standard errors behind.
+    of_path : bool
+        See :class:`PathSearch`.
+    shape_names : tuple of str
+        What the facts about every fit are called in ``cv_results_``.
+    """
+
+    behind: ClassVar[float] = 0.5
+    of_path: ClassVar[bool] = False
+    shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Score every setting, choose one, fit to all rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Of the rows in training; scores are not weighted.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        DataError, ParameterError
+            As the fit with one setting.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap of ``best_estimator_`` is above ``tol``.
+        """
+        check_choice("selection", self.selection, ("best", "one-standard-error"))
+        check_verbosity(self.verbose)
+        settings = self._settings()
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            scorer = None if self.scoring is None else scorer_of(self.scoring)
+            whole, labels = self._read_training(X, y)
+            several_classes(labels)
+            weights = row_weights(labels, None, sample_weight)
+            own = whole, whole, labels, weights, labels, np.arange(len(labels))
+            everyone = self._everyone(Fold(*own, self, self.class_weight), y)
+            comparing = deadline.part(COMPARING)
+            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+            late = comparing.over(FOLDS * deadline.taken())
+            folds = [] if late else self._folds(X, everyone)
+
+            def judge(models: list[Any]) -> Trial:
+                scores = list(map(self._held_out, folds, models))
+                shapes = [(*shape_of(model), *self._facts(model)) for model in models]
+                truth = everyone.labels
+                return judged(folds, models, truth, scores, self._calibrated, scorer, shapes)
+
+            search = PathSearch(
+                settings,
+                folds,
+                type(self).fit_fold,
+                lambda setting, k, start: (self._fold_model(setting, folds[k]), start),
+                judge,
+                lambda setting: ", ".join(_said(setting, ".3g")),
+                self._line,
+                self.behind if self._automatic else np.inf,
+                self.of_path,
+            )
+            search.run(self._paths(search), bar, comparing)
+            unit = self._unit(everyone) if self._automatic else 1.0
+            settings = [setting._replace(C=setting.C * unit) for setting in settings]
+            gap, sure = self._fit_chosen(settings, search, everyone, y, bar, deadline)
+            if sure:
+                warn_of_one_class(self, whole, everyone.labels, sample_weight)
+            bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
+            return self
+
+    def _fold_model(self: Any, setting: Any, fold: Fold) -> Any:
+        """The model of a setting for a fold."""
+        unit = self._unit(fold) if self._automatic else 1.0
+        model = self._model(setting._replace(C=setting.C * unit), fold)
+        model.class_weight = fold.class_weight
+        return model
+
+    def _line(self, setting: Any, trial: Trial) -> str:
+        """One setting, as ``verbose`` shows it."""
+        shape = dict(zip(self.shape_names, trial.shapes.mean(axis=0), strict=False))
+        automatic = " (C in automatic ones)" * self._automatic
+        return (
+            f"{', '.join(_said(setting, '.4g', ' = '))}{automatic}: score "
+            f"{np.nanmean(trial.scores):.4f}, {shape['mean_rules']:.1f} rules, "
+            f"{shape['certified']:.0%} certified"
+        )
 
     @property
     def _automatic(self) -> bool:
         Cs = vars(self)["Cs"]
         return isinstance(Cs, str) and Cs == "auto"
 
-    def _folds(
-        self: Any,
-        X: Any,
-        whole: PackedTable,
-        labels: npt.NDArray[Any],
-        weights: FloatArray,
-        reader_of: Callable[[], Any],
-    ) -> list[Fold]:
+    def _folds(self: Any, X: Any, everyone: Fold) -> list[Fold]:
         """The folds, encoded together with all rows where the encoding does not read classes."""
+        labels = everyone.labels
         seed = random_source(self.random_state).randint(2**31 - 1)
         rows: Any = None
         if isinstance(self.encoder_, PropositionEncoder):
@@ -334,15 +434,15 @@ class SearchedModel:
             rows = np.asarray(X) if rows is None else rows
         folds = []
         for train, test in folds_of(self.cv, labels, seed):
-            reader = reader_of()
+            reader = self._model()
             if rows is None:
                 reader._share_encoding(self)
-                table, unseen = whole.take(train), whole.take(test)
+                table, unseen = everyone.train.take(train), everyone.train.take(test)
             else:
                 table = reader._fit_table(rows[train], labels[train])
                 unseen = reader._read_table(rows[test])
-            learned = table, unseen, labels[train], weights[train]
-            folds.append(Fold(*learned, labels[test], test, reader))
+            learned = table, unseen, labels[train], everyone.weights[train]
+            folds.append(Fold(*learned, labels[test], test, reader, everyone.class_weight))
         return folds
 
     def _chosen(
@@ -368,6 +468,12 @@ class SearchedModel:
         more |= dict(zip(self.shape_names, shapes, strict=False))
         self.cv_results_ = found.results(listed, more | {"temperature": found.temperatures})
         return settings[self.best_index_]
+
+
+def _said(setting: Any, form: str, sign: str = " ") -> Iterator[str]:
+    """The parts of a setting by name."""
+    for name, value in setting._asdict().items():
+        yield f"{name.replace('_', ' ')}{sign}{value:{form}}"
 
 
 def judged(
@@ -401,18 +507,20 @@ def judged(
     rows = np.concatenate([fold.test for fold in folds])
     known = np.concatenate([np.isin(fold.right, fold.labels) for fold in folds])
     known |= not known.any()
-    t, found = calibrated(np.concatenate(scores)[known], codes[rows][known])
+    held_out = np.concatenate(scores)
+    several = len(np.unique(held_out.argmax(axis=1))) > 1
+    t, found = calibrated(held_out[known], codes[rows][known])
     if scorer is not None:
         pairs = zip(folds, models, strict=True)
         by_fold = np.array([float(scorer(model, fold.unseen, fold.right)) for fold, model in pairs])
-        return Trial(by_fold, by_fold, np.array(shapes), t)
+        return Trial(by_fold, by_fold, np.array(shapes), t, several)
     sums = np.bincount(rows[known], found, len(labels))
     with np.errstate(invalid="ignore"):
         means = sums / np.bincount(rows[known], minlength=len(labels))
     number = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[known]
     parts = [found[number == k] for k in range(len(folds))]
     by_fold = np.array([part.mean() if len(part) else np.nan for part in parts])
-    return Trial(means, by_fold, np.array(shapes), t)
+    return Trial(means, by_fold, np.array(shapes), t, several)
 
 
 def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]:

@@ -6,18 +6,14 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_verbosity
 from formulakern.deadline import Deadline
-from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import (
     EARLY,
     HierarchicalClassifier,
@@ -27,8 +23,6 @@ from formulakern.estimators.hkl.base import (
 )
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.path_search import (
-    COMPARING,
-    FOLDS,
     LEAST,
     Fold,
     Path,
@@ -36,14 +30,12 @@ from formulakern.estimators.path_search import (
     Scores,
     SearchedModel,
     Trial,
-    judged,
     numbers_of,
-    scorer_of,
-    shape_of,
     stretched,
 )
-from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.targets import class_order, row_weights
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
+from formulakern.progress import FitProgress
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV", "calibrated"]
@@ -56,9 +48,8 @@ MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 COARSE = 0.02
 #: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
 HELD = 1000
-#: A path ends where C is so many standard errors behind the best pair so far; the first path only
-#: after so many C in a row.
-BEHIND, PATIENCE = 0.5, 2
+#: The first path ends only after so many C in a row that are behind.
+PATIENCE = 2
 
 
 class Pair(NamedTuple):
@@ -68,36 +59,8 @@ class Pair(NamedTuple):
     depth_penalty: float
 
 
-def fit_fold(
-    fold: Fold, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
-) -> tuple[HKLClassifier, HKLClassifier]:
-    """Fit a model, from which the next setting begins."""
-    model._share_encoding(fold.reader)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model._fit_encoded(fold.train, fold.labels, fold.weights, start, deadline)
-    if model.stopped_ == "interrupted":
-        raise KeyboardInterrupt
-    return model, model
-
-
-def held_out_scores(fold: Fold, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
-    """The scores of all classes on the rows that are held out, before they are adjusted.
-
-    Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
-    above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
-    are equal.
-    """
-    levels = model.rules_.levels
-    if levels is not None:
-        ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
-        above = np.searchsorted(np.asarray(levels), classes[1:])
-        return np.asarray(model._scores(fold.unseen) - ends[above])
-    scores = np.full((len(fold.right), len(classes)), -np.inf)
-    known = np.searchsorted(classes, model.classes_)
-    found = model._scores(fold.unseen) + model.adjustment_
-    scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
-    return scores
+#: What every parameter is checked with, and folds are encoded by.
+MIDDLE = Pair(1.0, 2.0)
 
 
 def calibrated(
@@ -166,16 +129,6 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
         return np.asarray(np.log(above / (1 - above)))
     logs = np.log(shares)
     return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
-
-
-def pair_line(pair: Pair, trial: Trial) -> str:
-    """One pair, as ``verbose`` shows it."""
-    rules, _, gap, _ = trial.shapes.mean(axis=0)
-    C, a = pair
-    return (
-        f"C = {C:.4g}, depth penalty {a:g}: score {np.nanmean(trial.scores):.4f}, "
-        f"{rules:.1f} rules, gap {gap:.2g}"
-    )
 
 
 @dataclass(eq=False, repr=False)
@@ -282,7 +235,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """
 
     encodes_folds: ClassVar[bool] = True
-    shape_names: ClassVar[Sequence[str]] = ("mean_rules", "mean_length", "mean_gap", "certified")
+    shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "mean_gap", "certified")
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     depth_penalties: Sequence[float] = (2.0, 4.0)
@@ -293,104 +246,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     rho: float = 1.1
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
-
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Score every pair, choose one, fit to all rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
-        y : array-like of shape (n_rows,)
-            Classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Of the errors in training; scores are not weighted.
-
-        Returns
-        -------
-        HKLClassifierCV
-            Itself.
-
-        Raises
-        ------
-        DataError, ParameterError
-            As :class:`HKLClassifier`.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the gap of ``best_estimator_`` is above ``tol``.
-        """
-        penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
-        depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
-        check_choice("selection", self.selection, ("best", "one-standard-error"))
-        check_verbosity(self.verbose)
-        self._model(penalties[0], depths[0])._check_parameters()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            scorer = None if self.scoring is None else scorer_of(self.scoring)
-            whole, labels = self._read_training(X, y)
-            several_classes(labels)
-            order, class_weight = class_order(y, labels), self.class_weight
-            if self.ordinal:  # by number, so that folds have them in order
-                number_of = {name: k for k, name in enumerate(order.tolist())}
-                labels = np.array([number_of[name] for name in labels.tolist()])
-                if isinstance(class_weight, Mapping):
-                    class_weight = {
-                        number_of[k]: w for k, w in class_weight.items() if k in number_of
-                    }
-            weights = row_weights(labels, None, sample_weight)
-            comparing = deadline.part(COMPARING)
-            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
-            late = comparing.over(FOLDS * deadline.taken())
-            held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
-            folds = [] if late else self._parts(X, whole, labels, weights)
-            shares, tau = self._shares(class_sums(labels, weights))
-            pairs = [Pair(C, a) for a in depths for C in penalties]
-
-            def arguments(pair: Pair, k: int, start: Any) -> tuple[Any, ...]:
-                fold = folds[k]
-                unit = self._unit(fold.labels, fold.weights, class_weight)
-                model = self._model(pair.C * unit, pair.depth_penalty, held)
-                model.class_weight = class_weight
-                return model, start
-
-            def judge(models: list[HKLClassifier]) -> Trial:
-                classes, most = np.unique(labels), max(self.tol, COARSE)
-                scores = list(map(partial(held_out_scores, classes=classes), folds, models))
-                shapes = [(*shape_of(m), m.gap_, m.gap_ <= most) for m in models]
-                stretch = partial(calibrated, shares=shares, tau=tau)
-                return judged(folds, models, labels, scores, stretch, scorer, shapes)
-
-            search = PathSearch(
-                pairs,
-                folds,
-                fit_fold,
-                arguments,
-                judge,
-                lambda pair: f"C {pair.C:.3g}, depth {pair.depth_penalty:g}",
-                pair_line,
-                BEHIND if self._automatic else np.inf,
-            )
-            trials = search.run(self._paths(search), bar, comparing)
-            factor = self._unit(labels, weights, class_weight)
-            self._choose([Pair(C * factor, a) for C, a in pairs], trials)
-            model = self._model(self.C_, self.depth_penalty_)
-            bar.at(0.9, f"C {self.C_:.3g}, all rows")
-            model._share_encoding(self)
-            with warnings.catch_warnings():  # there is one below
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                known, ordered = (order[labels], order) if self.ordinal else (labels, None)
-                name = str(getattr(y, "name", None) or "class")
-                model._fit_encoded(whole, known, weights, None, deadline, ordered, name)
-            self.best_estimator_ = model
-            self._copy_from(model, ("classes_", "_features"))
-            self._stretch(model, shares)
-            model._warn_if_open(stacklevel=3)
-            if model.stopped_ not in EARLY:  # else it is said, or known, why
-                warn_of_one_class(self, whole, labels, sample_weight)
-            bar.end(f"C {self.C_:.3g}, gap {model.gap_:.2g}, {len(self.rules_)} rules")
-            return self
 
     def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
         """Set the rules, and what else is known of scores, to those of a model, times t."""
@@ -413,7 +268,39 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             scaled, None, self.intercept_, rules.target, rules.levels, ends - shift
         )
 
-    # -- what is computed -------------------------------------------------------------------------
+    @staticmethod
+    def fit_fold(
+        fold: Fold, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
+    ) -> tuple[HKLClassifier, HKLClassifier]:
+        """Fit a model, from which the next setting begins."""
+        model._share_encoding(fold.reader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model._fit_encoded(fold.train, fold.labels, fold.weights, start, deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, model
+
+    def _settings(self) -> list[Pair]:
+        penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
+        depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
+        pairs = [Pair(C, a) for a in depths for C in penalties]
+        self._model(pairs[0])._check_parameters()
+        return pairs
+
+    def _everyone(self, rows: Fold, y: Any) -> Fold:
+        """All rows; ordered classes by number, so that folds have them in order."""
+        self._order = order = class_order(y, rows.labels)
+        if self.ordinal:
+            number_of = {name: k for k, name in enumerate(order.tolist())}
+            numbers = np.array([number_of[name] for name in rows.labels.tolist()])
+            weight = rows.class_weight
+            if isinstance(weight, Mapping):
+                weight = {number_of[k]: w for k, w in weight.items() if k in number_of}
+            rows = replace(rows, labels=numbers, right=numbers, class_weight=weight)
+        self._numbers = np.unique(rows.labels)
+        self._class_shares, self._tau = self._shares(class_sums(rows.labels, rows.weights))
+        return rows
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
         """The pairs of each depth penalty, the largest first.
@@ -432,34 +319,86 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             if self._automatic:
                 least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
 
-    def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
+    def _model(self, pair: Pair = MIDDLE, fold: Fold | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
-        shared = self._shared_parameters(HKLClassifier())
-        if held is not None:
+        shared = self._shared_parameters(HKLClassifier()) | pair._asdict()
+        if fold is not None:
+            several = not self.ordinal and len(self._order) > 2
+            held = max(1, HELD // len(self._order)) if several else HELD
             shared["tol"] = max(self.tol, COARSE)
             shared["max_active"] = min(self.max_active, held)
-        verbose = max(0, int(self.verbose) - 1)
-        return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
+        return HKLClassifier(**shared, verbose=max(0, int(self.verbose) - 1))
 
-    def _unit(self, labels: npt.NDArray[Any], weights: FloatArray, class_weight: Any) -> float:
-        """What Cs are multiples of: the automatic C, or 1."""
-        if not self._automatic:
-            return 1.0
-        found = automatic_C(float(row_weights(labels, class_weight, weights).sum()))
-        losses = len(np.unique(labels)) - 1 if self.ordinal else 1
-        return found / math.sqrt(losses)
+    def _unit(self, fold: Fold) -> float:
+        total = row_weights(fold.labels, fold.class_weight, fold.weights).sum()
+        losses = len(np.unique(fold.labels)) - 1 if self.ordinal else 1
+        return automatic_C(float(total)) / math.sqrt(losses)
 
-    def _parts(
-        self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], weights: FloatArray
-    ) -> list[Fold]:
+    def _folds(self, X: Any, everyone: Fold) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
-        folds = self._folds(X, whole, labels, weights, lambda: self._model(1.0, 1.0))
+        folds = super()._folds(X, everyone)
         for k, fold in enumerate(folds):
             different = fold.train.different_columns()
             fold.reader._keep(different)
             tables = fold.train.select(different), fold.unseen.select(different)
             folds[k] = replace(fold, train=tables[0], unseen=tables[1])
         return folds
+
+    def _held_out(self, fold: Fold, model: HKLClassifier) -> FloatArray:
+        """The scores of all classes on the rows that are held out, before they are adjusted.
+
+        Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
+        above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
+        are equal.
+        """
+        levels, classes = model.rules_.levels, self._numbers
+        if levels is not None:
+            ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
+            above = np.searchsorted(np.asarray(levels), classes[1:])
+            return np.asarray(model._scores(fold.unseen) - ends[above])
+        scores = np.full((len(fold.right), len(classes)), -np.inf)
+        known = np.searchsorted(classes, model.classes_)
+        found = model._scores(fold.unseen) + model.adjustment_
+        scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
+        return scores
+
+    def _calibrated(
+        self, scores: FloatArray, codes: npt.NDArray[np.intp]
+    ) -> tuple[float, FloatArray]:
+        return calibrated(scores, codes, self._class_shares, self._tau)
+
+    def _facts(self, model: HKLClassifier) -> tuple[float, float]:
+        return model.gap_, float(model.gap_ <= max(self.tol, COARSE))
+
+    def _fit_chosen(
+        self,
+        settings: Sequence[Pair],
+        search: PathSearch,
+        everyone: Fold,
+        y: Any,
+        bar: FitProgress,
+        deadline: Deadline,
+    ) -> tuple[float, bool]:
+        """Fit the best pair to all rows, and stretch its scores."""
+        self._choose(settings, search.trials)
+        model = self._model(Pair(self.C_, self.depth_penalty_))
+        bar.at(0.9, f"C {self.C_:.3g}, all rows")
+        model._share_encoding(self)
+        labels, order = everyone.labels, self._order
+        with warnings.catch_warnings():  # there is one below
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            known, ordered = (order[labels], order) if self.ordinal else (labels, None)
+            name = str(getattr(y, "name", None) or "class")
+            model._fit_encoded(
+                everyone.train, known, everyone.weights, None, deadline, ordered, name
+            )
+        self.best_estimator_ = model
+        self._copy_from(model, ("classes_", "_features"))
+        self._stretch(model, self._class_shares)
+        for passing in ("_order", "_numbers", "_class_shares", "_tau"):
+            delattr(self, passing)
+        model._warn_if_open(stacklevel=4)
+        return model.gap_, model.stopped_ not in EARLY  # else there is a warning
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:
         """Choose a pair; otherwise the C of the middle, which is automatic, and short rules."""

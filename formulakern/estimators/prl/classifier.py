@@ -459,6 +459,7 @@ class PRLClassifier(PreferenceModel):
         name: str = "class",
         *,
         deadline: Deadline,
+        stacklevel: int = 3,
     ) -> Sequence[Column]:
         """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
         if self.monotone and len(self.classes_) > 2 and not self.ordinal:
@@ -467,7 +468,7 @@ class PRLClassifier(PreferenceModel):
                 "classes, or ordinal=True for ordered ones, which have one score."
             )
         weight = float(preferences.weights.sum())
-        given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)
+        given = automatic_C(weight) if isinstance(self.C, str) else float(self.C)
         C = None if self.margin == "hard" else given
         if isinstance(encoded, PackedTable) and isinstance(rows, RowCounts):
             encoded, kind = encoded.distinct()
@@ -502,7 +503,7 @@ class PRLClassifier(PreferenceModel):
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
         if advice := self._advice(outcome, preferences, family):
-            warnings.warn(*advice, stacklevel=3)
+            warnings.warn(*advice, stacklevel=stacklevel)
         return generation.game.columns
 
     def _advice(
@@ -587,9 +588,9 @@ class PRLClassifier(PreferenceModel):
         return tags
 
 
-def automatic_C(preferences: Preferences) -> float:
-    """The penalty parameter that ``"auto"`` stands for."""
-    return AUTO_C / math.sqrt(preferences.weights.sum())
+def automatic_C(total: float) -> float:
+    """The penalty parameter that ``"auto"`` stands for, by the weight of all preferences."""
+    return AUTO_C / math.sqrt(total)
 
 
 def rules_of(

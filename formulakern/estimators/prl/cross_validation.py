@@ -5,37 +5,30 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_verbosity
 from formulakern.deadline import Deadline
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import log_probabilities
 from formulakern.estimators.path_search import (
-    COMPARING,
-    FOLDS,
     LEAST,
     Fold,
     Path,
     PathSearch,
     SearchedModel,
     Trial,
-    judged,
     numbers_of,
-    scorer_of,
-    shape_of,
     stretched,
 )
 from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
-from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.targets import row_weights
 from formulakern.learning.prl.features import Column
 from formulakern.partitions.lazy_rows import lazily
+from formulakern.progress import FitProgress
 
 __all__ = ["PRLClassifierCV"]
 
@@ -43,8 +36,6 @@ __all__ = ["PRLClassifierCV"]
 MULTIPLES = (0.25, 1.0, 4.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.03
-#: A path ends where C is so many standard errors behind the best smaller one.
-BEHIND = 0.5
 
 
 class Setting(NamedTuple):
@@ -57,67 +48,6 @@ class Setting(NamedTuple):
 
 #: What the classifier takes by default, with C in automatic ones.
 DEFAULT = Setting(1.0, 2, 2.0)
-
-
-def fit_fold(
-    fold: Fold, model: PRLClassifier, automatic: bool, known: Sequence[Column], deadline: Deadline
-) -> tuple[PRLClassifier, Sequence[Column]]:
-    """Fit a model, whose C may count automatic ones, from known columns; return those of its game.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Also where the learner would keep its best so far.
-    """
-    model._share_encoding(fold.reader)
-    model.classes_ = np.unique(fold.labels)
-    preferences, rows = model._of_classes(fold.labels, fold.weights)
-    if automatic:
-        model.C = float(model.C) * automatic_C(preferences)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
-        columns = model._solve(fold.train, preferences, rows, known=known, deadline=deadline)
-    if model.stopped_ == "interrupted":
-        raise KeyboardInterrupt
-    return model, columns
-
-
-def held_out_votes(fold: Fold, model: PRLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
-    """Votes for all classes with a margin of 1; −∞ for classes that the training rows lack."""
-    scores = np.full((len(fold.right), len(classes)), -np.inf)
-    known = np.searchsorted(classes, model.classes_)
-    scores[:, known] = model._scores(fold.unseen) / model._margin
-    return scores
-
-
-def calibrated_votes(votes: FloatArray, codes: npt.NDArray[np.intp]) -> tuple[float, FloatArray]:
-    """The factor t by which votes are best stretched to logarithms of odds, and ln p_y of each row.
-
-    p_k ∝ e^{t·s_k}, and t makes the mean of ln p_y the largest, where rows of class k, whose share
-    is π_k, weigh 1/√π_k.
-
-    Parameters
-    ----------
-    votes : float64 (m, K)
-        s, for two classes both signs of half the logarithm.
-    codes : intp (m,)
-        y, the number of the right class.
-
-    Returns
-    -------
-    t : float
-        From 1/20 to 20.
-    values : float64 (m,)
-        The logarithms, times the weights, which are 1 on average.
-    """
-    weights = np.bincount(codes)[codes] ** -0.5
-    weights /= weights.mean()
-
-    def values(t: float) -> FloatArray:
-        logs = log_probabilities(t * votes)
-        return np.asarray(weights * np.maximum(logs[np.arange(len(codes)), codes], LEAST))
-
-    return stretched(values)
 
 
 @dataclass(eq=False, repr=False)
@@ -219,6 +149,8 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     True
     """
 
+    of_path: ClassVar[bool] = True
+
     Cs: Sequence[float] | Literal["auto"] = "auto"
     degrees: Sequence[int] = (1, 2)
     depth_penalties: Sequence[float] = (2.0,)
@@ -232,94 +164,6 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     tol: float = 1e-2
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
-
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Score every setting, choose one, fit to all rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
-        y : array-like of shape (n_rows,)
-            Classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Of the rows in training; scores are not weighted.
-
-        Returns
-        -------
-        PRLClassifierCV
-            Itself.
-
-        Raises
-        ------
-        DataError, ParameterError
-            As :class:`PRLClassifier`.
-        """
-        settings = self._settings()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            scorer = None if self.scoring is None else scorer_of(self.scoring)
-            whole, labels = self._read_training(X, y)
-            several_classes(labels)
-            self.classes_ = np.unique(labels)
-            weights = row_weights(labels, None, sample_weight)
-            comparing = deadline.part(COMPARING)
-            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
-            late = comparing.over(FOLDS * deadline.taken())
-            folds = [] if late else self._folds(X, whole, labels, weights, self._model)
-
-            def judge(models: list[PRLClassifier]) -> Trial:
-                votes = list(map(partial(held_out_votes, classes=self.classes_), folds, models))
-                several = len(np.unique(np.concatenate(votes).argmax(axis=1))) > 1
-                shapes = [(*shape_of(m), m.stopped_ == "optimal", several) for m in models]
-                return judged(folds, models, labels, votes, calibrated_votes, scorer, shapes)
-
-            search = PathSearch(
-                settings,
-                folds,
-                fit_fold,
-                lambda setting, _, known: (
-                    self._model(setting, COARSE),
-                    self._automatic,
-                    known or (),
-                ),
-                judge,
-                lambda setting: f"C {setting.C:g}, degree {setting.degree}",
-                self._line,
-                BEHIND if self._automatic else np.inf,
-                of_path=True,
-            )
-
-            def paths() -> Iterator[Path]:
-                """The Cs of each degree and penalty, from the columns of the last game."""
-                for path in dict.fromkeys(setting[1:] for setting in settings):
-                    places = [k for k, setting in enumerate(settings) if setting[1:] == path]
-                    yield Path(places, next(reversed(search.known.values()), None))
-
-            trials = search.run(paths(), bar, comparing)
-            model = self._model(settings[0])
-            model._share_encoding(self)
-            model.classes_ = self.classes_
-            preferences, rows = model._of_classes(labels, weights)
-            usual = settings.index(DEFAULT) if self._automatic and DEFAULT in settings else None
-            unit = automatic_C(preferences) if self._automatic else 1.0
-            settings = [setting._replace(C=setting.C * unit) for setting in settings]
-            left = [*search.known]
-            while True:
-                self._choose(settings, trials, usual, left)
-                bar.at(0.9, f"C {self.C_:.3g}, all rows")
-                model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-                model._solve(whole, preferences, rows, deadline=deadline)
-                left = [place for place in left if place != self.best_index_]
-                if deadline.over() or not left or len(np.unique(model.predict(whole))) > 1:
-                    break
-            self.best_estimator_ = model
-            self._copy_from(model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_"))
-            if len(self.rules_):  # without any there is a warning already
-                warn_of_one_class(self, whole, labels, sample_weight)
-            gap = open_share(self.value_, self.bound_)
-            bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
-            return self
 
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
@@ -336,10 +180,29 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         scores = self._scores(X)
         return np.asarray(np.exp(log_probabilities(self.temperature_ * scores / self._margin)))
 
+    @staticmethod
+    def fit_fold(
+        fold: Fold, model: PRLClassifier, known: Sequence[Column] | None, deadline: Deadline
+    ) -> tuple[PRLClassifier, Sequence[Column]]:
+        """Fit a model from known columns; return it, and the columns of its game.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Also where the learner would keep its best so far.
+        """
+        model._share_encoding(fold.reader)
+        model.classes_ = np.unique(fold.labels)
+        given = model._of_classes(fold.labels, fold.weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
+            columns = model._solve(fold.train, *given, known=known or (), deadline=deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, columns
+
     def _settings(self) -> list[Setting]:
         """All settings, a path over C after the other."""
-        check_choice("selection", self.selection, ("best", "one-standard-error"))
-        check_verbosity(self.verbose)
         Cs = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0, strict=True)
         degrees = numbers_of("degrees", self.degrees, 1, strict=False)
         penalties = numbers_of("depth_penalties", self.depth_penalties, 1, strict=False)
@@ -353,20 +216,82 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             self._model(setting)._check_parameters()
         return settings
 
-    def _model(self, setting: Setting = DEFAULT, coarse: float | None = None) -> PRLClassifier:
+    def _paths(self, search: PathSearch) -> Iterator[Path]:
+        """The Cs of each degree and penalty, from the columns of the last game."""
+        for path in dict.fromkeys(setting[1:] for setting in search.settings):
+            places = [k for k, setting in enumerate(search.settings) if setting[1:] == path]
+            yield Path(places, next(reversed(search.known.values()), None))
+
+    def _model(self, setting: Setting = DEFAULT, fold: Fold | None = None) -> PRLClassifier:
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
-        if coarse is not None:
-            shared["tol"] = max(self.tol, coarse)
+        if fold is not None:
+            shared["tol"] = max(self.tol, COARSE)
         return PRLClassifier(**shared, verbose=int(self.verbose) > 1)
 
-    def _line(self, setting: Setting, trial: Trial) -> str:
-        """One setting, as ``verbose`` shows it."""
-        rules, _, certified, _ = trial.shapes.mean(axis=0)
-        return (
-            f"C = {setting.C:g}{' automatic ones' * self._automatic}, degree {setting.degree}, "
-            f"depth penalty {setting.depth_penalty:g}: score {np.nanmean(trial.scores):.4f}, "
-            f"{rules:.1f} rules, {certified:.0%} certified"
-        )
+    def _everyone(self, rows: Fold, _: Any) -> Fold:
+        self.classes_ = np.unique(rows.labels)
+        return rows
+
+    def _unit(self, fold: Fold) -> float:
+        weights = row_weights(fold.labels, fold.class_weight, fold.weights)
+        return automatic_C(float(weights.sum()) * (len(np.unique(fold.labels)) - 1))
+
+    def _held_out(self, fold: Fold, model: PRLClassifier) -> FloatArray:
+        """Votes for all classes with a margin of 1; −∞ for classes that the training rows lack."""
+        scores = np.full((len(fold.right), len(self.classes_)), -np.inf)
+        known = np.searchsorted(self.classes_, model.classes_)
+        scores[:, known] = model._scores(fold.unseen) / model._margin
+        return scores
+
+    def _calibrated(
+        self, votes: FloatArray, codes: npt.NDArray[np.intp]
+    ) -> tuple[float, FloatArray]:
+        """The factor t by which votes are best stretched to logarithms of odds, and ln p_y.
+
+        p_k ∝ e^{t·s_k}, and t makes the mean of ln p_y the largest, where rows of class k, whose
+        share is π_k, weigh 1/√π_k (1 on average).
+        """
+        weights = np.bincount(codes)[codes] ** -0.5
+        weights /= weights.mean()
+
+        def values(t: float) -> FloatArray:
+            logs = log_probabilities(t * votes)
+            return np.asarray(weights * np.maximum(logs[np.arange(len(codes)), codes], LEAST))
+
+        return stretched(values)
+
+    def _facts(self, model: PRLClassifier) -> tuple[float, ...]:
+        return (float(model.stopped_ == "optimal"),)
+
+    def _fit_chosen(
+        self,
+        settings: Sequence[Setting],
+        search: PathSearch,
+        everyone: Fold,
+        _: Any,
+        bar: FitProgress,
+        deadline: Deadline,
+    ) -> tuple[float, bool]:
+        """Fit the best setting to all rows; the next, while it predicts a single class."""
+        model = self._model()
+        model._share_encoding(self)
+        model.classes_ = self.classes_
+        given = model._of_classes(everyone.labels, everyone.weights)
+        default = self._automatic and DEFAULT in search.settings
+        usual = search.settings.index(DEFAULT) if default else None
+        left = [*search.known]
+        while True:
+            self._choose(settings, search.trials, usual, left)
+            bar.at(0.9, f"C {self.C_:.3g}, all rows")
+            model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
+            model._solve(everyone.train, *given, deadline=deadline, stacklevel=5)
+            left = [place for place in left if place != self.best_index_]
+            found = model.predict(everyone.train)
+            if deadline.over() or not left or len(np.unique(found)) > 1:
+                break
+        self.best_estimator_ = model
+        self._copy_from(model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_"))
+        return open_share(self.value_, self.bound_), len(self.rules_) > 0
 
     def _choose(
         self,
@@ -376,7 +301,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         left: Sequence[int],
     ) -> None:
         """Choose among ``left``, whose models predict several classes if some do."""
-        several = [k for k in left if (trial := trials[k]) and trial.shapes[:, 3].any()]
+        several = [k for k in left if (trial := trials[k]) and trial.several]
         among = np.array(several or left, dtype=np.intp)
         otherwise = len(settings) // 2 if usual is None else usual
         chosen = self._chosen(settings, trials, otherwise, among, usual)

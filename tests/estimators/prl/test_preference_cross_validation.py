@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import PRLClassifier, PRLClassifierCV
 from formulakern.estimators.path_search import Trial
-from formulakern.estimators.prl import cross_validation as prl_folds
-from formulakern.estimators.prl.cross_validation import Setting, calibrated_votes
+from formulakern.estimators.prl.cross_validation import Setting
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 
@@ -133,7 +132,7 @@ def test_calibration_of_votes():
     probabilities = np.exp(1.7 * votes)
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     codes = (probabilities.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1)
-    t, values = calibrated_votes(votes, codes)
+    t, values = PRLClassifierCV()._calibrated(votes, codes)
     weights = np.bincount(codes)[codes] ** -0.5
     assert t == pytest.approx(1.7, rel=0.06)
     assert values.mean() == pytest.approx(
@@ -141,9 +140,9 @@ def test_calibration_of_votes():
     )
 
 
-def trial(scores, rules, several=1.0):
-    shapes = np.array([[rules, 1.0, 1.0, several]] * 3)
-    return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0)
+def trial(scores, rules, several=True):
+    shapes = np.array([[rules, 1.0, 1.0]] * 3)
+    return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0, several)
 
 
 def test_the_rule_of_one_standard_error():
@@ -177,7 +176,7 @@ def test_the_rule_of_one_standard_error():
     assert search.best_index_ == 1
     search._choose(settings, trials, 5, left)
     assert search.best_index_ == 1
-    trials[1] = trial(rows, 9.0, 0.0)  # of one class
+    trials[1] = trial(rows, 9.0, False)  # of one class
     search._choose(settings, trials, None, left)
     assert search.best_index_ == 3
     search._choose(settings[:2], [trials[1], None], None, [0])
@@ -213,18 +212,18 @@ def test_one_class_for_all_rows_is_passed_over(monkeypatch):
 def test_paths_start_from_columns_of_before(monkeypatch):
     """Their first game has the columns of the game before; with and without them, V* is one."""
     X, y = table(2)
-    fitted, starts = prl_folds.fit_fold, []
+    fitted, starts = PRLClassifierCV.fit_fold, []
 
-    def compared(fold, model, automatic, known, deadline):
-        cold, _ = fitted(fold, clone(model), automatic, (), deadline)
-        warm, columns = fitted(fold, model, automatic, known, deadline)
-        starts.append(len(known))
+    def compared(fold, model, known, deadline):
+        cold, _ = fitted(fold, clone(model), (), deadline)
+        warm, columns = fitted(fold, model, known, deadline)
+        starts.append(len(known or ()))
         assert not known or warm.history_[0].columns == len(known)
         assert warm.value_ <= cold.bound_ * (1 + 1e-6)
         assert cold.value_ <= warm.bound_ * (1 + 1e-6)
         return warm, columns
 
-    monkeypatch.setattr(prl_folds, "fit_fold", compared)
+    monkeypatch.setattr(PRLClassifierCV, "fit_fold", staticmethod(compared))
     PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)
     assert starts[:3] == [0, 0, 0]
     assert all(starts[3:])
@@ -232,7 +231,7 @@ def test_paths_start_from_columns_of_before(monkeypatch):
 
 def test_interrupt_keeps_the_best_setting(monkeypatch):
     X, y = table(0, 60)
-    fitted, calls = prl_folds.fit_fold, []
+    fitted, calls = PRLClassifierCV.fit_fold, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -240,7 +239,7 @@ def test_interrupt_keeps_the_best_setting(monkeypatch):
             raise KeyboardInterrupt
         return fitted(*arguments)
 
-    monkeypatch.setattr(prl_folds, "fit_fold", interrupted)
+    monkeypatch.setattr(PRLClassifierCV, "fit_fold", staticmethod(interrupted))
     with pytest.warns(UserWarning, match="interrupted after 1 of 6 settings"):
         search = PRLClassifierCV(cv=3).fit(X, y)
     assert search.best_index_ == 0
