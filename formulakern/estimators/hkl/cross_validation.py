@@ -35,7 +35,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.targets import class_order, row_weights
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
-from formulakern.progress import FitProgress
+from formulakern.progress import Progress
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV", "calibrated"]
@@ -376,7 +376,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         search: PathSearch,
         everyone: Fold,
         y: Any,
-        bar: FitProgress,
+        bar: Progress,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best pair to all rows, and stretch its scores."""

@@ -28,7 +28,7 @@ from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.prl.features import Column
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.progress import FitProgress
+from formulakern.progress import Progress
 
 __all__ = ["PRLClassifierCV"]
 
@@ -269,7 +269,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         search: PathSearch,
         everyone: Fold,
         _: Any,
-        bar: FitProgress,
+        bar: Progress,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best setting to all rows; the next, while it predicts a single class."""
