@@ -63,11 +63,11 @@ from .solvers.games import GameSolution as GameSolution
 from .solvers.games import solve_game as solve_game
 from .syntax.choice import Choice as Choice
 from .syntax.formula import Formula as Formula
+from .syntax.formula import MinimalForm as MinimalForm
+from .syntax.formula import TruthTable as TruthTable
 from .syntax.formula import Variable as Variable
+from .syntax.formula import from_dimacs as from_dimacs
 from .syntax.formula import variables as variables
-from .syntax.interchange import from_dimacs as from_dimacs
-from .syntax.logic.simplify import MinimalForm as MinimalForm
-from .syntax.logic.truth_table import TruthTable as TruthTable
 from .syntax.parser import parse as parse
 from .syntax.random import random_formula as random_formula
 from .tables.table import Table as Table

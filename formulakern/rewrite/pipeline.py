@@ -1,24 +1,286 @@
-"""The passes in order, each admitted only where it is sound, with a trace of every step."""
+"""Formula → Formula: walks with rules or a sort, in passes, each where it is sound, with a trace.
+
+Walks are iterative, and visit a shared subformula once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import is_
 
-from formulakern.rewrite import catalogue
-from formulakern.rewrite.passes import (
-    RewriteStep,
-    bottom_up,
-    check_size,
-    sort_arguments,
-    top_down,
-)
-from formulakern.rewrite.rule import Rule, kinds
+from formulakern.errors import FormulaSizeError
+from formulakern.rewrite.rules import Rule, constants, de_morgan, definitions, kinds
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.connectives import AND, OR, Connective
+from formulakern.syntax.formula import (
+    MAX_ARGUMENTS,
+    Constant,
+    Formula,
+    Operation,
+    Variable,
+    substitute,
+)
+from formulakern.syntax.traversal import fold, postorder
 
-__all__ = ["PassResult", "Rewriting", "rewrite"]
+__all__ = [
+    "MAX_OPERATIONS",
+    "MAX_PLACES",
+    "PassResult",
+    "RewriteStep",
+    "Rewriting",
+    "rewrite",
+    "without_repeats",
+]
+
+#: A formula with more different subformulas, beside leaves and negations, is not worked on: each
+#: takes up to 7 kilobytes and most of a millisecond.
+MAX_OPERATIONS = 100_000
+#: A formula is not worked on where its different subformulas have more arguments in all.
+MAX_PLACES = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteStep:
+    """One application of a rule: which, to what, with what result."""
+
+    rule: str
+    before: Formula
+    after: Formula
+
+
+class _Rules:
+    """Applies rules at the root of formulas.
+
+    Operations that rules make of the same objects are the same object: a subformula that stands in
+    many places stays one when it is negated in each of them.
+    """
+
+    def __init__(self, rules: Sequence[Rule], trace: list[RewriteStep]) -> None:
+        self.trace = trace
+        #: By the connective at the root: the rules, and the connective of the first argument.
+        self._rules: dict[int, list[tuple[Connective | None, Rule]]] = {}
+        for rule in rules:
+            first = rule.left.arguments[0].connective
+            self._rules.setdefault(id(rule.left.connective), []).append((first, rule))
+        #: By connective and ids of the arguments, which are kept alive.
+        self._made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
+
+    def step(self, formula: Formula) -> Formula | None:
+        """Return the formula after the first rule that fits at its root, or None."""
+        rules = self._rules.get(id(formula.connective))
+        if not rules:
+            return None
+        inner = formula.arguments[0].connective
+        for first, rule in rules:
+            if first is None or first is inner:
+                after = rule.apply(formula, self._make)
+                if after is not None:
+                    self.trace.append(RewriteStep(rule.name, formula, after))
+                    return after
+        return None
+
+    def _make(self, row: Connective, arguments: Sequence[Formula]) -> Formula:
+        key = (id(row), *map(id, arguments))
+        if key not in self._made:
+            self._made[key] = arguments, Operation(row, arguments)
+        return self._made[key][1]
+
+
+def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
+    if len(arguments) == len(node.arguments) and all(map(is_, arguments, node.arguments)):
+        return node
+    assert node.connective is not None
+    return Operation(node.connective, arguments)
+
+
+def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
+    """Rewrite at the root first, then inside what came out: for rules that push inwards."""
+    step = _Rules(rules, trace).step
+    heads: dict[int, tuple[Formula, Formula]] = {}  # by id: the node, kept alive, and its new root
+    links: dict[int, list[Formula]] = {}
+    places = [0]  # in all links
+
+    def head(node: Formula) -> Formula:
+        if node.connective is None:
+            return node
+        found = heads.get(id(node))
+        if found is None:
+            new, after = node, step(node)
+            while after is not None:
+                new, after = after, step(after)
+            found = heads[id(node)] = node, new
+        return found[1]
+
+    def inside(node: Formula) -> Iterable[Formula]:
+        """Return the arguments of the new root, those of new chains merged into a chain."""
+        new = head(node)
+        if new.connective is None or new.connective.chain != "flat":
+            return new.arguments
+        return links[id(node)] if id(node) in links else chain(node, new)
+
+    def chain(node: Formula, new: Formula) -> Iterator[Formula]:
+        found = links[id(node)] = []
+        pending = list(new.arguments[::-1])
+        while pending:
+            argument = pending.pop()
+            part = head(argument)
+            if part.connective is new.connective:
+                pending.extend(part.arguments[::-1])
+            else:
+                found.append(argument)
+                places[0] += 1
+                _check_places(places[0])
+                yield argument
+
+    return fold(formula, lambda node, arguments: _rebuilt(head(node), arguments), inside)
+
+
+def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
+    """Rewrite the arguments first, and what a rule made again: for rules that simplify."""
+    step = _Rules(rules, trace).step
+    done: dict[int, Formula] = {}  # by id: formulas to which no rule applies anywhere
+
+    def inside(node: Formula) -> Sequence[Formula]:
+        return () if id(node) in done else node.arguments
+
+    def simplified(node: Formula, arguments: list[Formula]) -> Formula:
+        if id(node) in done:
+            return node
+        new = _rebuilt(node, arguments)
+        after = step(new)
+        if after is not None:
+            return fold(after, simplified, inside)  # few deep: its parts are done
+        done[id(new)] = new
+        return new
+
+    return fold(formula, simplified, inside)
+
+
+def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
+    """Sort the arguments of commutative connectives: leaves by name, then by shape.
+
+    Every different subformula gets a rank that depends on its value alone, so equal formulas
+    come out equal whatever order they were written in.
+    """
+    heights: dict[int, int] = {}
+    layers: list[list[Formula]] = []  # leaves, then what is made of them, and so on
+    for node in postorder(formula):
+        height = 1 + max((heights[id(argument)] for argument in node.arguments), default=-1)
+        heights[id(node)] = height
+        if height == len(layers):
+            layers.append([])
+        layers[height].append(node)
+    rank: dict[int, int] = {}
+    done: dict[int, Formula] = {}
+    n_ranks = 0
+    for layer in layers:
+        keys: dict[int, tuple[object, ...]] = {}
+        for node in layer:
+            row = node.connective
+            if row is None:
+                done[id(node)], keys[id(node)] = node, _leaf_key(node)
+                continue
+            order = list(node.arguments)
+            if row.commutative:
+                order.sort(key=lambda argument: rank[id(argument)])
+            new = [done[id(argument)] for argument in order]
+            if all(map(is_, order, node.arguments)):
+                done[id(node)] = _rebuilt(node, new)
+            else:
+                before = _rebuilt(node, [done[id(argument)] for argument in node.arguments])
+                done[id(node)] = Operation(row, new)
+                trace.append(RewriteStep("canonical order", before, done[id(node)]))
+            keys[id(node)] = (row.name, *[rank[id(argument)] for argument in order])
+        ranks = {key: n_ranks + i for i, key in enumerate(sorted(set(keys.values())))}
+        rank |= {node: ranks[key] for node, key in keys.items()}
+        n_ranks += len(ranks)
+    return done[id(formula)]
+
+
+def _leaf_key(leaf: Formula) -> tuple[object, ...]:
+    if isinstance(leaf, Constant):
+        return ("", str(leaf.value))
+    if isinstance(leaf, Variable):
+        return ("", "", leaf.name, leaf.domain or "")
+    return ("", "", str(leaf), "")
+
+
+def without_repeats(formula: Formula) -> Formula:
+    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``.
+
+    A formula without repetitions comes back in the same words.
+
+    >>> from formulakern.syntax.parser import parse
+    >>> without_repeats(parse("(a & b) & a | a & b"))
+    Formula('a & b')
+    """
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        connective = node.connective
+        if connective is None:
+            return node
+        if connective in (AND, OR):
+            flat = [
+                argument
+                for part in parts
+                for argument in (part.arguments if part.connective is connective else (part,))
+            ]
+            parts = list(dict.fromkeys(flat))
+            if len(parts) == 1:
+                return parts[0]
+        return Operation(connective, parts)
+
+    return fold(formula, build)
+
+
+# -- the size of a formula in memory: shared subformulas count once
+
+
+def check_size(formula: Formula) -> None:
+    """Refuse a formula of more than ``MAX_OPERATIONS`` subformulas, or ``MAX_PLACES`` arguments.
+
+    A chain of one connective is one subformula, and objects that are shared are few; but each
+    chain that they are merged into holds all of its arguments.  Nothing is merged to find that out.
+    """
+    if formula.n_leaves <= min(MAX_OPERATIONS, MAX_ARGUMENTS):  # cannot have so many
+        return
+    total = operations = 0
+    whole, inside = {id(formula)}, set[int]()  # met as arguments, and as parts of longer chains
+    pending = [(formula, False)]
+    while pending:
+        node, part = pending.pop()
+        if not isinstance(node, Operation):
+            continue
+        if not part:
+            total += node.length
+            _check_places(total)
+            operations += node.connective.arity > 1
+            if operations > MAX_OPERATIONS:
+                raise FormulaSizeError(
+                    f"the formula has more than {MAX_OPERATIONS:,} different subformulas, where a "
+                    "chain of one connective is one of them. Make kernels of its parts, and "
+                    "combine them."
+                )
+        for below in node.parts:
+            merged = below.connective is node.connective and node.connective.chain == "flat"
+            seen = inside if merged else whole
+            if id(below) not in seen:
+                seen.add(id(below))
+                pending.append((below, merged))
+
+
+def _check_places(n: int) -> None:
+    """Refuse more than ``MAX_PLACES`` arguments."""
+    if n > MAX_PLACES:
+        raise FormulaSizeError(
+            f"the different subformulas of this formula have more than {MAX_PLACES:,} arguments "
+            "in all, where chains of one connective are merged. Make kernels of its parts, and "
+            "combine them."
+        )
+
+
+# -- the passes
 
 #: What a pass does to a formula in a reading; it appends its steps to a list.
 Pass = Callable[[Formula, str, list[RewriteStep]], Formula]
@@ -131,11 +393,11 @@ def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) 
     return substitute(formula, became) if became else formula
 
 
-_NEGATIONS = ("negations to the leaves", _with(top_down, catalogue.de_morgan))
-_CONSTANTS = ("constants", _with(bottom_up, catalogue.constants))
+_NEGATIONS = ("negations to the leaves", _with(top_down, de_morgan))
+_CONSTANTS = ("constants", _with(bottom_up, constants))
 #: The passes, in the order in which they run.
 _PASSES: tuple[tuple[str, Pass], ...] = (
-    ("definitions", _with(top_down, catalogue.definitions)),
+    ("definitions", _with(top_down, definitions)),
     *(_NEGATIONS, _CONSTANTS),
     *(_NEGATIONS, _CONSTANTS),
     ("canonical order", lambda formula, _, steps: sort_arguments(formula, steps)),

@@ -22,11 +22,21 @@ from formulakern.encoding.propositions import evaluate_proposition, number_of
 from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import FALSE, TRUE, Constant, Formula, Variable
-from formulakern.syntax.logic.covers import Cube
-from formulakern.syntax.logic.diagrams import Diagrams
-from formulakern.syntax.logic.forms import Form, both, diagram_of, either, literal
-from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, shortest_form
+from formulakern.syntax.covers import Cube
+from formulakern.syntax.diagrams import Diagrams
+from formulakern.syntax.formula import (
+    Constant,
+    Form,
+    Formula,
+    MinimalForm,
+    Variable,
+    WantedForm,
+    both,
+    diagram_of,
+    either,
+    literal,
+    shortest_form,
+)
 from formulakern.syntax.notation import spell
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 from formulakern.syntax.traversal import fold
@@ -541,7 +551,7 @@ class RowFunctions:
 
 def simplified_condition(
     formula: Formula, form: WantedForm, domains: object, missing: bool
-) -> MinimalForm[Formula]:
+) -> MinimalForm:
     """Return what :meth:`formulakern.Rule.simplify` documents.
 
     Here a comparison is a letter.  That ``x >= 5`` without ``x >= 3`` cannot be is a function of
@@ -582,8 +592,8 @@ def simplified_condition(
             ]
             parts.append(_said(chosen, cases, one))
         if one == "dnf":
-            return either(FALSE, [both(TRUE, part) for part in parts])
-        return both(TRUE, [either(FALSE, part) for part in parts])
+            return either(both(part) for part in parts)
+        return both(either(part) for part in parts)
 
     return shortest_form(formula, form, between, written)
 

@@ -21,8 +21,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
-from formulakern.syntax.formula import TRUE, Formula, Variable
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.formula import TRUE, Formula, Variable, substitute
 from formulakern.syntax.notation import latex_name
 from formulakern.syntax.traversal import evaluate
 from formulakern.tables.column import numbers_in

@@ -17,8 +17,7 @@ from formulakern.rules.python.files import formula_python
 from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.rules.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.logic.simplify import MinimalForm, WantedForm
+from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
 from formulakern.tables.table import Table
@@ -365,7 +364,7 @@ def _as_rule(other: Rule | str) -> Rule:
 
 
 @dataclass(frozen=True)
-class MinimalRule(MinimalForm[Formula]):
+class MinimalRule(MinimalForm):
     """A rule that is short and true of the same rows, and what is proved of it.
 
     The proof is about rules that are made of the same comparisons, their negations and ``is not

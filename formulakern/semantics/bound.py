@@ -18,8 +18,8 @@ from formulakern.semantics.free import ConstantStep, Reference, Step, Steps, Val
 from formulakern.semantics.pairs import HARD, Branches, reach, sum_up
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
+from formulakern.syntax.diagrams import Diagrams
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.logic.diagrams import Diagrams
 
 __all__ = ["MAX_PAIRS", "lower"]
 

@@ -19,9 +19,8 @@ from formulakern.program.program import Builder, Program
 from formulakern.semantics.free import ChoiceTerms, opposite
 from formulakern.semantics.pairs import HARD, reach, sum_up
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula
-from formulakern.syntax.logic.diagrams import Diagrams, models_with_each
-from formulakern.syntax.logic.forms import diagrams_of
+from formulakern.syntax.diagrams import Diagrams, models_with_each
+from formulakern.syntax.formula import Constant, Formula, diagrams_of
 from formulakern.syntax.traversal import evaluate
 
 __all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]

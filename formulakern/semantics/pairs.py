@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError
 from formulakern.program.program import Builder
-from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.diagrams import Diagrams
 
 __all__ = ["HARD", "Branches", "count_states", "reach", "sum_up"]
 

@@ -1,45 +1,66 @@
-"""Formulas: immutable trees of variables, constants and connectives, compared by value.
+"""Formulas: immutable trees of variables, constants and connectives, compared by value; and logic.
 
 ``Variable``, ``Constant`` and ``Operation`` are the basic shapes; comparisons over named columns
 (:mod:`formulakern.syntax.comparison`) and choices of features (:mod:`formulakern.syntax.choice`)
-are two more kinds of leaf.  Chains of an associative
-connective are one operation with many arguments, so ``(a & b) & c == a & (b & c)``.  Nothing here
-recurses: formulas may be as deep as memory allows.
+are two more kinds of leaf.  Chains of an associative connective are one operation with many
+arguments, so ``(a & b) & c == a & (b & c)``.  Forms and questions of logic are read from the truth
+tables of the connectives.  Nothing recurses: formulas may be as deep as memory allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NoReturn
+import itertools
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from formulakern.checks import check_choice, check_integer
-from formulakern.errors import FormulaSizeError, FormulaTypeError, ParameterError
-from formulakern.syntax import connectives
-from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connective
-from formulakern.syntax.logic import exchange
-from formulakern.syntax.logic.diagrams import Diagrams, count_models, models
-from formulakern.syntax.logic.forms import (
-    Node,
-    clauses_with_definitions,
-    diagrams_of,
-    listed_form,
-    nnf,
-    substitute,
+from formulakern.errors import (
+    FormulaError,
+    FormulaSizeError,
+    FormulaSyntaxError,
+    FormulaTypeError,
+    ParameterError,
 )
-from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, simplified
-from formulakern.syntax.logic.truth_table import TruthTable, truth_table
+from formulakern.markup import small_table
+from formulakern.optional import data_frame
+from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
+from formulakern.syntax.connectives import connective as _row
+from formulakern.syntax.covers import Cube, irredundant_cover, ordered_cubes, smallest_cover
+from formulakern.syntax.diagrams import ADVICE, Diagrams, count_models, models
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render, spell
-from formulakern.syntax.traversal import postorder, same
+from formulakern.syntax.traversal import fold, postorder, same
+from formulakern.text import aligned, clip
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = [
     "FALSE",
     "MAX_ARGUMENTS",
     "TRUE",
     "Constant",
+    "Form",
     "Formula",
     "Leaf",
+    "MinimalForm",
     "Operation",
+    "TruthTable",
     "Variable",
+    "WantedForm",
+    "both",
+    "clauses_of",
+    "diagram_of",
+    "diagrams_of",
+    "either",
+    "from_dimacs",
+    "from_sympy",
+    "literal",
+    "shortest_form",
+    "substitute",
     "variables",
 ]
 
@@ -47,7 +68,13 @@ __all__ = [
 MAX_ARGUMENTS = 2_000_000
 #: A form has at most so many terms or clauses by default.
 MAX_PARTS = 10_000
+#: A truth table of more names has too many rows; so many rows are printed at most.
+MAX_TABLE_NAMES, SHOWN_ROWS = 16, 64
 
+#: "dnf" is a disjunction of conjunctions of literals, "cnf" a conjunction of disjunctions;
+#: "shortest" is the one of the two with fewer literals, or the formula as it was given.
+Form: TypeAlias = Literal["dnf", "cnf"]
+WantedForm: TypeAlias = Literal["shortest", "dnf", "cnf"]
 
 Operator = Callable[["Formula", object], "Formula"]
 
@@ -71,7 +98,7 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
     return Operation(row, operands)
 
 
-class Formula(Node):
+class Formula:
     """A propositional formula; combine with ``&``, ``|``, ``^``, ``~`` and ``>>`` (implies).
 
     Formulas are values: immutable, hashable, equal when they have the same tree.  (Two different
@@ -88,21 +115,18 @@ class Formula(Node):
 
     __slots__ = ("_hash", "n_leaves")
 
+    #: The connective at the root, or None for a leaf; its operands.
+    connective: Connective | None = None
+    arguments: tuple[Formula, ...] = ()
+    #: The truth value of a constant; else None.
+    truth: bool | None = None
+    #: Number of leaves, with repetition (an exact integer, even if subformulas are shared).
+    n_leaves: int
+    #: Why a leaf is not a letter, which is true or false by itself; empty if it is one.
+    no_letter: ClassVar[str] = ""
     #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
     spaced: ClassVar[bool] = False
-    arguments: tuple[Formula, ...] = ()
     _hash: int
-
-    # -- how logic builds formulas -----------------------------------------------------------
-
-    def _built(self, row: Connective, arguments: Sequence[Formula]) -> Formula:
-        return Operation(row, arguments)
-
-    def _constant(self, value: bool) -> Formula:
-        return TRUE if value else FALSE
-
-    def _variable(self, name: str) -> Formula:
-        return Variable(name)
 
     def _set(self, **fields: object) -> None:
         """Set fields; for constructors only."""
@@ -209,14 +233,6 @@ class Formula(Node):
 
         f ≡ g: for every assignment α of true and false to the names of both, α(f) = α(g).
 
-        Parameters
-        ----------
-        other : Formula or bool
-
-        Returns
-        -------
-        bool
-
         Raises
         ------
         FormulaError
@@ -229,7 +245,7 @@ class Formula(Node):
         Both formulas become reduced ordered decision diagrams, the names in order of appearance;
         equal functions are the same diagram (Bryant 1986, doi:10.1109/TC.1986.1676819).  The
         cost is the size of the diagrams: small for most formulas that people write, exponential
-        for some.
+        for some.  The other questions of logic have the same errors and cost.
 
         Examples
         --------
@@ -243,10 +259,6 @@ class Formula(Node):
     def implies(self, other: Formula | bool) -> bool:
         """Return whether another formula is true whenever this one is: f ⊨ g.
 
-        Parameters, errors and cost are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> from formulakern import parse
         >>> parse("a & b").implies(parse("a")), parse("a").implies(parse("a & b"))
         (True, False)
@@ -256,7 +268,7 @@ class Formula(Node):
 
     def _compared(self, other: object, question: str) -> tuple[Diagrams, list[int]]:
         if isinstance(other, bool):
-            other = self._constant(other)
+            other = TRUE if other else FALSE
         if not isinstance(other, Formula):
             raise FormulaTypeError(
                 f"{question} compares with a Formula; got {type(other).__name__}. "
@@ -268,10 +280,6 @@ class Formula(Node):
     def is_tautology(self) -> bool:
         """Return whether the formula is true for all values of its names.
 
-        Errors and cost are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> from formulakern import parse
         >>> parse("((a -> b) -> a) -> a").is_tautology()
         True
@@ -281,10 +289,6 @@ class Formula(Node):
     def is_contradiction(self) -> bool:
         """Return whether the formula is false for all values of its names.
 
-        Errors and cost are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> from formulakern import parse
         >>> parse("a & (a -> b) & ~b").is_contradiction()
         True
@@ -294,10 +298,6 @@ class Formula(Node):
     def is_satisfiable(self) -> bool:
         """Return whether the formula is true for some values of its names.
 
-        Errors and cost are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> from formulakern import parse
         >>> parse("(a ^ b) & (b ^ c) & (a ^ c)").is_satisfiable()
         False
@@ -310,20 +310,12 @@ class Formula(Node):
         Parameters
         ----------
         over : collection of Variable, optional
-            The names that are assigned: all of the formula and perhaps more.  By default those of
-            the formula.
+            The names that are assigned: all of the formula (the default) and perhaps more.
 
         Returns
         -------
         int
             From 0 to 2ᵏ for k names.
-
-        Raises
-        ------
-        ParameterError
-            If ``over`` leaves out a name of the formula.
-        FormulaError, FormulaSizeError
-            As for :meth:`equivalent`.
 
         Examples
         --------
@@ -334,23 +326,20 @@ class Formula(Node):
         True
         """
         diagrams, letters, (top,) = diagrams_of("count_models()", self)
-        found = count_models(diagrams, top, len(letters))
-        if over is None:
-            return found
-        names = set(over)
+        names = set(letters if over is None else over)
         for letter in letters:
             if letter not in names:
                 raise ParameterError(
                     f"count_models(over=…) leaves out {str(letter)!r}, which the formula has. "
                     "Name all of its variables: formula.variables."
                 )
-        return found << (len(names) - len(letters))
+        return count_models(diagrams, top, len(letters)) << (len(names) - len(letters))
 
     def models(self) -> Iterator[dict[Formula, bool]]:
         """Yield the assignments that make the formula true, true before false.
 
-        Errors are those of :meth:`equivalent`; the first model comes after the cost of the
-        diagram, and every next one in time linear in the number of names.
+        The first model comes after the cost of the diagram, and every next one in time linear in
+        the number of names.
 
         Yields
         ------
@@ -372,19 +361,12 @@ class Formula(Node):
             yield dict(zip(letters, model, strict=True))
 
     def truth_table(self) -> TruthTable:
-        """Return the truth value for all values of the names, in the order 11, 10, 01, 00.
+        """Return the truth value for all values of at most 16 names, in the order 11, 10, 01, 00.
 
         Returns
         -------
         TruthTable
             Prints as a table, as HTML in notebooks; at most 64 rows of it.
-
-        Raises
-        ------
-        FormulaSizeError
-            If there are more than 16 names.
-        FormulaError
-            As for :meth:`equivalent`.
 
         Examples
         --------
@@ -396,9 +378,19 @@ class Formula(Node):
         0  1 │ 1
         0  0 │ 0
         """
-        return truth_table(self)
+        diagrams, letters, (top,) = diagrams_of("a truth table", self)
+        n = len(letters)
+        if n > MAX_TABLE_NAMES:
+            raise FormulaSizeError(
+                f"the truth table of {n} names has 2^{n} rows; at most {MAX_TABLE_NAMES} names are "
+                "tabulated. Ask count_models() or simplify() instead."
+            )
+        values = [False] * 2**n
+        for model in models(diagrams, top, n):
+            values[sum((not value) << (n - 1 - k) for k, value in enumerate(model))] = True
+        return TruthTable(tuple(map(str, letters)), str(self), tuple(values))
 
-    def simplify(self, form: WantedForm = "shortest") -> MinimalForm[Formula]:
+    def simplify(self, form: WantedForm = "shortest") -> MinimalForm:
         """Return an equivalent formula with the fewest terms, and of those the fewest literals.
 
         Parameters
@@ -416,8 +408,6 @@ class Formula(Node):
         ------
         FormulaSizeError
             If a diagram passes its limits, or the form has more than 10,000 terms.
-        FormulaError
-            As for :meth:`equivalent`.
 
         Notes
         -----
@@ -437,28 +427,24 @@ class Formula(Node):
         >>> parse("a & c | a & d | b & c | b & d").simplify().formula
         Formula('(a | b) & (c | d)')
         """
-        return simplified(self, form)
+        letters = letters_of([self], "simplify()")
+
+        def function() -> tuple[Diagrams, int, int]:
+            diagrams, _, (top,) = diagrams_of("simplify()", self)
+            return diagrams, top, top
+
+        return shortest_form(
+            self, form, function, lambda cubes, one: _from_cubes(cubes, letters, one)
+        )
 
     # -- forms -----------------------------------------------------------------------------------
 
     def to_nnf(self) -> Formula:
         """Return the formula by and, or, and negations of leaves alone (negation normal form).
 
-        Returns
-        -------
-        Formula
-            Its leaves are those of this one; constants stay.
-
-        Raises
-        ------
-        FormulaSizeError
-            If one conjunction or disjunction would have more than 2 million parts.
-
-        Notes
-        -----
-        Linear: every node becomes a few nodes, which are shared if they are used again.  A
-        chain of n exclusive ors is halved again and again, so that written out it has some n²
-        literals and not 2ⁿ.
+        Its leaves are those of this one; constants stay.  Linear: every node becomes a few nodes,
+        which are shared if they are used again.  A chain of n exclusive ors is halved again and
+        again, so that written out it has some n² literals and not 2ⁿ.
 
         Examples
         --------
@@ -468,28 +454,35 @@ class Formula(Node):
         >>> parse(" ^ ".join("abcdefghijkl")).to_nnf().n_leaves
         160
         """
-        return nnf(self)
+        made: dict[tuple[int, bool], Formula] = {}
+        kept: dict[int, _Half] = {}  # the balanced trees, by id of the chain
+        pending: list[tuple[Any, bool]] = [(self, True)]
+        while pending:
+            node, sign = pending[-1]
+            if (id(node), sign) in made:
+                pending.pop()
+                continue
+            if node.connective is None:
+                made[id(node), sign] = node if sign else negated(node)
+                continue
+            terms = _signed(node, sign, kept)
+            missing = [p for term in terms for p in term if (id(p[0]), p[1]) not in made]
+            pending.extend(reversed(missing))
+            if not missing:
+                made[id(node), sign] = either(
+                    both(made[id(part), s] for part, s in term) for term in terms
+                )
+        return made[id(self), True]
 
     def to_dnf(self, limit: int = MAX_PARTS) -> Formula:
         """Return the formula as a disjunction of conjunctions, none of which can be left out.
 
+        A formula that has the form is returned as it is.  :meth:`simplify` finds the fewest terms.
+
         Parameters
         ----------
         limit : int
-            A form with more terms is refused before it is made.
-
-        Returns
-        -------
-        Formula
-            A formula that has the form is returned as it is.  :meth:`simplify` looks for the
-            fewest terms.
-
-        Raises
-        ------
-        FormulaSizeError
-            If there are more terms, or a diagram passes its limits.
-        FormulaError
-            As for :meth:`equivalent`.
+            A form with more terms is refused by FormulaSizeError before it is made.
 
         Examples
         --------
@@ -498,30 +491,25 @@ class Formula(Node):
         Formula('a & ~c | ~a & b')
         """
         check_integer("limit", limit)
-        return listed_form(self, "dnf", limit)
+        return _listed_form(self, "dnf", limit)
 
     def to_cnf(self, limit: int = MAX_PARTS, *, tseitin: bool = False) -> Formula:
         """Return the formula as a conjunction of disjunctions of literals.
 
+        A formula that has the form is returned as it is.
+
         Parameters
         ----------
         limit : int
-            A form with more clauses is refused before it is made.
+            A form with more clauses is refused by FormulaSizeError before it is made.
         tseitin : bool
             Name every operation by a new variable ``_1``, ``_2``, …: the size is then linear, and
             there are as many models as before, each with values for the new names.
 
-        Returns
-        -------
-        Formula
-            A formula that has the form is returned as it is.
-
-        Raises
-        ------
-        FormulaSizeError
-            If there are more clauses, or a diagram passes its limits.
-        FormulaError
-            As for :meth:`equivalent`.
+        References
+        ----------
+        G. S. Tseitin (1968), On the complexity of derivation in propositional calculus,
+        doi:10.1007/978-3-642-81955-1_28.
 
         Examples
         --------
@@ -532,9 +520,9 @@ class Formula(Node):
         Formula('(_1 | ~b) & (_1 | a) & (~_1 | ~a | b) & _1')
         """
         if tseitin:
-            return clauses_with_definitions(self)
+            return _clauses_with_definitions(self)
         check_integer("limit", limit)
-        return listed_form(self, "cnf", limit)
+        return _listed_form(self, "cnf", limit)
 
     def substitute(self, values: Mapping[Any, Formula | bool]) -> Formula:
         """Return the formula with leaves replaced by formulas, all at once.
@@ -544,15 +532,6 @@ class Formula(Node):
         values : mapping of leaf, or name of a variable, to Formula or bool
             Keys that are not leaves of the formula change nothing.  Names inside of a choice, such
             as the x of ``all[2](x)``, stay.
-
-        Returns
-        -------
-        Formula
-
-        Raises
-        ------
-        ParameterError
-            If a key is neither a leaf nor a name, or a value is not a formula.
 
         Examples
         --------
@@ -573,21 +552,16 @@ class Formula(Node):
                     f"substitute() puts a Formula or a bool for {str(key)!r}; got {value!r}. "
                     "Parse text first: fk.parse('b | c')."
                 )
-            found[leaf] = self._constant(value) if isinstance(value, bool) else value
+            found[leaf] = Constant(value) if isinstance(value, bool) else value
         return substitute(self, found)
+
+    # -- other tools -----------------------------------------------------------------------------
 
     def to_sympy(self) -> Any:
         """Return the formula as an expression of :mod:`sympy`, connective by connective.
 
-        Returns
-        -------
-        sympy.logic.boolalg.Boolean
-            Not evaluated by SymPy.  :func:`formulakern.parse` reads it back.
-
-        Raises
-        ------
-        FormulaError
-            If a leaf is a comparison or a choice, or a variable has a domain.
+        It is not evaluated by SymPy; :func:`formulakern.parse` reads it back.  FormulaError is
+        raised if a leaf is a comparison or a choice, or a variable has a domain.
 
         Examples
         --------
@@ -595,26 +569,18 @@ class Formula(Node):
         >>> parse("a & ~b -> c").to_sympy()
         Implies(a & ~b, c)
         """
-        return exchange.sympy_expression(self)
+        return _sympy_expression(self)
 
     def to_dimacs(self, limit: int = MAX_PARTS, *, tseitin: bool = True) -> str:
         """Return the clauses of the formula in DIMACS format, for solvers and model counters.
 
+        The names of the formula have the numbers 1, 2, … in order of appearance, which comments
+        list; new ones come after them.  :func:`formulakern.from_dimacs` reads it.
+
         Parameters
         ----------
         limit, tseitin
-            As for :meth:`to_cnf`.
-
-        Returns
-        -------
-        str
-            The names of the formula have the numbers 1, 2, … in order of appearance, which comments
-            list; new ones come after them.  :func:`formulakern.from_dimacs` reads it.
-
-        Raises
-        ------
-        FormulaError, FormulaSizeError
-            As for :meth:`to_cnf`.
+            See :meth:`to_cnf`.
 
         Examples
         --------
@@ -628,7 +594,20 @@ class Formula(Node):
         3 0
         """
         check_integer("limit", limit)
-        return exchange.dimacs(self, tseitin, limit)
+        form = self.to_cnf(limit, tseitin=tseitin)
+        clauses = clauses_of(form, "cnf") or []
+        given = letters_of([self], "to_dimacs()")
+        number = {leaf: k for k, leaf in enumerate(dict.fromkeys([*given, *form.leaves]), 1)}
+        number = {leaf: k for leaf, k in number.items() if leaf.truth is None}
+        lines = []
+        for leaf in given:
+            name = leaf.name if isinstance(leaf, Variable) and not leaf.domain else str(leaf)
+            lines.append(f"c {number[leaf]} {json.dumps(name)}")
+        lines.append(f"p cnf {len(number)} {len(clauses)}")
+        for clause in clauses:
+            signed = (str(number[leaf] if sign else -number[leaf]) for leaf, sign in clause)
+            lines.append(" ".join([*signed, "0"]))
+        return "\n".join(lines) + "\n"
 
     def to_dot(self, what: Literal["tree", "diagram"] = "tree") -> str:
         """Return a drawing of the formula, or of its decision diagram, for Graphviz.
@@ -637,18 +616,6 @@ class Formula(Node):
         ----------
         what : {"tree", "diagram"}
             In the diagram a full line is taken if the name is true, a dashed one if it is false.
-
-        Returns
-        -------
-        str
-            For example for ``dot -Tsvg``; :class:`graphviz.Source` shows it in a notebook.
-
-        Raises
-        ------
-        ParameterError
-            If ``what`` is something else.
-        FormulaError, FormulaSizeError
-            For the diagram, as for :meth:`equivalent`.
 
         Examples
         --------
@@ -662,7 +629,7 @@ class Formula(Node):
         }
         """
         check_choice("what", what, ("tree", "diagram"))
-        return exchange.tree_dot(self) if what == "tree" else exchange.diagram_dot(self)
+        return _tree_dot(self) if what == "tree" else _diagram_dot(self)
 
 
 class Leaf(Formula):
@@ -779,7 +746,7 @@ class Operation(Formula):
     length: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
-        row = connectives.connective(connective) if isinstance(connective, str) else connective
+        row = _row(connective) if isinstance(connective, str) else connective
         parts = tuple(arguments)
         length, chain = _measured(row, parts)
         fits = length >= 2 if row.chain == "flat" else length == row.arity
@@ -908,3 +875,566 @@ def _assemble(recipe: list[Any]) -> Formula:
             item = Operation(name, [nodes[position] for position in positions])
         nodes.append(item)
     return nodes[-1]
+
+
+# -- logic -----------------------------------------------------------------------------------------
+
+
+def both(parts: Iterable[Formula]) -> Formula:
+    """Return the conjunction of some formulas, which is true for none."""
+    found = list(parts)
+    return Operation(AND, found) if len(found) > 1 else (found or [TRUE])[0]
+
+
+def either(parts: Iterable[Formula]) -> Formula:
+    """Return the disjunction of some formulas, which is false for none."""
+    found = list(parts)
+    return Operation(OR, found) if len(found) > 1 else (found or [FALSE])[0]
+
+
+def negated(formula: Formula) -> Formula:
+    """Return the negation; a negation loses its sign instead."""
+    if formula.connective is NOT:
+        return formula.arguments[0]
+    return Operation(NOT, [formula]) if formula.truth is None else Constant(not formula.truth)
+
+
+def literal(formula: Formula) -> tuple[Formula, bool] | None:
+    """Return the leaf and the sign of a literal, or None for other formulas."""
+    leaf, sign = (formula.arguments[0], False) if formula.connective is NOT else (formula, True)
+    return None if leaf.connective or leaf.truth is not None else (leaf, sign)
+
+
+def letters_of(formulas: Iterable[Formula], question: str) -> list[Formula]:
+    """Return the leaves of formulas that are true or false, in order of appearance.
+
+    A leaf without a truth value of its own is refused; the message begins with ``question``.
+    """
+    found: dict[Formula, None] = {}
+    for formula in formulas:
+        for node in postorder(formula):
+            if node.connective is None and node.truth is None:
+                found.setdefault(node)
+    for leaf in found:
+        if leaf.no_letter:
+            raise FormulaError(f"{question} needs names that are true or false: {leaf.no_letter}")
+    return list(found)
+
+
+def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
+    """Return the formula with leaves replaced; leaves that are not named stay."""
+
+    def step(node: Formula, values: list[Formula]) -> Formula:
+        return Operation(node.connective, values) if node.connective else leaf.get(node, node)
+
+    return fold(formula, step)
+
+
+def diagrams_of(
+    question: str, *formulas: Formula, advice: str = ADVICE
+) -> tuple[Diagrams, list[Formula], list[int]]:
+    """Return diagrams, the letters (letter k is variable k), and the function of every formula.
+
+    Equal functions are equal integers.  Error messages begin with ``question``, and end with
+    ``advice`` if a diagram is too large.
+    """
+    diagrams = Diagrams(advice)
+    letters = letters_of(formulas, question)
+    level: dict[Any, int] = {letter: k for k, letter in enumerate(letters)}
+    tops = [diagram_of(diagrams, f, lambda leaf: diagrams.variable(level[leaf])) for f in formulas]
+    return diagrams, letters, tops
+
+
+def diagram_of(diagrams: Diagrams, formula: Formula, leaf: Callable[[Formula], int]) -> int:
+    """Return the diagram of a formula, given those of its leaves."""
+
+    def function(node: Formula, values: list[int]) -> int:
+        if node.connective is not None:
+            return diagrams.connect(node.connective.truth, values)
+        return leaf(node) if node.truth is None else int(node.truth)
+
+    return fold(formula, function)
+
+
+@cache
+def _implicants(truth: str, value: bool) -> list[tuple[tuple[int, bool], ...]]:
+    """Return the prime implicants of ``∘ = value``: conjunctions of (argument, its truth value)."""
+    cells = [cell for cell, bit in zip(ARGUMENTS, truth, strict=True) if (bit == "1") == value]
+    found: list[tuple[tuple[int, bool], ...]] = []
+    for p in (True, False):
+        found += [((0, p),)] * ((p, True) in cells and (p, False) in cells)
+        found += [((1, p),)] * ((True, p) in cells and (False, p) in cells)
+    for p, q in cells:
+        if (not p, q) not in cells and (p, not q) not in cells:
+            found.append(((0, p), (1, q)))
+    return found
+
+
+class _Half:
+    """A part of a chain as an operation with two arguments."""
+
+    truth = None
+
+    def __init__(self, connective: Connective, *arguments: Any) -> None:
+        self.connective, self.arguments = connective, arguments
+
+
+def _signed(node: Any, sign: bool, kept: dict[int, _Half]) -> list[list[tuple[Any, bool]]]:
+    """Return an operation or its negation as a disjunction of conjunctions of signed operands."""
+    row = node.connective
+    if row.arity == 1:
+        return [[(node.arguments[0], not sign)]]
+    if row in (AND, OR):
+        signed = [(argument, sign) for argument in node.arguments]
+        return [signed] if (row is AND) == sign else [[part] for part in signed]
+    if len(node.arguments) > 2:
+        if id(node) not in kept:  # a balanced tree: what doubles with its depth stays quadratic
+            layer = list(node.arguments)
+            while len(layer) > 2:
+                pairs = [_Half(row, *layer[k : k + 2]) for k in range(0, len(layer) - 1, 2)]
+                layer = pairs + layer[2 * len(pairs) :]
+            kept[id(node)] = _Half(row, *layer)
+        node = kept[id(node)]
+    terms = sorted(_implicants(row.truth, sign), key=lambda term: term[0][0])
+    return [[(node.arguments[i], value) for i, value in term] for term in terms]
+
+
+def _listed_form(root: Formula, form: Form, limit: int) -> Formula:
+    """Return the formula as a disjunction of conjunctions (dnf), or the other way round (cnf)."""
+    if clauses_of(root, form) is not None:
+        return root
+    diagrams, letters, (top,) = diagrams_of(f"to_{form}()", root)
+    function = top if form == "dnf" else diagrams.negation(top)
+    cover = irredundant_cover(diagrams, function, function)
+    if cover.n_cubes > limit:
+        what, advice = ("terms", "") if form == "dnf" else ("clauses", " Or use tseitin=True.")
+        raise FormulaSizeError(
+            f"to_{form}() of this formula has {cover.n_cubes:,} {what}; the limit is {limit:,}. "
+            f"Give a larger limit, or bring parts of the formula into this form.{advice}"
+        )
+    return _from_cubes(ordered_cubes(cover), letters, form)
+
+
+def _from_cubes(cubes: Iterable[Cube], letters: Sequence[Formula], form: Form) -> Formula:
+    """Return the union of cubes; for cnf its negation, a conjunction of clauses."""
+    outer, inner = (either, both) if form == "dnf" else (both, either)
+    parts = []
+    for true, false in cubes:
+        used, positive = true | false, true if form == "dnf" else false
+        places = [k for k in range(used.bit_length()) if used >> k & 1]
+        parts.append(
+            inner(letters[k] if positive >> k & 1 else negated(letters[k]) for k in places)
+        )
+    return outer(parts)
+
+
+def clauses_of(formula: Formula, form: Form) -> list[list[tuple[Formula, bool]]] | None:
+    """Return the terms or clauses as lists of signed leaves, or None if there is another form.
+
+    >>> from formulakern.syntax.parser import parse
+    >>> clauses_of(parse("(a | ~b) & c"), "cnf")
+    [[(Formula('a'), True), (Formula('b'), False)], [(Formula('c'), True)]]
+    """
+    outer, inner = (OR, AND) if form == "dnf" else (AND, OR)
+    if formula.truth is not None:  # no terms are false, no clauses true; an empty one is the other
+        return [] if formula.truth == (form == "cnf") else [[]]
+    found = []
+    for part in formula.arguments if formula.connective is outer else (formula,):
+        parts = part.arguments if part.connective is inner else (part,)
+        literals = [literal(leaf) for leaf in parts]
+        known = [each for each in literals if each is not None]
+        if len(known) < len(literals):
+            return None
+        found.append(known)
+    return found
+
+
+def _clauses_with_definitions(root: Formula) -> Formula:
+    """Return clauses over the names of a formula and new ones, one for each operation in it.
+
+    Every model of the formula extends to exactly one model of the clauses, and each of these is a
+    model of the formula.
+    """
+    letters = letters_of([root], "to_cnf()")
+    if clauses_of(root, "cnf") is not None:
+        return root
+    taken = {str(getattr(letter, "name", letter)) for letter in letters}
+    names = (Variable(name) for k in itertools.count(1) if (name := f"_{k}") not in taken)
+    clauses: dict[Formula, None] = {}
+
+    def add(*literals: Formula) -> None:
+        """Add a clause without its false literals, unless it is always true."""
+        found = dict.fromkeys(part for part in literals if part.truth is not False)
+        if not any(part.truth or negated(part) in found for part in found):
+            clauses.setdefault(either(found))
+
+    def conjunction(parts: list[Formula]) -> Formula:
+        name = next(names)
+        for part in parts:
+            add(negated(name), part)
+        add(name, *map(negated, parts))
+        return name
+
+    def operation(truth: str, *parts: Formula) -> Formula:
+        name = next(names)
+        for value in (True, False):  # a clause for each way to be true, or to be false
+            for term in _implicants(truth, value):
+                refuted = [negated(parts[i]) if bit else parts[i] for i, bit in term]
+                add(name if value else negated(name), *refuted)
+        return name
+
+    def step(node: Formula, parts: list[Formula]) -> Formula:
+        row = node.connective
+        if row is None:
+            return node
+        if row.arity == 1:
+            return negated(parts[0])
+        if row is AND:
+            return conjunction(parts)
+        if row is OR:
+            return negated(conjunction([negated(part) for part in parts]))
+        return reduce(lambda left, right: operation(row.truth, left, right), parts)
+
+    add(fold(root, step))
+    return FALSE if FALSE in clauses else both(clauses)
+
+
+@dataclass(frozen=True)
+class MinimalForm:
+    """An equivalent formula that is short, and what is proved of it.
+
+    Parameters
+    ----------
+    formula : Formula
+        The short form.
+    form : {"dnf", "cnf", "given"}
+        Whether it is a disjunction of conjunctions, a conjunction of disjunctions, or the formula
+        as it was given, which is shorter than both.
+    n_parts, n_literals : int
+        Terms (clauses) of the form, and literals in all of them together; for ``"given"`` those
+        of the better one of the two.
+    exact : bool
+        Whether it is proved that no equivalent formula of this form has fewer terms (clauses),
+        and none with as many has fewer literals.
+    least : int
+        No equivalent formula of this form has fewer terms (clauses).
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> print(fk.parse("a & b | a & ~b | c & a").simplify())
+    a
+    no shorter dnf: proved (1 term, 1 literal)
+    """
+
+    formula: Formula
+    form: Literal["dnf", "cnf", "given"]
+    n_parts: int
+    n_literals: int
+    exact: bool
+    least: int
+
+    def __str__(self) -> str:
+        return f"{self.formula}\n{self.proof}"
+
+    @property
+    def proof(self) -> str:
+        """What is proved, as a line of text."""
+
+        def counted(number: int, what: str) -> str:
+            return f"{number} {what}{'s' * (number != 1)}"
+
+        if self.form == "given":
+            return (
+                f"as given: the shortest dnf or cnf that was found has {self.n_literals} literals"
+            )
+        part = "term" if self.form == "dnf" else "clause"
+        size = f"{counted(self.n_parts, part)}, {counted(self.n_literals, 'literal')}"
+        if self.exact:
+            return f"no shorter {self.form}: proved ({size})"
+        least = counted(self.least, part)
+        return f"a short {self.form} ({size}); that it has at least {least} is proved"
+
+
+def shortest_form(
+    root: Formula,
+    form: WantedForm,
+    between: Callable[[], tuple[Diagrams, int, int]],
+    written: Callable[[Sequence[Cube], Form], Formula],
+) -> MinimalForm:
+    """Return the shortest form of a formula that may be any function between two.
+
+    ``between`` returns new diagrams for each form, where it must be true, and where it may be;
+    ``written`` the formula of some cubes in a form.
+    """
+    check_choice("form", form, ("shortest", "dnf", "cnf"))
+    found: list[MinimalForm] = []
+    refused: list[FormulaSizeError] = []
+    forms: tuple[Form, ...] = ("dnf", "cnf") if form == "shortest" else (form,)
+    for one in forms:
+        try:
+            diagrams, must, may = between()
+            if one == "cnf":
+                must, may = diagrams.negation(may), diagrams.negation(must)
+            cover = smallest_cover(diagrams, must, may)
+        except FormulaSizeError as error:
+            refused.append(error)
+        else:
+            size = len(cover.cubes), cover.n_literals
+            formula = written(cover.cubes, one)
+            found.append(MinimalForm(formula, one, *size, cover.exact, cover.least))
+    if not found:
+        raise refused[0]
+    best = min(found, key=lambda option: option.n_literals)
+    given = form == "shortest" and root.n_leaves < best.n_literals
+    if given and all(node.truth is None for node in postorder(root)):
+        return MinimalForm(root, "given", best.n_parts, best.n_literals, False, best.least)
+    return best
+
+
+@dataclass(frozen=True, repr=False)
+class TruthTable:
+    """The values of a formula, in the order 11, 10, 01, 00 of those of its names.
+
+    Parameters
+    ----------
+    names : tuple of str
+        In order of appearance.
+    formula : str
+        As it prints.
+    values : tuple of bool
+        2ᵏ of them for k names.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> print(fk.parse("a -> b").truth_table())
+    a  b │ a -> b
+    1  1 │ 1
+    1  0 │ 0
+    0  1 │ 1
+    0  0 │ 1
+    """
+
+    names: tuple[str, ...]
+    formula: str
+    values: tuple[bool, ...]
+
+    def __iter__(self) -> Iterator[tuple[bool, ...]]:
+        """Yield rows: the values of the names, and then that of the formula."""
+        arguments = itertools.product((True, False), repeat=len(self.names))
+        for row, value in zip(arguments, self.values, strict=True):
+            yield *row, value
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __str__(self) -> str:
+        head = [*self.names, f"│ {clip(self.formula, 60)}"]
+        rows = [[*row[:-1], f"│ {row[-1]}"] for row in self._shown()]
+        lines = aligned([head, *rows], "<" * len(head))
+        text = "\n".join(line.replace("  │", " │").rstrip() for line in lines)
+        return f"{text}\n{self._rest()}" if self._rest() else text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = [*self.names, clip(self.formula, 60)]
+        return small_table(head, self._shown(), ">" * len(head), foot=self._rest())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame of bool: a column for each name, and one for the formula."""
+        columns = zip(*self, strict=True)
+        return data_frame(dict(zip([*self.names, self.formula], columns, strict=True)))
+
+    def _shown(self) -> list[list[str]]:
+        return [["01"[value] for value in row] for row in itertools.islice(self, SHOWN_ROWS)]
+
+    def _rest(self) -> str:
+        left = len(self) - SHOWN_ROWS
+        return f"… {left:,} more rows, {sum(self.values):,} of {len(self):,} true" * (left > 0)
+
+
+# -- other tools -----------------------------------------------------------------------------------
+
+
+def _sympy_expression(formula: Formula) -> Any:
+    from sympy import And, Equivalent, Implies, Nand, Nor, Not, Or, Symbol, Xor, false, true
+
+    for letter in letters_of([formula], "to_sympy()"):
+        if getattr(letter, "domain", None):
+            raise FormulaError(
+                f"to_sympy() has no domains, which {str(letter)!r} has. Replace it first by a "
+                "variable without one: formula.substitute({...})."
+            )
+    by_truth = {"01": Not, "1000": And, "1110": Or, "0110": Xor}
+    by_truth |= {"0111": Nand, "0001": Nor, "1011": Implies, "1001": Equivalent}
+    by_truth["1101"] = lambda a, b, **options: Implies(b, a, **options)
+
+    def step(node: Any, parts: list[Any]) -> Any:
+        if node.truth is not None:
+            return true if node.truth else false
+        if node.connective is None:
+            return Symbol(node.name)
+        truth = node.connective.truth
+        if truth == "1001" and len(parts) > 2:  # SymPy's Equivalent means that all are equal
+            return Xor(*parts, len(parts) % 2 == 0, evaluate=False)
+        if truth in by_truth:
+            return by_truth[truth](*parts, evaluate=False)
+        a, b = ((part, Not(part, evaluate=False)) for part in parts)
+        cells = [And(p, q, evaluate=False) for p, q in itertools.product(a, b)]
+        true_cells = [cell for cell, bit in zip(cells, truth, strict=True) if bit == "1"]
+        return Or(*true_cells, evaluate=False) if len(true_cells) > 1 else true_cells[0]
+
+    return fold(formula, step)
+
+
+def from_sympy(expression: Any) -> Formula:
+    """Return the formula of a Boolean expression of SymPy; anything else in it is refused.
+
+    >>> from sympy import symbols
+    >>> a, b = symbols("a b")
+    >>> from_sympy(~a | (a ^ b))
+    Formula('~a | a ^ b')
+    """
+
+    def step(node: Any, parts: list[Formula]) -> Formula:
+        word = type(node).__name__
+        if node.is_Symbol:
+            return Variable(node.name)
+        if word in ("BooleanTrue", "BooleanFalse"):
+            return TRUE if word == "BooleanTrue" else FALSE
+        if word not in _FROM_SYMPY:
+            raise FormulaError(
+                f"{str(node)[:60]!r} is no formula over names. Of SymPy, symbols, true, false, "
+                f"{', '.join(sorted(_FROM_SYMPY))} are read."
+            )
+        return _FROM_SYMPY[word](parts)
+
+    def inside(node: Any) -> Sequence[Any]:
+        known = type(node).__name__ in _FROM_SYMPY
+        return list(node.args) if known else []
+
+    return fold(expression, step, inside)
+
+
+def _xor(parts: list[Formula]) -> Formula:
+    return Operation(XOR, parts) if len(parts) > 1 else (parts or [FALSE])[0]
+
+
+_FROM_SYMPY: dict[str, Callable[[list[Formula]], Formula]] = {
+    "Not": lambda parts: ~parts[0],
+    "And": both,
+    "Or": either,
+    "Xor": _xor,
+    "Nand": lambda parts: ~both(parts),
+    "Nor": lambda parts: ~either(parts),
+    "Xnor": lambda parts: ~_xor(parts),
+    "Implies": lambda parts: Operation(IMPLIES, parts),
+    "Equivalent": lambda parts: both(
+        Operation(_row("iff"), pair) for pair in itertools.pairwise(parts)
+    ),
+    "ITE": lambda parts: parts[0] & parts[1] | ~parts[0] & parts[2],
+}
+
+
+def from_dimacs(text: str) -> Formula:
+    """Return the formula of a text in DIMACS format: a conjunction of clauses.
+
+    Parameters
+    ----------
+    text : str
+        Comments of the form ``c 1 "rain"`` name variables, as :meth:`Formula.to_dimacs` writes
+        them; others are called ``x1``, ``x2``, ….
+
+    Returns
+    -------
+    Formula
+
+    Raises
+    ------
+    FormulaSyntaxError
+        With a caret under the place where the text is not in this format.
+    FormulaTypeError
+        If it is not a ``str``.
+
+    Examples
+    --------
+    >>> from_dimacs("p cnf 3 2\\n1 -3 0\\n2 3 -1 0")
+    Formula('(x1 | ~x3) & (x2 | x3 | ~x1)')
+    """
+    if not isinstance(text, str):
+        raise FormulaTypeError(f"from_dimacs reads a str; got {type(text).__name__}.")
+
+    def wrong(place: int, width: int, problem: str) -> FormulaSyntaxError:
+        advice = (
+            "Write 'p cnf 3 2' for 3 variables and 2 clauses, then for each its literals and 0."
+        )
+        return FormulaSyntaxError(problem, text, place, advice, width)
+
+    names: dict[int, str] = {}
+    for named in re.finditer(r'(?m)^\s*c\s+(\d{1,9})\s+(".+")\s*$', text):
+        try:
+            names[int(named[1])] = str(json.loads(named[2]))
+        except ValueError:  # a comment that only looks like a name
+            continue
+    # comments become blanks, so that every place stays
+    body = re.sub(r"(?m)^[^\S\n]*(c(?!\S)|%).*$", lambda comment: " " * len(comment[0]), text)
+    head = re.match(r"\s*p[^\S\n]+cnf[^\S\n]+(\d{1,9})[^\S\n]+(\d{1,9})[^\S\n]*(?!.)", body)
+    first = re.search(r"[^\n]*\S[^\n]*", body)
+    if head is None and first is not None:
+        raise wrong(first.start(), len(first[0]), "no line 'p cnf …' comes first")
+    n_names, n_clauses = (int(head[1]), int(head[2])) if head else (0, 0)
+    clauses: list[Formula] = []
+    clause: list[Formula] = []
+    for word in re.compile(r"\S+").finditer(body, head.end() if head else 0):
+        number = int(word[0]) if re.fullmatch(r"-?\d{1,9}", word[0]) else None
+        if number is None or abs(number) > n_names:
+            what = f"expected 0 or a variable from 1 to {n_names}"
+            raise wrong(word.start(), len(word[0]), what)
+        if number:
+            variable = Variable(names.get(abs(number)) or f"x{abs(number)}")
+            clause.append(variable if number > 0 else ~variable)
+        else:
+            clauses.append(either(clause))
+            clause = []
+    if head is None or clause or len(clauses) != n_clauses:
+        expected = "a line 'p cnf …'" if head is None else f"{n_clauses} clauses that end in 0"
+        raise wrong(len(text), 1, f"the text ends before {expected}")
+    return both(clauses)
+
+
+def _tree_dot(formula: Formula) -> str:
+    number: dict[int, int] = {}
+    lines = ["digraph formula {", '  node [fontname="sans-serif"];']
+    for k, node in enumerate(postorder(formula)):
+        number[id(node)] = k
+        if node.connective is None:
+            text = ("⊥", "⊤")[node.truth] if node.truth is not None else node.leaf_text(UNICODE)
+            lines.append(f"  n{k} [label={_quoted(text)}, shape=box];")
+        else:
+            lines.append(f"  n{k} [label={_quoted(node.connective.unicode)}, shape=circle];")
+        lines += [f"  n{k} -> n{number[id(argument)]};" for argument in node.arguments]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _diagram_dot(formula: Formula) -> str:
+    d, letters, (top,) = diagrams_of("to_dot('diagram')", formula)
+    lines = ["digraph diagram {", '  node [fontname="sans-serif"];']
+    nodes = d.reachable(top)
+    ends = {top} | {branch for node in nodes for branch in (d.high[node], d.low[node])}
+    lines += [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
+    for level, name in enumerate(letters):
+        text = _quoted(name.leaf_text(UNICODE))
+        at_level = [f"n{node} [label={text}]" for node in nodes if d.level[node] == level]
+        if at_level:
+            lines.append(f"  {{ rank=same; {'; '.join(at_level)}; }}")
+    for node in nodes:  # a full line if the variable is true, a dashed one if it is false
+        lines.append(f"  n{node} -> n{d.high[node]};")
+        lines.append(f"  n{node} -> n{d.low[node]} [style=dashed];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -16,8 +16,7 @@ from formulakern.syntax.choice import Choice, degrees_problem
 from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison, Value
 from formulakern.syntax.connectives import CONNECTIVES, Connective
 from formulakern.syntax.diagnostics import explain
-from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.interchange import from_sympy, is_sympy
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, from_sympy
 from formulakern.syntax.notation import BARE, RESERVED_WORDS, unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 
@@ -74,7 +73,9 @@ def parse(text: Any) -> Formula:
             ^
     Write an operand between "&" and "|".
     """
-    return from_sympy(text) if is_sympy(text) else _read(text, "formula")
+    if type(text).__module__.partition(".")[0] == "sympy":  # which is not loaded to find out
+        return from_sympy(text)
+    return _read(text, "formula")
 
 
 def parse_rule(text: str) -> Formula:

@@ -8,15 +8,14 @@ from strategies import countable, formulas
 from work import assert_linear
 
 import formulakern as fk
-from formulakern.rewrite import catalogue
-from formulakern.rewrite.passes import RewriteStep
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite import rules
+from formulakern.rewrite.pipeline import RewriteStep, rewrite
 from formulakern.semantics import READINGS, lower
 from formulakern.syntax.formula import Operation
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import postorder
 
-RULES = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]
+RULES = [*rules.definitions(), *rules.de_morgan(), *rules.constants()]
 readings = st.sampled_from(sorted(READINGS))
 
 

@@ -17,8 +17,8 @@ from formulakern.program.program import Program, Stage, listing, needed
 from formulakern.program.values import dimension, run, upper_bound
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, bound, distinct, lower
+from formulakern.syntax import diagrams
 from formulakern.syntax.formula import FALSE, TRUE
-from formulakern.syntax.logic import diagrams
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import evaluate
 

@@ -28,7 +28,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
-from formulakern.rewrite.passes import without_repeats
+from formulakern.rewrite.pipeline import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.html import ensemble_html
 from formulakern.rules.export.text import ensemble_text

@@ -20,11 +20,9 @@ from formulakern.errors import ParameterError
 from formulakern.learning.feature_spaces import Space
 from formulakern.mining.templates.expansion import Expansion, Order, truth_table
 from formulakern.mining.templates.search import function_of
-from formulakern.rewrite.passes import without_repeats
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite.pipeline import rewrite, without_repeats
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, substitute
 
 __all__ = [
     "MAX_LISTED",

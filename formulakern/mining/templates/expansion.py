@@ -24,8 +24,8 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
+    substitute,
 )
-from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.traversal import evaluate, fold, postorder
 
 __all__ = [

@@ -16,8 +16,7 @@ from formulakern.rules.features import LinearTerm, Monomial, Term
 from formulakern.rules.rule import Rule, rule
 from formulakern.rules.voting import NUMBERS, VotingRules
 from formulakern.syntax.comparison import ORDERS, Comparison, Level
-from formulakern.syntax.formula import Formula
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.formula import Formula, substitute
 
 __all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensemble_json", "plain"]
 

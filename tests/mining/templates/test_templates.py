@@ -12,8 +12,7 @@ from strategies import combined, tables
 import formulakern as fk
 from formulakern.mining.templates.expansion import bit_program, expand
 from formulakern.mining.templates.search import mine_templates
-from formulakern.syntax.formula import FALSE, TRUE, Constant
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.formula import FALSE, TRUE, Constant, substitute
 from formulakern.syntax.traversal import evaluate
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)

@@ -12,7 +12,7 @@ import pytest
 import formulakern as fk
 from formulakern import ClassRule, DataError, Rule, RuleList, Variable, WeightedRule, random_formula
 from formulakern.rules.features import LinearTerm, Monomial
-from formulakern.syntax.logic.forms import substitute
+from formulakern.syntax.formula import substitute
 from tests.sql_tables import random_case
 
 NAMES = ("a", 'say "x"', "it's", "a\nb", "x = 1; import os", "größe", "__import__('os')", "\\")

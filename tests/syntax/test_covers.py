@@ -8,15 +8,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.syntax.logic import covers
-from formulakern.syntax.logic.covers import (
+from formulakern.syntax import covers
+from formulakern.syntax.covers import (
     cheapest_columns,
     cube_function,
     irredundant_cover,
     prime_implicants,
     smallest_cover,
 )
-from formulakern.syntax.logic.diagrams import Diagrams, count_models, models, models_with_each
+from formulakern.syntax.diagrams import Diagrams, count_models, models, models_with_each
 
 N = 3
 #: A function of N variables is the set of its points; point p has variable k if bit k is set.

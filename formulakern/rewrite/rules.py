@@ -1,4 +1,4 @@
-"""A rewrite is two formulas, ``~(p & q) ==> ~p | ~q``; where it is sound is computed from them.
+"""The rules: a rewrite is two formulas, ``~(p & q) ==> ~p | ~q``, which show where it is sound.
 
 *Each letter exactly once on both sides* keeps every leaf: sound for every reading.  Any other
 equivalence keeps the Boolean function only: sound where the kernel depends on nothing else, which
@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from formulakern.errors import FormulaError
-from formulakern.syntax.connectives import Connective
+from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR, XOR, Connective
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
@@ -20,12 +21,20 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
+    substitute,
 )
-from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.traversal import fold, postorder
 
-__all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule", "kinds"]
+__all__ = [
+    "ALL_READINGS",
+    "FUNCTION_READINGS",
+    "Rule",
+    "constants",
+    "de_morgan",
+    "definitions",
+    "kinds",
+]
 
 ALL_READINGS = frozenset({"bound", "free", "distinct"})
 #: Readings in which the kernel depends on the Boolean function alone.
@@ -92,7 +101,7 @@ class Rule:
         object.__setattr__(self, "link", _link(self.left, self.right))
 
     def apply(self, formula: Formula, make: Make = Operation) -> Formula | None:
-        """Return the formula rewritten at its root, or None where the rule does not fit.
+        """Return the formula rewritten at its root, or None if the rule does not fit.
 
         ``make`` makes the operations of the right side, but for a chain that takes another's place.
         """
@@ -206,3 +215,59 @@ def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, 
         if not (rest and neutral):
             rest.append(TRUE if others else FALSE)
     return {letter: rest[0] if len(rest) == 1 else Operation(row, rest)}
+
+
+# -- the catalogue, one line each
+
+#: The functions of two arguments by and, or, xor and not; truth tables in the order 11, 10, 01, 00.
+_BY_TRUTH = {
+    "1000": "p & q",
+    "0100": "p & ~q",
+    "0010": "~p & q",
+    "0001": "~(p | q)",
+    "0111": "~(p & q)",
+    "1011": "~p | q",
+    "1101": "p | ~q",
+    "1110": "p | q",
+    "0110": "p ^ q",
+    "1001": "~(p ^ q)",
+    "1100": "p",
+    "1010": "q",
+    "0011": "~p",
+    "0101": "~q",
+}
+
+
+@cache
+def definitions() -> tuple[Rule, ...]:
+    """Return every other connective by and, or, xor and not, read from its truth table."""
+    return tuple(
+        Rule(f"definition of {row.name}", f"p {row.sign} q ==> {_BY_TRUTH[row.truth]}")
+        for row in CONNECTIVES
+        if row not in (NOT, AND, OR, XOR)
+    )
+
+
+@cache
+def de_morgan() -> tuple[Rule, ...]:
+    """Return the rules that move negations to the leaves."""
+    return (
+        Rule("double negation", "~~p ==> p"),
+        Rule("De Morgan", "~(p & q) ==> ~p | ~q"),
+        Rule("De Morgan", "~(p | q) ==> ~p & ~q"),
+    )
+
+
+@cache
+def constants() -> tuple[Rule, ...]:
+    """Return the rules that remove constants."""
+    return (
+        Rule("negation of a constant", "~true ==> false"),
+        Rule("negation of a constant", "~false ==> true"),
+        Rule("identity of and", "p & true ==> p"),
+        Rule("identity of or", "p | false ==> p"),
+        Rule("identity of xor", "p ^ false ==> p"),
+        Rule("xor with true", "p ^ true ==> ~p"),
+        Rule("annihilation of and", "p & false ==> false"),
+        Rule("annihilation of or", "p | true ==> true"),
+    )

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError
-from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.diagrams import Diagrams
 
 __all__ = [
     "MAX_CUBES",

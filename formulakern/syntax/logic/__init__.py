@@ -1,1 +1,0 @@
-"""Logic of formulas: diagrams, normal forms, shortest forms, truth tables, other formats."""
