@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import BlockWriter
 from formulakern.backends.loops import JOINS, TILE, fill_block, packed
-from formulakern.backends.tables import ROWS, PairedTables
+from formulakern.backends.tables import ROWS, BlockWriter, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
@@ -56,16 +55,8 @@ class Factors:
     """What values are multiplied by: the inverse lengths of their rows, then a weight.
 
     value · max(x_i, z_j) · min(x_i, z_j) · weight, rounded in this order: so it is the same for
-    (x, z) and (z, x).
-
-    Parameters
-    ----------
-    x, z : float64 (rows of x,) and (rows of z,), both empty for none
-        1/√K(x, x), and 0 for rows without length: with them the values are cosines.
-    same : int64 (rows of x,), or empty
-        Which row of z is the row of x itself, -1 for none: its cosine with itself is exactly 1, or
-        0 where it has no length.
-    weight : float
+    (x, z) and (z, x).  ``x`` and ``z`` are 1/√K(x, x), 0 for rows without length, or empty;
+    ``same`` is which row of z is the row of x itself, -1 for none: its cosine with itself is 1.
     """
 
     x: FloatArray = field(default_factory=lambda: _NO_FACTORS)
@@ -116,34 +107,21 @@ class Factors:
 
 @dataclass(frozen=True, eq=False)
 class CountWriter:
-    """A :data:`.base.BlockWriter` by joint counts: compiled, or in NumPy for little work.
+    """A :data:`.tables.BlockWriter` by joint counts: compiled, or in NumPy for little work.
 
-    Parameters
-    ----------
-    tables : PairedTables
-    data : tuple of ndarray, C-contiguous
-        What else the values are computed from.
-    of_x : tuple of int
-        Which parts of the data belong to the rows of x: arrays whose last axis is the rows.
-    values : CompiledFunction or callable
-        What turns counts into values (see ``finish`` in :mod:`formulakern.backends.loops`), or a
-        function that computes the values of a block in NumPy, from ``tables``, ``data``, rows and
-        columns.
-    bound : float
-        No value exceeds it.
-    before : Factors
-        What the values are multiplied by first.
-    join : {"store", "add", "multiply"}
-        Whether the output is overwritten, or the values are added to what it holds, or multiplied
-        with it.
-    after : Factors
-        What the output is multiplied by at last.
+    The values are multiplied by ``before``, stored in the output, added to what it holds or
+    multiplied with it, and the output is multiplied by ``after``.
     """
 
     tables: PairedTables
+    #: C-contiguous arrays from which else the values are computed.
     data: tuple[Any, ...]
+    #: Which of the data belong to the rows of x, their last axis.
     of_x: tuple[int, ...]
+    #: ``finish`` of :mod:`formulakern.backends.loops`, or a function of ``tables``, ``data``, rows
+    #: and columns.
     values: CompiledFunction[..., int] | InNumPy
+    #: No value exceeds it.
     bound: float = inf
     before: Factors = field(default_factory=Factors)
     join: Join = "store"
@@ -151,7 +129,7 @@ class CountWriter:
     memory: threading.local = field(default_factory=threading.local)
 
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
-        """Fill a block; see :data:`.base.BlockWriter`."""
+        """Fill a block; see :data:`.tables.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
             for start in range(rows.start, rows.stop, height):
@@ -207,21 +185,16 @@ class CountWriter:
 
 @dataclass(frozen=True, eq=False)
 class ChainedWriter:
-    """Several fills of the same block, one after the other, in bands of rows that stay in a cache.
+    """Fills of the same block, one after the other, in bands of rows that stay in a cache.
 
-    Parameters
-    ----------
-    parts : tuple of BlockWriter
-        The first overwrites, the others change what they find.
-    bound : float
-        No value exceeds it at the end.
+    The first overwrites, the others change what they find; no value exceeds ``bound`` at the end.
     """
 
     parts: tuple[BlockWriter, ...]
     bound: float = inf
 
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
-        """Fill a block; see :data:`.base.BlockWriter`."""
+        """Fill a block; see :data:`.tables.BlockWriter`."""
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))
@@ -241,13 +214,7 @@ def then(inner: BlockWriter, change: BlockWriter, bound: float = inf) -> Chained
 
 
 def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
-    """Fill, then multiply; in the loop that counts, where there is one.
-
-    Raises
-    ------
-    MagnitudeError
-        From the new fill, where a value is beyond float64.
-    """
+    """Fill, then multiply, in the loop that counts if there is one; refuse infinite values."""
     *first, last = _parts(fill)
     bound = factors.bound(bound_of(fill))
     together = last.multiplied(factors) if isinstance(last, CountWriter) else None
@@ -259,13 +226,7 @@ def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
 
 
 def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> BlockWriter:
-    """Fill with the first, then add the others, or multiply with them; by the loop that counts.
-
-    Raises
-    ------
-    MagnitudeError
-        From the new fill, where a value is beyond float64.
-    """
+    """Fill with the first, then add the others, or multiply with them; refuse infinite values."""
     first, *others = fills
     parts = [*_parts(first)]
     for fill in others:
@@ -278,14 +239,7 @@ def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> Bl
 
 
 def rows_of(fill: BlockWriter, positions: npt.NDArray[np.intp]) -> BlockWriter:
-    """A fill whose row i is row ``positions[i]`` of x; nothing is laid out again.
-
-    Parameters
-    ----------
-    fill : BlockWriter
-    positions : intp (any number,)
-        In any order, repeated or not.
-    """
+    """Return a fill whose row i is row ``positions[i]`` of x; nothing is laid out again."""
     if isinstance(fill, CountWriter):
         return fill.rows_at(positions)
     if isinstance(fill, ChainedWriter) and all(isinstance(p, CountWriter) for p in fill.parts):

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, Support, Task
+from formulakern.backends.base import Support, Task, guarded
 from formulakern.backends.block_writers import CountWriter
-from formulakern.backends.guard import guarded
 from formulakern.backends.loops import choose, evaluate, whole
+from formulakern.backends.tables import BlockWriter
 from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.program.program import CELLS, Program
 from formulakern.program.values import as_float, run

@@ -17,12 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, Support, Task
+from formulakern.backends.base import Support, Task, exact_dtype, exact_values, guarded
 from formulakern.backends.block_writers import CountWriter
-from formulakern.backends.guard import guarded
-from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.loops import look_up, look_up_domains, look_up_sum
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.program.values import run
 

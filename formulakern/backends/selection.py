@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from formulakern.backends.base import Backend, Task
+from formulakern.backends.base import Backend, InterpreterBackend, Task
 from formulakern.backends.compiled import NumbaBackend, loop_of_task
-from formulakern.backends.interpreter import InterpreterBackend
 from formulakern.backends.lookup import LAYING_OUT, LookupBackend
 from formulakern.checks import check_choice
 from formulakern.errors import FormulaSizeError, ParameterError

@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import aligned
+from formulakern.arrays import FloatArray, aligned
 from formulakern.encoding.packed import PackedTable, paired_rows
 
-__all__ = ["PANEL", "ROWS", "Counts", "PairedTables", "pair_tables"]
+__all__ = ["PANEL", "ROWS", "BlockWriter", "Counts", "PairedTables", "pair_tables"]
 
 #: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16
 
 Counts = npt.NDArray[np.int64]
+#: ``write(rows, columns, block)`` stores K for these rows of x and columns (rows of z) in a block,
+#: float64, whose rows are contiguous.  ``columns.start`` is a multiple of 16.  A writer is safe to
+#: call from several threads at once.
+BlockWriter: TypeAlias = Callable[[slice, slice, FloatArray], object]
 Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class PairedTables:
-    """What a program reads of two tables x and z.
+    """What a program reads of two tables x and z."""
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Number of columns of every domain.
-    x_counts, z_counts : int64 (domains, rows)
-        Number of ones of every row in every domain.
-    x_words : uint64 (rows of x padded to a multiple of ROWS, words)
-        The bits; padding rows are zero.
-    z_panels : uint64 (panels, words, PANEL)
-        The bits of z, PANEL rows side by side.
-    spans : int64 (domains + 1,)
-        The words of domain g are ``spans[g] … spans[g + 1]``.
-    symmetric : bool
-        Whether z is x.
-    """
-
+    #: Number of columns of every domain.
     sizes: tuple[int, ...]
+    #: Number of ones of every row in every domain: (domains, rows).
     x_counts: Counts
     z_counts: Counts
+    #: The bits: (rows of x padded to a multiple of ROWS by zeros, words).
     x_words: Words
+    #: The bits of z, PANEL rows side by side: (panels, words, PANEL).
     z_panels: Words
+    #: The words of domain g are ``spans[g] … spans[g + 1]``.
     spans: Counts
+    #: Whether z is x.
     symmetric: bool
 
     @property

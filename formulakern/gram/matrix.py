@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import bound_of
-from formulakern.backends.tables import PANEL, ROWS
+from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
 __all__ = [

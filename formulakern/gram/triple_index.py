@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
@@ -24,7 +23,7 @@ from formulakern.backends.lookup import (
     row_classes,
 )
 from formulakern.backends.loops import look_up_rows
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 

@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.matrix import (

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter, Scale
+from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
+from formulakern.backends.tables import BlockWriter
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, Scale, Task
+from formulakern.backends.base import Scale, Task, exact_dtype, exact_values
 from formulakern.backends.compiled import emit_pair
-from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter
-from formulakern.backends.tables import PANEL, ROWS
+from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
 from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable

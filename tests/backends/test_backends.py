@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends import guard
-from formulakern.backends.base import Task
-from formulakern.backends.interpreter import exact_dtype, exact_values
+from formulakern.backends import base
+from formulakern.backends.base import Task, exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
 from formulakern.backends.selection import BACKENDS
 from formulakern.backends.tables import pair_tables
@@ -95,14 +94,14 @@ def test_guard_leaves_safe_tasks_alone():
         raise AssertionError
 
     safe = Task(fk.kernel("a & b").program, tables, "count")
-    assert guard.guarded(safe, fill) is fill
+    assert base.guarded(safe, fill) is fill
     long = fk.kernel(" & ".join(f"x{i}" for i in range(300))).program
-    assert guard.guarded(Task(long, tables, "count"), fill) is not fill
-    assert guard.guarded(Task(long, tables, "probability"), fill) is not fill
+    assert base.guarded(Task(long, tables, "count"), fill) is not fill
+    assert base.guarded(Task(long, tables, "probability"), fill) is not fill
 
 
 def test_guard_refuses_endless_exact_work(monkeypatch):
-    monkeypatch.setattr(guard, "MAX_EXACT_WORK", 0)
+    monkeypatch.setattr(base, "MAX_EXACT_WORK", 0)
     X = np.ones((2, 100), int)
     for scale, match in (("count", "1.8e308"), ("probability", "1e-290")):
         if scale == "probability":

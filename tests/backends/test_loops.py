@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.base import Task
+from formulakern.backends.base import InterpreterBackend, Task
 from formulakern.backends.compiled import NumbaBackend
-from formulakern.backends.interpreter import InterpreterBackend
 from formulakern.backends.lookup import LookupBackend, fill_by_count
 from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.tables import PANEL, ROWS, pair_tables

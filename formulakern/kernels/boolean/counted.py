@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter, Scale
+from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
 from formulakern.backends.lookup import fill_by_count
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.checks import check_choice
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair

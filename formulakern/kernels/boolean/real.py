@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter
+from formulakern.backends.tables import BlockWriter
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 

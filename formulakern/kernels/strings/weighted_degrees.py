@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import BlockWriter
-from formulakern.backends.intrinsics import vectorized
+from formulakern.backends.loops import vectorized
+from formulakern.backends.tables import BlockWriter
 from formulakern.checks import check_integer
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import ones

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import rows_of
+from formulakern.backends.tables import BlockWriter
 from formulakern.compilation import compiled
 from formulakern.gram.matrix import work_off
 from formulakern.kernels.algebra import Kernel
