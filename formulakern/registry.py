@@ -12,104 +12,93 @@ __all__ = ["LEARNERS", "Learner", "module_of"]
 
 
 class Learner(NamedTuple):
-    """A row."""
+    """A learner: its class and module, what it learns in a few words, and its data."""
 
     estimator: str
     module: str
     about: str
+    #: "novelty": no classes are read, and rows unlike those of training are found.
     predicts: Literal["classes", "numbers", "novelty"] = "classes"
+    reads: Literal["tables", "numbers", "strings"] = "tables"
 
     @property
     def predicts_numbers(self) -> bool:
         """Whether the column that it predicts is a number rather than a class."""
         return self.predicts == "numbers"
 
-    @property
-    def novelty(self) -> bool:
-        """Whether it reads no classes."""
-        return self.predicts == "novelty"
 
+_SAME = "the same, its penalties chosen by cross-validation"
+_SVM = "a support vector machine with the kernel of a formula"
 
-_HERE = "formulakern.estimators."
-
-#: The name on the command line → the row.
+#: The name on the command line → the row; modules within ``formulakern.estimators``.
 LEARNERS: dict[str, Learner] = {
-    "hkl": Learner(
-        "HKLClassifier",
-        f"{_HERE}hkl.classifier",
-        "few weighted rules, by hierarchical kernel learning",
-    ),
-    "hkl-cv": Learner(
-        "HKLClassifierCV",
-        f"{_HERE}hkl.cross_validation",
-        "the same, its penalties chosen by cross-validation",
-    ),
-    "prl": Learner("PRLClassifier", f"{_HERE}prl.classifier", "weighted rules of a large margin"),
-    "prl-cv": Learner(
-        "PRLClassifierCV",
-        f"{_HERE}prl.cross_validation",
-        "the same, its penalties chosen by cross-validation",
-    ),
-    "prl-published": Learner(
-        "PublishedPRL", f"{_HERE}prl.published", "the same as published, of random columns"
-    ),
-    "rules": Learner(
-        "RuleListClassifier",
-        f"{_HERE}rule_lists.classifier",
-        "a list of rules: if ... else if ... else",
-    ),
-    "svm": Learner(
-        "FormulaSVC",
-        f"{_HERE}svm.classifier",
-        "a support vector machine with the kernel of a formula",
-    ),
-    "svm-cv": Learner(
-        "FormulaSVCCV",
-        f"{_HERE}svm.cross_validation",
-        "the same, its penalty chosen by cross-validation",
-    ),
-    "search": Learner(
-        "FormulaSearch", f"{_HERE}search.estimator", "the same, its formula found by a search"
-    ),
-    "mkl": Learner(
-        "FormulaMKL",
-        f"{_HERE}multiple_kernels",
-        "the same, with a weighted sum of several formulas' kernels",
-    ),
-    "choquet": Learner(
-        "ChoquetSVC", f"{_HERE}choquet.classifier", "weights of sets of numeric columns"
-    ),
-    "strings": Learner(
-        "StringSVC",
-        f"{_HERE}strings.classifier",
-        "a support vector machine on strings; --set kernel=...",
-    ),
-    "hkl-regression": Learner(
-        "HKLRegressor",
-        f"{_HERE}hkl.regressor",
-        "a number, as a sum of few weighted rules",
-        "numbers",
-    ),
-    "svm-regression": Learner(
-        "FormulaSVR", f"{_HERE}svm.regressor", "a number, by support vectors", "numbers"
-    ),
-    "choquet-regression": Learner(
-        "ChoquetRegressor",
-        f"{_HERE}choquet.regressor",
-        "a number, by sets of numeric columns",
-        "numbers",
-    ),
-    "novelty": Learner(
-        "FormulaOneClass",
-        f"{_HERE}svm.one_class",
-        "which rows are unlike the others; reads no class",
-        "novelty",
-    ),
+    name: row._replace(module=f"formulakern.estimators.{row.module}")
+    for name, row in {
+        "hkl": Learner(
+            "HKLClassifier", "hkl.classifier", "few weighted rules, by hierarchical kernel learning"
+        ),
+        "hkl-cv": Learner("HKLClassifierCV", "hkl.cross_validation", _SAME),
+        "prl": Learner("PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
+        "prl-cv": Learner("PRLClassifierCV", "prl.cross_validation", _SAME),
+        "prl-published": Learner(
+            "PublishedPRL", "prl.published", "the same as published, of random columns"
+        ),
+        "rules": Learner(
+            "RuleListClassifier",
+            "rule_lists.classifier",
+            "a list of rules: if ... else if ... else",
+        ),
+        "svm": Learner("FormulaSVC", "svm.classifier", _SVM),
+        "svm-cv": Learner(
+            "FormulaSVCCV",
+            "svm.cross_validation",
+            "the same, its penalty chosen by cross-validation",
+        ),
+        "search": Learner(
+            "FormulaSearch", "search.estimator", "the same, its formula found by a search"
+        ),
+        "mkl": Learner(
+            "FormulaMKL",
+            "multiple_kernels",
+            "the same, with a weighted sum of several formulas' kernels",
+        ),
+        "choquet": Learner(
+            "ChoquetSVC",
+            "choquet.classifier",
+            "weights of sets of numeric columns",
+            reads="numbers",
+        ),
+        "strings": Learner(
+            "StringSVC",
+            "strings.classifier",
+            "a support vector machine on strings; --set kernel=...",
+            reads="strings",
+        ),
+        "hkl-regression": Learner(
+            "HKLRegressor", "hkl.regressor", "a number, as a sum of few weighted rules", "numbers"
+        ),
+        "svm-regression": Learner(
+            "FormulaSVR", "svm.regressor", "a number, by support vectors", "numbers"
+        ),
+        "choquet-regression": Learner(
+            "ChoquetRegressor",
+            "choquet.regressor",
+            "a number, by sets of numeric columns",
+            "numbers",
+            "numbers",
+        ),
+        "novelty": Learner(
+            "FormulaOneClass",
+            "svm.one_class",
+            "which rows are unlike the others; reads no class",
+            "novelty",
+        ),
+    }.items()
 }
 
 
 def module_of(estimator: str) -> str | None:
-    """The module of a learner's class; None if there is no such learner.
+    """Return the module of a learner's class; None if there is no such learner.
 
     >>> module_of("HKLRegressor"), module_of("Rule")
     ('formulakern.estimators.hkl.regressor', None)

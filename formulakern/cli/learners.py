@@ -12,11 +12,13 @@ from formulakern.cli.options import nominal_columns
 from formulakern.errors import FormulaKernError, ParameterError
 from formulakern.registry import LEARNERS
 from formulakern.tables.column import did_you_mean
+from formulakern.tables.table import Table
 from formulakern.text import blocks
 
 __all__ = [
     "RULES_SECONDS",
     "SHOWN_RULES",
+    "check_columns",
     "learned_text",
     "learner",
     "learner_of",
@@ -26,19 +28,16 @@ __all__ = [
     "with_probabilities",
 ]
 
-#: Rules that are shown of a model unless more or fewer are asked for.
+#: The number of rules of a model that are shown by default.
 SHOWN_RULES = 15
-#: The search for the rules of a support vector machine stops after so many seconds.
+#: The time limit of the search for the rules of a support vector machine.
 RULES_SECONDS = 60.0
 
 
 def listed_learners() -> str:
-    """Return the names, with what they learn.
-
-    >>> print(listed_learners().splitlines()[0].strip())
-    hkl │ few weighted rules, by hierarchical kernel learning
-    """
-    return blocks([(name, known.about) for name, known in LEARNERS.items()])
+    """Return the names, with what they learn."""
+    shown = blocks([(name, known.about) for name, known in LEARNERS.items()])
+    return f"models:\n{shown}"
 
 
 def learner(
@@ -46,13 +45,22 @@ def learner(
 ) -> Any:
     """Return a new estimator.
 
+    Parameters
+    ----------
+    name : str
+        One of ``LEARNERS``.
+    settings : sequence of str
+        ``"parameter=value"``; a value is a literal of Python, or else text.  A parameter of the
+        automatic encoder is ``"encoder__parameter=value"``.
+    given : mapping of str to value
+        Further parameters.
+    **usual
+        Parameters that are set if the estimator has them and ``settings`` do not.
+
     >>> learner("prl", ["degree=1", "C=10"])
     PRLClassifier(C=10, degree=1)
     >>> learner("hkl", ["encoder__cut_points=2"])
     HKLClassifier(encoder=PropositionEncoder(cut_points=2))
-    >>> learner("prl", ["depth=1"])
-    Traceback (most recent call last):
-    formulakern.errors.ParameterError: PRLClassifier has no parameter "depth"; ...
     """
     if name not in LEARNERS:
         raise ParameterError(
@@ -75,8 +83,8 @@ def learner(
             if key not in known:
                 hint = did_you_mean(key, known, len(known))
                 raise ParameterError(f'{owner.__name__} has no parameter "{key}"; {hint}')
-    known = list(made._get_param_names())
-    model = made(**{key: value for key, value in usual.items() if key in known} | values)
+    usual = {key: value for key, value in usual.items() if key in made._get_param_names()}
+    model = made(**usual | values)
     if encoder:
         model.set_params(encoder=model._auto_encoder().set_params(**encoder))
     return model
@@ -104,12 +112,19 @@ def learner_of(
     return made
 
 
-def with_probabilities(model: Any, seed: int) -> Any:
-    """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none.
+def check_columns(model: Any, name: str, X: Table) -> None:
+    """Raise DataError if a model reads numbers or strings alone, and a table has no such ones."""
+    from formulakern.encoding.real import read_real
+    from formulakern.kernels.strings.strings import read_strings
 
-    >>> with_probabilities(fk.PRLClassifier(), 0).estimator
-    PRLClassifier()
-    """
+    if LEARNERS[name].reads == "numbers":
+        read_real(X)
+    if LEARNERS[name].reads == "strings":
+        read_strings(X, uncalibrated(model).column)
+
+
+def with_probabilities(model: Any, seed: int) -> Any:
+    """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none."""
     from sklearn.base import is_classifier
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.model_selection import StratifiedKFold
@@ -125,9 +140,9 @@ def with_probabilities(model: Any, seed: int) -> Any:
 
 
 def uncalibrated(model: Any) -> Any:
-    """Return the model of this library in a fitted one that ``with_probabilities`` made."""
-    calibrated = getattr(model, "calibrated_classifiers_", None)
-    return calibrated[0].estimator if calibrated else model
+    """Return the model of this library in one that ``with_probabilities`` made, fitted or not."""
+    calibrated = getattr(model, "calibrated_classifiers_", [model])[0]
+    return getattr(calibrated, "estimator", model)
 
 
 def saved_model(options: argparse.Namespace) -> Any:
@@ -136,7 +151,7 @@ def saved_model(options: argparse.Namespace) -> Any:
 
 
 def learned_text(model: Any, top: int | None) -> str:
-    """Return what a model has learned, as text: its rules, or those that can be read out of it."""
+    """Return what a model has learned: at most ``top`` of its rules, or what it holds instead."""
     model = uncalibrated(model)
     rules = getattr(model, "rules_", None)
     if rules is not None:

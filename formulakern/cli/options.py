@@ -1,4 +1,4 @@
-"""The options that commands share: the table, its columns, the formula, the file to write."""
+"""Commands and the options that they share: the table, its columns, the formula, the file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import difflib
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from formulakern.cli.output import about_lines
 from formulakern.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -18,24 +19,29 @@ if TYPE_CHECKING:
     from formulakern.datasets.reader import TableFile
     from formulakern.kernels.formula import FormulaKernel
     from formulakern.kernels.graded import GradedKernel
+    from formulakern.registry import Learner
     from formulakern.tables.table import Table
 
 __all__ = [
-    "add_command",
-    "add_output",
+    "FOLDS",
+    "FORMULA",
+    "MODEL",
+    "NOMINAL",
+    "ROWS",
+    "TABLE",
+    "Command",
+    "check_at_least_one",
     "check_domains",
-    "fold_options",
+    "described",
     "fold_values",
-    "formula_options",
-    "identifier_advice",
     "kernel_of",
-    "model_options",
+    "listed",
     "nominal_columns",
-    "nominal_options",
     "open_file",
+    "option",
+    "output",
     "read_dataset",
     "select_columns",
-    "table_options",
     "training_columns",
 ]
 
@@ -45,76 +51,84 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
 MAX_ROWS = 50_000
 
 
-def add_command(
-    commands: Any,
-    name: str,
-    about: str,
-    examples: Sequence[str],
-    *parents: argparse.ArgumentParser,
-    more: str = "",
-) -> argparse.ArgumentParser:
-    """Add the parser of a command, whose help ends with examples."""
-    shown = "".join(f"\n  formulakern {name} {example}".rstrip() for example in examples)
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        parents=list(parents),
-        help=about,
-        description=f"{about[:1].upper()}{about[1:]}.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"{more}\n\n" * bool(more) + f"examples:{shown}",
-    )
-    return parser
+class Option(NamedTuple):
+    """The arguments of ``ArgumentParser.add_argument``."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
 
 
-def add_output(parser: argparse.ArgumentParser, *names: str, **options: Any) -> None:
-    """Add the argument that names the file to write, and ``--force``."""
-    parser.add_argument(*names, type=Path, **options)
-    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+class Command(NamedTuple):
+    """A command: its options, of which one in each list is required, and what it runs.
+
+    ``examples`` are the words after the command's name; ``more`` returns text before them.
+    """
+
+    name: str
+    about: str
+    examples: Sequence[str]
+    options: Sequence[Option | list[Option]]
+    run: Callable[[argparse.Namespace], None]
+    more: Callable[[], str] = str
+
+    def add(self, commands: Any) -> None:
+        """Add the parser of the command, whose help ends with the examples."""
+        shown = "".join(f"\n  formulakern {self.name} {line}".rstrip() for line in self.examples)
+        parser: argparse.ArgumentParser = commands.add_parser(
+            self.name,
+            help=self.about,
+            description=f"{self.about[:1].upper()}{self.about[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=(f"{self.more()}\n\n" + f"examples:{shown}").lstrip(),
+        )
+        parser.set_defaults(run=self.run)
+        for item in self.options:
+            alone = isinstance(item, Option)
+            group: Any = parser if alone else parser.add_mutually_exclusive_group(required=True)
+            for names, settings in [item] if isinstance(item, Option) else item:
+                group.add_argument(*names, **settings)
 
 
-def model_options() -> argparse.ArgumentParser:
-    """Return a parser of the argument that names a saved model."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("model", metavar="model.json", help="the file that learn -o wrote")
-    return parser
+def option(*names: str, **settings: Any) -> Option:
+    """Declare an option of a command."""
+    return Option(names, settings)
 
+
+def output(*names: str, **settings: Any) -> tuple[Option, Option]:
+    """Declare the option that names the file to write, and ``--force``."""
+    force = option("--force", action="store_true", help="replace the file if it exists")
+    return option(*names, type=Path, **settings), force
+
+
+MODEL = option("model", metavar="model.json", help="the file that learn -o wrote")
 
 # -- formulas --------------------------------------------------------------------------------------
 
-
-def formula_options() -> argparse.ArgumentParser:
-    """Return a parser of a formula and of the options of its kernel."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("formula", metavar="FORMULA")
-    parser.add_argument(
+#: A formula and its kernel.
+FORMULA = (
+    option("formula", metavar="FORMULA"),
+    option(
         "--variables",
         default="bound",
         metavar="READING",
         help="the meaning of names: bound (default), free or distinct",
-    )
-    parser.add_argument("--scale", default="count", help="count (default) or probability")
-    parser.add_argument(
-        "--backend", default="auto", help="auto (default), interpreter, lookup or numba"
-    )
-    parser.add_argument(
+    ),
+    option("--scale", default="count", help="count (default) or probability"),
+    option("--backend", default="auto", help="auto (default), interpreter, lookup or numba"),
+    option(
         "--inputs",
         default="binary",
         help="binary (default), or graded: numbers become degrees of truth, not cut points",
-    )
-    return parser
+    ),
+)
 
 
 def kernel_of(options: argparse.Namespace) -> FormulaKernel | GradedKernel:
-    """Return the kernel that :func:`formula_options` describe."""
+    """Return the kernel that ``FORMULA`` describes."""
     from formulakern.kernels.formula import kernel
 
-    made: FormulaKernel | GradedKernel = kernel(
-        options.formula,
-        options.variables,
-        scale=options.scale,
-        backend=options.backend,
-        inputs=options.inputs,
-    )
+    names = ("formula", "variables", "scale", "backend", "inputs")
+    made: FormulaKernel | GradedKernel = kernel(**{name: vars(options)[name] for name in names})
     return made
 
 
@@ -130,16 +144,13 @@ def check_domains(kernel: FormulaKernel | GradedKernel) -> None:
         )
 
 
-def nominal_options() -> argparse.ArgumentParser:
-    """Return a parser of the option that lists numeric columns whose numbers are names."""
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument(
-        "--nominal",
-        default="auto",
-        metavar="COLUMNS",
-        help="numeric columns whose numbers are names: all, or a list with commas (default: auto)",
-    )
-    return parser
+#: Numeric columns whose numbers are names.
+NOMINAL = option(
+    "--nominal",
+    default="auto",
+    metavar="COLUMNS",
+    help="numeric columns whose numbers are names: all, or a list with commas (default: auto)",
+)
 
 
 def nominal_columns(options: argparse.Namespace) -> Any:
@@ -148,24 +159,33 @@ def nominal_columns(options: argparse.Namespace) -> Any:
     return given if given in ("auto", "all") else [name.strip() for name in given.split(",")]
 
 
-def fold_options() -> argparse.ArgumentParser:
-    """Return a parser of the options of a cross-validation."""
-    parser = nominal_options()
-    parser.add_argument(
+def listed(names: str | None) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
+def check_at_least_one(name: str, value: int | None) -> None:
+    """Raise ParameterError if a number of things is given and is not positive."""
+    if value is not None and value < 1:
+        raise ParameterError(f"{name} is a number of at least 1; got {value}.")
+
+
+#: A cross-validation.
+FOLDS = (
+    NOMINAL,
+    option(
         "--cv", type=int, default=5, metavar="FOLDS", help="folds; 0 for no scores (default: 5)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="for folds and learners (default: 0)")
-    parser.add_argument(
+    ),
+    option("--seed", type=int, default=0, help="for folds and learners (default: 0)"),
+    option(
         "--max-rows",
         type=int,
         default=MAX_ROWS,
         metavar="N",
         help=f"scores are from a sample of at most this number of rows (default: {MAX_ROWS:,})",
-    )
-    parser.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="for each fit of a rule learner"
-    )
-    return parser
+    ),
+    option("--time-limit", type=float, metavar="SECONDS", help="for each fit of a rule learner"),
+)
 
 
 def fold_values(options: argparse.Namespace) -> dict[str, int]:
@@ -175,27 +195,27 @@ def fold_values(options: argparse.Namespace) -> dict[str, int]:
 
 # -- tables ----------------------------------------------------------------------------------------
 
-
-def table_options(*, classes: bool = True) -> argparse.ArgumentParser:
-    """Return a parser of the arguments that name a table; of its rows alone without ``classes``."""
-    parser = argparse.ArgumentParser(add_help=False)
-    kinds = "a file of CSV (also .tsv, .csv.gz) or Parquet"
-    if classes:
-        kinds += ", or the name of a built-in set"
-    parser.add_argument("data", metavar="DATA", help=kinds)
-    if classes:
-        parser.add_argument(
-            "--target",
-            "--class",
-            metavar="COLUMN",
-            help="the column of the class, or of the number that is predicted (default: the last)",
-        )
-        parser.add_argument("--drop", metavar="COLUMNS", help="columns to leave out, with commas")
-    parser.add_argument("--encoding", metavar="NAME", help="of a text file (default: utf-8)")
-    parser.add_argument(
+_FILES = "a file of CSV (also .tsv, .csv.gz) or Parquet"
+_TEXT = (
+    option("--encoding", metavar="NAME", help="of a text file (default: utf-8)"),
+    option(
         "--delimiter", metavar="CHARACTER", help="of a text file (default: as its header has it)"
-    )
-    return parser
+    ),
+)
+#: The rows of a file.
+ROWS = (option("data", metavar="DATA", help=_FILES), *_TEXT)
+#: A table with a column that is predicted.
+TABLE = (
+    option("data", metavar="DATA", help=f"{_FILES}, or the name of a built-in set"),
+    option(
+        "--target",
+        "--class",
+        metavar="COLUMN",
+        help="the column of the class, or of the number that is predicted (default: the last)",
+    ),
+    option("--drop", metavar="COLUMNS", help="columns to leave out, with commas"),
+    *_TEXT,
+)
 
 
 def read_dataset(options: argparse.Namespace, data: str | None = None) -> Dataset:
@@ -212,28 +232,35 @@ def read_dataset(options: argparse.Namespace, data: str | None = None) -> Datase
                 f'--target "{options.target}" is for files.'
             )
     else:
-        _check_exists(name, built_in)
         dataset = datasets.read_table(
-            name,
-            target=options.target,
-            encoding=options.encoding,
-            delimiter=_delimiter(options),
+            name, target=options.target, **_format(name, options, built_in)
         )
-    return _dropped(dataset, options)
+    names = listed(options.drop)
+    for dropped in names:
+        if dropped == dataset.target_name:
+            raise ParameterError(
+                f'--drop names "{dropped}", which is predicted. Name another column by --target.'
+            )
+        _check_column(dropped, dataset.data.names, f'no column "{dropped}" to drop')
+    kept = [column for column in dataset.data.names if column not in names]
+    if not kept:
+        raise ParameterError("--drop leaves no column to learn from.")
+    return replace(dataset, data=dataset.data.select(kept)) if names else dataset
 
 
 def open_file(options: argparse.Namespace) -> TableFile:
     """Open the file that options name, to read its rows in partitions."""
     from formulakern.datasets.reader import open_table
 
-    _check_exists(options.data, [])
-    return open_table(options.data, encoding=options.encoding, delimiter=_delimiter(options))
+    return open_table(options.data, **_format(options.data, options, []))
 
 
-def _delimiter(options: argparse.Namespace) -> str | None:
-    r"""Return the delimiter; ``\t`` and the word tab are a tab."""
+def _format(name: str, options: argparse.Namespace, built_in: list[str]) -> dict[str, Any]:
+    """Return the encoding and the delimiter of a file that exists; the word tab is a tab."""
+    _check_exists(name, built_in)
     given: str | None = options.delimiter
-    return "\t" if given in ("\\t", "tab") else given
+    tab = given in ("\\t", "tab")
+    return {"encoding": options.encoding, "delimiter": "\t" if tab else given}
 
 
 def _check_exists(name: str, built_in: list[str]) -> None:
@@ -263,33 +290,18 @@ def _stem(name: str) -> str:
     return name.lower().partition(".")[0]
 
 
-def _dropped(dataset: Dataset, options: argparse.Namespace) -> Dataset:
+def _check_column(name: str, names: Sequence[str], problem: str) -> None:
     from formulakern.tables.column import did_you_mean
 
-    names = [name.strip() for name in (options.drop or "").split(",") if name.strip()]
-    for name in names:
-        if name == dataset.target_name:
-            raise ParameterError(
-                f'--drop names "{name}", which is predicted. Name another column by --target.'
-            )
-        if name not in dataset.data.names:
-            raise DataError(f'no column "{name}" to drop; {did_you_mean(name, dataset.data.names)}')
-    if not names:
-        return dataset
-    kept = [name for name in dataset.data.names if name not in names]
-    if not kept:
-        raise ParameterError("--drop leaves no column to learn from.")
-    return replace(dataset, data=dataset.data.select(kept))
+    if name not in names:
+        raise DataError(f"{problem}; {did_you_mean(name, names)}")
 
 
 def select_columns(table: Table, names: Iterable[str]) -> Table:
     """Return these columns of a table, which may have others."""
-    from formulakern.tables.column import did_you_mean
-
     names = list(names)
     for name in names:
-        if name not in table.names:
-            raise DataError(f'the file has no column "{name}"; {did_you_mean(name, table.names)}')
+        _check_column(name, table.names, f'the file has no column "{name}"')
     return table.select(names)
 
 
@@ -298,15 +310,16 @@ def training_columns(model: Any, table: Table) -> Table:
     return select_columns(table, map(str, getattr(model, "feature_names_in_", table.names)))
 
 
-def identifier_advice(table: Table, options: argparse.Namespace) -> list[str]:
-    """Return a sentence about columns that have another value in every row, if there are any."""
+def described(dataset: Dataset, learner: Learner, options: argparse.Namespace) -> list[str]:
+    """Return the size of a table, what is predicted, and which columns may be identifiers."""
     from formulakern.encoding.surprises import identifiers
 
-    found = identifiers(table)
+    about = about_lines(dataset, learner.predicts)
+    found = identifiers(dataset.data) if learner.reads != "strings" else []
     if not found:
-        return []
-    dropped = ",".join([*filter(None, [options.drop]), *found])
-    listed = ", ".join(f'"{name}"' for name in found)
+        return about
+    dropped = shlex.quote(",".join([*filter(None, [options.drop]), *found]))
+    names = ", ".join(f'"{name}"' for name in found)
     have = "has" if len(found) == 1 else "have"
-    advice = f"--drop {shlex.quote(dropped)}"
-    return [f"{listed} {have} another value in every row: {advice} leaves out an identifier"]
+    advice = f"--drop {dropped} leaves out an identifier"
+    return [*about, f"{names} {have} another value in every row: {advice}"]

@@ -27,7 +27,6 @@ __all__ = [
     "unwritable",
 ]
 
-
 #: Classes that are listed with their numbers of rows.
 MAX_CLASSES = 6
 
@@ -41,26 +40,28 @@ def data_line(dataset: Dataset) -> str:
     """
     import numpy as np
 
-    rows, columns = dataset.data.shape
-    size = f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
     classes, counts = np.unique(dataset.target, return_counts=True)
     if len(classes) <= MAX_CLASSES:
         shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
-        return f"{size}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
+        return f"{_size(dataset)}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
     low, high = int(counts.min()), int(counts.max())
     each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"{size}; {len(classes):,} classes of {each} rows"
+    return f"{_size(dataset)}; {len(classes):,} classes of {each} rows"
 
 
-def about_lines(dataset: Dataset, numbers: bool, novelty: bool = False) -> list[str]:
+def about_lines(dataset: Dataset, predicts: str) -> list[str]:
     """Return the size of a table, and which column is predicted."""
-    name, (rows, columns) = dataset.target_name, dataset.data.shape
-    plain = f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
-    if numbers:
-        return [plain, f'the number is the column "{name}"']
-    if novelty:
-        return [plain, f'the column "{name}" is left aside']
+    name = dataset.target_name
+    if predicts == "numbers":
+        return [_size(dataset), f'the number is the column "{name}"']
+    if predicts == "novelty":
+        return [_size(dataset), f'the column "{name}" is left aside']
     return [data_line(dataset), f'the class is the column "{name}"']
+
+
+def _size(dataset: Dataset) -> str:
+    rows, columns = dataset.data.shape
+    return f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
 
 
 @contextmanager
@@ -98,7 +99,11 @@ def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterat
 
 
 def check_output(path: Path, force: bool, *inputs: str | None) -> None:
-    """Refuse, before any work, a file that cannot or must not be written."""
+    """Raise ParameterError, before any work, for a file that cannot or must not be written.
+
+    ``inputs`` are files that the command reads, under any name; with ``force`` another file may
+    exist.
+    """
     folder = path.absolute().parent
     if path.is_dir():
         raise unwritable(path, "it is a folder; name a file in it")

@@ -29,16 +29,16 @@ from formulakern.errors import FormulaKernError
 __all__ = ["main", "run"]
 
 #: In the order of the help.
-COMMANDS = (
-    *(learn, compare, show, predict, explain, export, report),
-    *(inspect, gram, datasets, cache),
-)
+COMMANDS = (learn, compare, show, predict, explain, export, report, inspect, gram, datasets, cache)
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the command line; the exit status is 0, 1 after an error, or 130 after Ctrl-C.
+
+    Wrong usage raises SystemExit with status 2, ``--help`` and ``--version`` with status 0.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
             stream.reconfigure(errors="replace")
@@ -65,10 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """The process of the command: :func:`main`, and its exit code whatever Ctrl-C fell into."""
+    """Run the command line as a process, which exits with the code of :func:`main`."""
     code = main()
     if code == INTERRUPTED:
-        # Where the interrupt passed through exec() of a text, as in the making of a dataclass on
+        # If the interrupt passed through exec() of a text, as in the making of a dataclass on
         # import, Python would end itself by the signal although it was caught.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -90,6 +90,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
+    for module in COMMANDS:
+        module.COMMAND.add(commands)
     return parser

@@ -18,6 +18,7 @@ from formulakern.cli.learners import uncalibrated
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.progress import Progress
+from formulakern.registry import Learner
 from formulakern.tables.table import Table
 from formulakern.text import blocks, table
 
@@ -55,27 +56,32 @@ class Score:
         """The values of the first score, accuracy or R2."""
         return next(iter(self.values.values()))
 
-    def add(self, model: Any, X: Table, y: NDArray[Any], numbers: bool) -> None:
-        """Predict rows that the model was not learned from."""
+    def add(self, model: Any, train: Dataset, held: Dataset, numbers: bool) -> None:
+        """Fit a model, and predict rows that it was not learned from; the seconds include both."""
         from sklearn import metrics
 
-        predicted = model.predict(X)
-        if numbers:
-            found = {
-                "R2": metrics.r2_score(y, predicted),
-                "mean error": metrics.mean_absolute_error(y, predicted),
-            }
-        else:
-            found = {
-                "accuracy": metrics.accuracy_score(y, predicted),
-                "macro F1": metrics.f1_score(y, predicted, average="macro", zero_division=0),
-                "AUC": _area_under_curve(model, X, y),
-            }
-        for name, value in found.items():
-            self.values.setdefault(name, []).append(value)
-        rules = getattr(model, "rules_", None)
-        if rules is not None:
-            self.rules.append(len(rules))
+        begin = perf_counter()
+        try:
+            model.fit(train.data, train.target)
+            y, predicted = held.target, model.predict(held.data)
+            if numbers:
+                found = {
+                    "R2": metrics.r2_score(y, predicted),
+                    "mean error": metrics.mean_absolute_error(y, predicted),
+                }
+            else:
+                found = {
+                    "accuracy": metrics.accuracy_score(y, predicted),
+                    "macro F1": metrics.f1_score(y, predicted, average="macro", zero_division=0),
+                    "AUC": _area_under_curve(model, *held),
+                }
+            for name, value in found.items():
+                self.values.setdefault(name, []).append(value)
+            rules = getattr(model, "rules_", None)
+            if rules is not None:
+                self.rules.append(len(rules))
+        finally:
+            self.seconds += perf_counter() - begin
 
 
 def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
@@ -91,15 +97,15 @@ def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
     return np.nan
 
 
-def check_target(dataset: Dataset, numbers: bool, novelty: bool = False) -> None:
+def check_target(dataset: Dataset, learner: Learner) -> None:
     """Raise DataError if the column to predict is text instead of a number, or the reverse."""
     target = dataset.target
-    if numbers and target.dtype.kind not in "biuf":
+    if learner.predicts_numbers and target.dtype.kind not in "biuf":
         raise DataError(
             f'the column "{dataset.target_name}" is no number. Name another one by --target, or '
             "take a learner of classes."
         )
-    if numbers or novelty or target.dtype.kind not in "iuf":
+    if learner.predicts != "classes" or target.dtype.kind not in "iuf":
         return
     many, classes = len(np.unique(target)), 20 if target.dtype.kind == "f" else 50
     if many > min(MAX_NUMBERS, max(classes, len(target) // 10)):
@@ -129,7 +135,18 @@ def fold_scores(
     max_rows: int,
     seed: int = 0,
 ) -> list[Score]:
-    """Score learners on the same folds; one that fails has the reason, and the others go on."""
+    """Score learners on the same folds; one that fails has the reason, and the others go on.
+
+    Parameters
+    ----------
+    models, plain : mapping of str to estimators
+        Those of this library, and others.
+    dataset : Dataset
+    numbers : bool
+        Whether a number is predicted rather than a class.
+    n_folds, max_rows, seed : int
+        A larger table is sampled, class by class.
+    """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -138,37 +155,35 @@ def fold_scores(
     check_integer("--cv", n_folds, 2)
     check_integer("--max-rows", max_rows, 2)
     X, y = dataset
-    kind = KFold if numbers else StratifiedKFold
     if not numbers:
         check_folds(y, n_folds, 1.0)
     elif len(y) < n_folds:
         raise DataError(f"{n_folds} folds need as many rows; there are {len(y)}.")
     if len(y) > max_rows:
         if numbers:
-            drawn = np.random.default_rng(seed).permutation(len(y))[:max_rows]
+            some = np.random.default_rng(seed).permutation(len(y))[:max_rows]
         else:
-            drawn = subsample(y, max_rows, seed)
-        X, y = X[np.sort(drawn)], y[np.sort(drawn)]
+            some = subsample(y, max_rows, seed)
+        X, y = X[np.sort(some)], y[np.sort(some)]
+    kind = KFold if numbers else StratifiedKFold
     splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
     scores = {name: Score(name) for name in every}
     with warnings.catch_warnings(), Progress() as progress:
         warnings.filterwarnings("ignore", message=".*it was interrupted")
-        for number, (train, held) in enumerate(splits, 1):
+        for number, rows in enumerate(splits):
+            train, held = (Dataset(X[some], y[some], "", "") for some in rows)
             for place, (name, score) in enumerate(scores.items()):
-                done = (number - 1 + place / len(scores)) / n_folds
-                progress.at(done, f"fold {number} of {n_folds}, {name}")
+                done = (number + place / len(scores)) / n_folds
+                progress.at(done, f"fold {number + 1} of {n_folds}, {name}")
                 if score.failed:
                     continue
-                begin = perf_counter()
                 try:
-                    fitted = clone(every[name]).fit(X[train], y[train])
-                    if getattr(uncalibrated(fitted), "stopped_", "") == "interrupted":
+                    score.add(model := clone(every[name]), train, held, numbers)
+                    if getattr(uncalibrated(model), "stopped_", "") == "interrupted":
                         raise KeyboardInterrupt
-                    score.add(fitted, X[held], y[held], numbers)
                 except FormulaKernError as error:
                     score.failed = str(error)
-                score.seconds += perf_counter() - begin
     if all(scores[name].failed for name in models):
         raise DataError(next(iter(scores.values())).failed)
     return list(scores.values())
@@ -177,20 +192,16 @@ def fold_scores(
 def held_scores(
     models: Mapping[str, Any], dataset: Dataset, test: Dataset, numbers: bool, progress: Progress
 ) -> list[Score]:
-    """Fit models to a data set and score them on test rows; the seconds include both."""
-    scores = []
-    for place, (name, model) in enumerate(models.items()):
-        progress.at(place / len(models), f"{name} on {len(dataset):,} rows")
-        begin = perf_counter()
-        model.fit(dataset.data, dataset.target)
-        scores.append(Score(name))
-        scores[-1].add(model, test.data, test.target, numbers)
-        scores[-1].seconds = perf_counter() - begin
+    """Fit models to a data set and score them on test rows."""
+    scores = [Score(name) for name in models]
+    for place, (score, model) in enumerate(zip(scores, models.values(), strict=True)):
+        progress.at(place / len(models), f"{score.name} on {len(dataset):,} rows")
+        score.add(model, dataset, test, numbers)
     return scores
 
 
 def spread(values: ArrayLike) -> str:
-    """Mean and standard deviation of shares, in percent.
+    """Return mean and standard deviation of shares, in percent.
 
     >>> spread([0.9, 1.0])
     '95.00 ± 5.00'
@@ -200,7 +211,7 @@ def spread(values: ArrayLike) -> str:
 
 
 def scores_table(scores: Iterable[Score], where: str) -> str:
-    """A line for each learner; below the table, the reasons of those that failed."""
+    """Return a line for each learner; below the table, the reasons of those that failed."""
     done = [score for score in scores if not score.failed]
     names = list(done[0].values)
     rows = []
@@ -214,7 +225,7 @@ def scores_table(scores: Iterable[Score], where: str) -> str:
 
 
 def score_line(scores: Iterable[Score], where: str) -> str:
-    """The first score of every learner in one sentence.
+    """Return the first score of every learner in one sentence.
 
     >>> ours, tree = (Score(name, {"accuracy": [1.0, 0.9]}) for name in ("ours", "a tree"))
     >>> score_line([ours, tree], "2 folds")
@@ -251,23 +262,26 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     def on_columns(learner: Any, *scaler: Any) -> Any:
+        imputer = SimpleImputer(keep_empty_features=True)
         columns = make_union(
-            make_pipeline(
-                FunctionTransformer(_numbers), SimpleImputer(keep_empty_features=True), *scaler
-            ),
+            make_pipeline(FunctionTransformer(_numbers), imputer, *scaler),
             make_pipeline(FunctionTransformer(_texts), OneHotEncoder(handle_unknown="ignore")),
         )
         return make_pipeline(columns, learner)
 
+    of_tree = {"min_samples_leaf": 5, "random_state": 0}
+    names: tuple[str, ...]
     if numbers:
-        ridge = on_columns(RidgeCV(np.logspace(-3, 3, 7)), StandardScaler())
-        tree = on_columns(DecisionTreeRegressor(min_samples_leaf=5, random_state=0))
-        mean = make_pipeline(FunctionTransformer(_numbers), DummyRegressor())
-        return {"the mean": mean, "a tree": tree, "ridge regression": ridge}
-    logistic = on_columns(LogisticRegression(max_iter=1000), StandardScaler())
-    tree = on_columns(DecisionTreeClassifier(min_samples_leaf=5, random_state=0))
-    majority = make_pipeline(FunctionTransformer(_numbers), DummyClassifier())
-    return {"majority vote": majority, "a tree": tree, "logistic regression": logistic}
+        names = ("the mean", "a tree", "ridge regression")
+        dummy, tree = DummyRegressor(), DecisionTreeRegressor(**of_tree)
+        linear = RidgeCV(np.logspace(-3, 3, 7))
+    else:
+        names = ("majority vote", "a tree", "logistic regression")
+        dummy, tree = DummyClassifier(), DecisionTreeClassifier(**of_tree)
+        linear = LogisticRegression(max_iter=1000)
+    constant = make_pipeline(FunctionTransformer(_numbers), dummy)
+    made = (constant, on_columns(tree), on_columns(linear, StandardScaler()))
+    return dict(zip(names, made, strict=True))
 
 
 def _numbers(table: Table) -> FloatArray:

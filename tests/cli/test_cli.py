@@ -137,7 +137,8 @@ def test_graded_inputs(capsys, fruit, tmp_path):
     options = ("--formula", "a & b", "--cv", "3", "--set", "inputs=graded")
     status, out, err = run(capsys, "learn", fruit, *options, "-o", tmp_path / "model.json")
     assert (status, err) == (0, "")
-    assert "a model of graded inputs votes by degrees" in " ".join(out.replace("│", " ").split())
+    why = "rules │ none: a model of graded inputs votes by degrees"
+    assert why in out
     assert fk.load(tmp_path / "model.json").inputs == "graded"
     path = tmp_path / "K.npy"
     assert run(capsys, "gram", "a & b", fruit, "--out", path, "--inputs", "graded")[0] == 0
@@ -170,7 +171,11 @@ def test_other_kernels(capsys, tmp_path):
     status, out, err = run(capsys, "learn", strings, "--model", "strings", *options)
     assert (status, err) == (0, "")
     assert "kernel='weighted_degree(3)'" in out
-    assert scores_of(out)["strings"][0] > 50
+    X, y = read_table(strings)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    model = fk.StringSVC("weighted_degree(3)", column="sequence", random_state=0)
+    expected = 100 * cross_validate(model, X, y, cv=folds)["test_score"].mean()
+    assert scores_of(out)["strings"][0] == pytest.approx(expected, abs=0.0051)
 
 
 def test_target_by_name(capsys, fruit):
@@ -245,7 +250,7 @@ def test_long_formulas_keep_the_width(capsys):
     status, out, err = run(capsys, "learn", "monks-2", "--formula", formula, "--cv", "2")
     assert (status, err) == (0, "")
     assert "formula │ 60 leaves" in out
-    assert max(map(len, out.splitlines()[:5])) <= 100
+    assert max(map(len, out.splitlines())) <= 100
 
 
 # -- gram --------------------------------------------------------------------------------------

@@ -279,7 +279,10 @@ def test_compare(capsys, fruit):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["learn", "FRUIT", "--model", "hkll"], 'no learner "hkll"; did you mean "hkl"'),
+        (
+            ["learn", "FRUIT", "--model", "hkll"],
+            'no learner "hkll"; did you mean "hkl" or "hkl-cv"?\n',
+        ),
         (["learn", "FRUIT", "--set", "c=1"], 'HKLClassifier has no parameter "c"'),
         (["learn", "FRUIT", "--set", "C"], '--set "C" is not name=value'),
         (["learn", "FRUIT", "--cv", "40"], "40 folds need two classes with 40 rows"),

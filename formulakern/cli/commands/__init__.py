@@ -1,1 +1,1 @@
-"""The commands of the command line, one file each: ``add`` gives it its parser."""
+"""The commands of the command line, one file each, declared by its ``COMMAND``."""

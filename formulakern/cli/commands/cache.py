@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from formulakern import cache
-from formulakern.cli.options import add_command
+from formulakern.cli.options import Command, option
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    stored = add_command(
-        commands,
-        "cache",
-        "show where compiled functions are kept, and how many; --clear deletes them",
-        [""],
-    )
-    stored.add_argument("--clear", action="store_true", help="delete them")
-    stored.set_defaults(run=_cache)
+__all__ = ["COMMAND"]
 
 
 def _cache(options: argparse.Namespace) -> None:
@@ -28,3 +15,12 @@ def _cache(options: argparse.Namespace) -> None:
     if options.clear:
         cache.clear()
         print("deleted")
+
+
+COMMAND = Command(
+    "cache",
+    "show where compiled functions are kept, and how many; --clear deletes them",
+    [""],
+    [option("--clear", action="store_true", help="delete them")],
+    _cache,
+)

@@ -11,107 +11,66 @@ from typing import Any
 
 import numpy as np
 
+from formulakern.cli import scores
 from formulakern.cli.learners import learner_of, listed_learners
 from formulakern.cli.options import (
-    add_command,
-    add_output,
-    fold_options,
+    FOLDS,
+    TABLE,
+    Command,
+    described,
     fold_values,
-    identifier_advice,
+    listed,
+    option,
+    output,
     read_dataset,
-    table_options,
 )
-from formulakern.cli.output import about_lines, check_output
-from formulakern.cli.scores import (
-    SHARES,
-    Score,
-    check_target,
-    expected_warnings_ignored,
-    fold_scores,
-    plain_learners,
-    scores_table,
-)
+from formulakern.cli.output import check_output
 from formulakern.errors import ParameterError
 from formulakern.files.replacing import replacing
 from formulakern.registry import LEARNERS
 from formulakern.text import blocks
 
-__all__ = ["add"]
+__all__ = ["COMMAND"]
 
-#: The learners that are compared by default, and those that "all" leaves out.
+#: The learners that are compared by default.
 COMPARED = "hkl,prl,rules,svm"
-APART = ("strings", "novelty")
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    compare = add_command(
-        commands,
-        "compare",
-        "score several learners, and plain ones, on the same folds of a table",
-        [
-            "bank.csv --cv 2",
-            "bank.csv --drop id --models rules,prl --cv 2 --picture scores.png",
-            'tic-tac-toe --formula a --formula "a & b & c" --variables distinct --cv 2',
-        ],
-        table_options(),
-        fold_options(),
-        more=f"models:\n{listed_learners()}",
-    )
-    compare.add_argument(
-        "--models",
-        metavar="NAMES",
-        help="with commas, or all of classes (default: " + COMPARED + "; none with --formula)",
-    )
-    compare.add_argument(
-        "--formula",
-        action="append",
-        default=[],
-        help="also a support vector machine with the kernel of this formula; may be given again",
-    )
-    compare.add_argument(
-        "--variables", metavar="READING", help="of the formulas: bound, free or distinct"
-    )
-    add_output(compare, "--picture", metavar="FILE", help="draw the scores (png, svg)")
-    compare.set_defaults(run=_compare)
 
 
 def _compare(options: argparse.Namespace) -> None:
     begin = perf_counter()
-    listed = "" if options.formula else COMPARED
-    listed = listed if options.models is None else options.models
-    names = [name.strip() for name in listed.split(",") if name.strip()]
+    usual = "" if options.formula else COMPARED
+    names = listed(usual if options.models is None else options.models)
     if names == ["all"]:
-        names = [n for n, k in LEARNERS.items() if not k.predicts_numbers and n not in APART]
+        of_classes = [name for name, row in LEARNERS.items() if row.predicts == "classes"]
+        names = [name for name in of_classes if LEARNERS[name].reads != "strings"]
     models = {name: learner_of(name, options) for name in names}
     reading = {"variables": options.variables} if options.variables else {}
     for formula in options.formula:
         models[formula] = learner_of("svm", options, formula=formula, **reading)
     if not models:
         raise ParameterError("--models names no learner. Write --models hkl,prl.")
-    known = [LEARNERS.get(name, LEARNERS["svm"]) for name in models]
-    if unscored := [name for name in names if LEARNERS[name].novelty]:
+    rows = [LEARNERS.get(name, LEARNERS["svm"]) for name in models]
+    if unscored := [name for name in names if LEARNERS[name].predicts == "novelty"]:
         raise ParameterError(f"{unscored[0]} reads no class, and has no score. Leave it out.")
-    if len({learner.predicts_numbers for learner in known}) > 1:
+    if len({row.predicts for row in rows}) > 1:
         raise ParameterError("--models has learners of classes and of numbers. Name one kind.")
     if options.picture is not None:
         _check_picture(options)
-    numbers = known[0].predicts_numbers
     dataset = read_dataset(options)
-    check_target(dataset, numbers)
-    about = [*about_lines(dataset, numbers), *identifier_advice(dataset.data, options)]
+    scores.check_target(dataset, rows[0])
+    about = described(dataset, LEARNERS["svm"]._replace(predicts=rows[0].predicts), options)
     print(blocks([("data", "\n".join(about))]), flush=True)
-    with expected_warnings_ignored():
-        scores = fold_scores(
-            models, plain_learners(numbers), dataset, numbers, **fold_values(options)
-        )
-    scores.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
-    print(f"\n{scores_table(scores, f'{options.cv} folds')}")
+    numbers = rows[0].predicts_numbers
+    plain = scores.plain_learners(numbers)
+    with scores.expected_warnings_ignored():
+        found = scores.fold_scores(models, plain, dataset, numbers, **fold_values(options))
+    found.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
+    print(f"\n{scores.scores_table(found, f'{options.cv} folds')}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
     if options.picture is not None:
-        _draw(scores, options.picture, models)
+        _draw(found, options.picture, models)
         foot.append(("picture", str(options.picture)))
-    best = next(score.name for score in scores if score.name in models and not score.failed)
+    best = next(score.name for score in found if score.name in models and not score.failed)
     model = f"--model {best}" if best in LEARNERS else f"--formula {shlex.quote(best)}"
     learn = f"formulakern learn {_same_table(options)} {model} -o model.json"
     print(f"\n{blocks([*foot, ('next', learn)])}")
@@ -140,13 +99,13 @@ def _check_picture(options: argparse.Namespace) -> None:
         )
 
 
-def _draw(scores: Sequence[Score], path: Path, models: Collection[str]) -> None:
+def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) -> None:
     """Draw mean and standard deviation over the folds, a line for every learner."""
     from formulakern.optional import new_axes
 
-    done = [score for score in scores if not score.failed][::-1]
+    done = [score for score in found if not score.failed][::-1]
     name = next(iter(done[0].values))
-    scale = 100 if name in SHARES else 1
+    scale = 100 if name in scores.SHARES else 1
     axes: Any = new_axes(6.0, 1.2 + 0.34 * len(done))
     for own in (True, False):
         places = [k for k, score in enumerate(done) if (score.name in models) == own]
@@ -167,3 +126,34 @@ def _draw(scores: Sequence[Score], path: Path, models: Collection[str]) -> None:
     with replacing(path) as new:
         kind = path.suffix.removeprefix(".").lower()
         axes.figure.savefig(new, format=kind, bbox_inches="tight", dpi=150)
+
+
+COMMAND = Command(
+    "compare",
+    "score several learners, and plain ones, on the same folds of a table",
+    [
+        "bank.csv --cv 2",
+        "bank.csv --drop id --models rules,prl --cv 2 --picture scores.png",
+        'tic-tac-toe --formula a --formula "a & b & c" --variables distinct --cv 2',
+    ],
+    [
+        *TABLE,
+        *FOLDS,
+        option(
+            "--models",
+            metavar="NAMES",
+            help="with commas, or all of classes (default: " + COMPARED + "; none with --formula)",
+        ),
+        option(
+            "--formula",
+            action="append",
+            default=[],
+            help="also a support vector machine with the kernel of this formula; "
+            "may be given again",
+        ),
+        option("--variables", metavar="READING", help="of the formulas: bound, free or distinct"),
+        *output("--picture", metavar="FILE", help="draw the scores (png, svg)"),
+    ],
+    _compare,
+    listed_learners,
+)

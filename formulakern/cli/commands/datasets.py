@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
-from typing import Any
 
-from formulakern.cli.options import add_command, add_output
+from formulakern.cli.options import Command, option, output
 from formulakern.cli.output import opened_output
 from formulakern.errors import ParameterError
 from formulakern.text import blocks, table
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    sets = add_command(
-        commands,
-        "datasets",
-        "list the built-in tables, or write one as CSV",
-        ["", "monks-1", "monks-1 -o monks-1.csv"],
-    )
-    sets.add_argument("name", nargs="?", help="write this one (default: list all)")
-    add_output(sets, "-o", "--out", metavar="FILE", help="default: the terminal")
-    sets.set_defaults(run=_datasets)
+__all__ = ["COMMAND"]
 
 
 def _datasets(options: argparse.Namespace) -> None:
@@ -49,3 +35,15 @@ def _datasets(options: argparse.Namespace) -> None:
     print(table(["name", "rows", "columns", "classes"], rows))
     print(f"\n{blocks(about)}")
     print("\n" + blocks([("next", "formulakern learn monks-1 --model rules")]))
+
+
+COMMAND = Command(
+    "datasets",
+    "list the built-in tables, or write one as CSV",
+    ["", "monks-1", "monks-1 -o monks-1.csv"],
+    [
+        option("name", nargs="?", help="write this one (default: list all)"),
+        *output("-o", "--out", metavar="FILE", help="default: the terminal"),
+    ],
+    _datasets,
+)

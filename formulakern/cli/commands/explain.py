@@ -5,41 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Any
 
 from formulakern.cli.learners import saved_model
-from formulakern.cli.options import (
-    add_command,
-    model_options,
-    open_file,
-    table_options,
-    training_columns,
-)
+from formulakern.cli.options import MODEL, ROWS, Command, open_file, option, training_columns
 from formulakern.errors import DataError, ParameterError
 
-__all__ = ["add"]
+__all__ = ["COMMAND"]
 
 #: Rows that are explained at once.
 MOST_EXPLAINED = 1000
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    explain = add_command(
-        commands,
-        "explain",
-        "explain why rows are predicted as they are",
-        ["model.json new.csv --row 3", "model.json new.csv --row 1,4-6"],
-        model_options(),
-        table_options(classes=False),
-    )
-    explain.add_argument(
-        "--row",
-        default="1",
-        metavar="N",
-        help="the number of the row, from 1; also several, as 1,4-6 (default: 1)",
-    )
-    explain.set_defaults(run=_explain)
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -90,3 +64,21 @@ def _row_numbers(text: str) -> list[int]:
             )
         found |= dict.fromkeys(range(first, last + 1))
     return list(found)
+
+
+COMMAND = Command(
+    "explain",
+    "explain why rows are predicted as they are",
+    ["model.json new.csv --row 3", "model.json new.csv --row 1,4-6"],
+    [
+        MODEL,
+        *ROWS,
+        option(
+            "--row",
+            default="1",
+            metavar="N",
+            help="the number of the row, from 1; also several, as 1,4-6 (default: 1)",
+        ),
+    ],
+    _explain,
+)

@@ -10,15 +10,16 @@ from time import perf_counter
 from typing import Any
 
 from formulakern.cli.options import (
-    add_command,
-    add_output,
+    FORMULA,
+    NOMINAL,
+    TABLE,
+    Command,
     check_domains,
-    formula_options,
     kernel_of,
     nominal_columns,
-    nominal_options,
+    option,
+    output,
     read_dataset,
-    table_options,
 )
 from formulakern.cli.output import check_output, data_line, unwritable
 from formulakern.errors import ParameterError
@@ -26,30 +27,10 @@ from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks
 
-__all__ = ["add"]
+__all__ = ["COMMAND"]
 
 #: Bytes that are written without asking.
 ASKED = 10**9
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    gram = add_command(
-        commands,
-        "gram",
-        "write a Gram matrix",
-        ['"a & b" tic-tac-toe --out K.npy --normalize'],
-        formula_options(),
-        table_options(),
-        nominal_options(),
-    )
-    add_output(gram, "-o", "--out", required=True, metavar="K.npy")
-    gram.add_argument("--normalize", action="store_true", help="cosines")
-    gram.add_argument(
-        "--dtype", choices=["float64", "float32"], default="float64", help="of the entries"
-    )
-    gram.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
-    gram.set_defaults(run=_gram)
 
 
 def _gram(options: argparse.Namespace) -> None:
@@ -120,3 +101,20 @@ def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return matrix
+
+
+COMMAND = Command(
+    "gram",
+    "write a Gram matrix",
+    ['"a & b" tic-tac-toe --out K.npy --normalize'],
+    [
+        *FORMULA,
+        *TABLE,
+        NOMINAL,
+        *output("-o", "--out", required=True, metavar="K.npy"),
+        option("--normalize", action="store_true", help="cosines"),
+        option("--dtype", choices=["float64", "float32"], default="float64", help="of the entries"),
+        option("--yes", action="store_true", help="write more than 1 GB without asking"),
+    ],
+    _gram,
+)

@@ -9,151 +9,92 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from formulakern.cli.learners import (
-    RULES_SECONDS,
-    SHOWN_RULES,
-    learned_text,
-    learner_of,
-    listed_learners,
-    uncalibrated,
-    with_probabilities,
-)
+from formulakern.cli import learners, scores
 from formulakern.cli.options import (
-    add_command,
-    add_output,
+    FOLDS,
+    TABLE,
+    Command,
+    check_at_least_one,
     check_domains,
-    fold_options,
+    described,
     fold_values,
-    identifier_advice,
+    option,
+    output,
     read_dataset,
     select_columns,
-    table_options,
 )
-from formulakern.cli.output import about_lines, check_output, data_line
-from formulakern.cli.scores import (
-    check_target,
-    expected_warnings_ignored,
-    fold_scores,
-    held_scores,
-    plain_learners,
-    score_line,
-    scores_table,
-)
+from formulakern.cli.output import check_output, data_line
 from formulakern.datasets.dataset import Dataset
-from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
+from formulakern.errors import FormulaKernError, FormulaSizeError
 from formulakern.files.model_file import write_model
 from formulakern.progress import Progress
 from formulakern.registry import LEARNERS
 from formulakern.text import blocks, clip
 
-__all__ = ["add"]
+__all__ = ["COMMAND"]
 
 #: Characters of a formula or of a closed form that are shown.
 MAX_CHARACTERS = 80
 
 
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    learn = add_command(
-        commands,
-        "learn",
-        "learn a model of a table, score it, show its rules, save it",
-        [
-            "bank.csv -o model.json",
-            "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
-            'bank.csv --drop id --formula "a & b" --top 5',
-            "train.csv --model svm --cv 0 --test test.csv",
-        ],
-        table_options(),
-        fold_options(),
-        more=f"models:\n{listed_learners()}",
-    )
-    learn.add_argument(
-        "--model", metavar="NAME", help="the learner (default: hkl, and svm with --formula)"
-    )
-    learn.add_argument("--formula", help="the formula of a support vector machine's kernel")
-    learn.add_argument(
-        "--variables", metavar="READING", help="of a formula: bound, free or distinct"
-    )
-    learn.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the model; may be given again",
-    )
-    learn.add_argument(
-        "--probabilities",
-        action="store_true",
-        help="a model with probabilities of classes, by five further fits if it has none",
-    )
-    learn.add_argument("--test", metavar="FILE", help="a table whose rows are only predicted")
-    learn.add_argument(
-        "--top",
-        type=int,
-        default=SHOWN_RULES,
-        metavar="N",
-        help=f"show at most N rules (default: {SHOWN_RULES})",
-    )
-    add_output(learn, "-o", "--out", metavar="model.json", help="save the model")
-    learn.set_defaults(run=_learn)
-
-
 def _learn(options: argparse.Namespace) -> None:
     begin = perf_counter()
-    if options.top < 1:
-        raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
+    check_at_least_one("--top", options.top)
     name = options.model or ("hkl" if options.formula is None else "svm")
     given = {key: vars(options)[key] for key in ("formula", "variables") if vars(options)[key]}
-    model = learner_of(name, options, options.set, **given)
+    model = learners.learner_of(name, options, options.set, **given)
     if options.probabilities:
-        model = with_probabilities(model, options.seed)
-    formula = _formula_lines(options) if options.formula else []
-    numbers, novelty = LEARNERS[name].predicts_numbers, LEARNERS[name].novelty
+        model = learners.with_probabilities(model, options.seed)
+    opening = _formula_lines(options) if options.formula else []
+    row = LEARNERS[name]
     dataset = read_dataset(options)
-    test = _test_rows(options, dataset, numbers)
-    check_target(dataset, numbers, novelty)
+    test = _test_rows(options, dataset, name)
+    scores.check_target(dataset, row)
     if options.out is not None:
         check_output(options.out, options.force, options.data, options.test)
-    advice = [] if name == "strings" else identifier_advice(dataset.data, options)
-    if formula:
-        opening = [*formula, ("table", "\n".join([data_line(dataset), *advice]))]
+    learners.check_columns(model, name, dataset.data)
+    about = described(dataset, row, options)
+    if options.formula:
+        opening.append(("table", "\n".join([data_line(dataset), *about[2:]])))
     else:
-        about = "\n".join([*about_lines(dataset, numbers, novelty), *advice])
-        opening = [("data", about), ("model", clip(" ".join(repr(model).split()), 300))]
+        opening = [("data", "\n".join(about)), ("model", clip(" ".join(repr(model).split()), 300))]
         print(blocks(opening), flush=True)
-    others = {} if novelty else plain_learners(numbers)
-    if formula and others:
+    scored, numbers = row.predicts != "novelty", row.predicts_numbers
+    others = scores.plain_learners(numbers) if scored else {}
+    if options.formula and scored:
         constant = next(iter(others))
-        linear = learner_of(name, options, options.set, formula="a")
+        linear = learners.learner_of(name, options, options.set, formula="a")
         others = {"a linear kernel": linear, constant: others[constant]}
-    with expected_warnings_ignored():
-        if options.cv and not novelty:
-            scores = fold_scores({name: model}, others, dataset, numbers, **fold_values(options))
+    with scores.expected_warnings_ignored():
+        if options.cv and scored:
+            found = scores.fold_scores(
+                {name: model}, others, dataset, numbers, **fold_values(options)
+            )
             folds = f"{options.cv} folds"
-            if formula:
-                opening.append(("score", score_line(scores, folds)))
+            if options.formula:
+                opening.append(("score", scores.score_line(found, folds)))
             else:
-                print(f"\n{scores_table(scores, folds)}", flush=True)
-        if formula:
+                print(f"\n{scores.scores_table(found, folds)}", flush=True)
+        if options.formula:
             print(blocks(opening), flush=True)
         with Progress() as progress:
-            if test is not None and not novelty:
-                scores = held_scores({name: model, **others}, dataset, test, numbers, progress)
+            if test is not None and scored:
+                every = {name: model, **others}
+                found = scores.held_scores(every, dataset, test, numbers, progress)
             else:
                 progress.at(0.0, f"{name} on {len(dataset):,} rows")
-                model.fit(dataset.data, None if novelty else dataset.target)
-    if novelty:
+                model.fit(dataset.data, dataset.target if scored else None)
+    if not scored:
         print(f"\n{blocks(_unlike(model, dataset, test))}")
     elif test is not None:
-        print(f"\n{scores_table(scores, f'{len(test):,} test rows')}")
-    if formula and hasattr(uncalibrated(model), "rules"):
-        print(_brief_rules(uncalibrated(model), options.top))
+        print(f"\n{scores.scores_table(found, f'{len(test):,} test rows')}")
+    if options.formula and hasattr(learners.uncalibrated(model), "rules"):
+        print(_brief_rules(learners.uncalibrated(model), options.top))
     else:
-        print(f"\n{learned_text(model, options.top)}")
+        print(f"\n{learners.learned_text(model, options.top)}")
     if options.out is not None:
         write_model(model, options.out)
-    if options.out is not None or not formula:
+    if options.out is not None or not options.formula:
         print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
 
 
@@ -163,7 +104,7 @@ def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple
         return [*foot, ("next", "-o model.json keeps the model")]
     path = shlex.quote(str(options.out))
     after = [f"formulakern show {path}"]
-    if hasattr(uncalibrated(model), "report"):
+    if hasattr(learners.uncalibrated(model), "report"):
         rows = options.data if options.test is None else options.test
         advice = "" if options.test else "  (better: rows that the model was not learned from)"
         after.append(f"formulakern report {path} {shlex.quote(rows)}{advice}")
@@ -171,13 +112,13 @@ def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple
     return [*foot, ("written", written), ("next", "\n".join(after))]
 
 
-def _test_rows(options: argparse.Namespace, dataset: Dataset, numbers: bool) -> Dataset | None:
+def _test_rows(options: argparse.Namespace, dataset: Dataset, name: str) -> Dataset | None:
     if options.test is None:
         return None
-    asked = {**vars(options), "target": dataset.target_name, "drop": None}
-    given = read_dataset(argparse.Namespace(**asked), options.test)
-    if numbers:
-        check_target(given, numbers)
+    same = {**vars(options), "target": dataset.target_name, "drop": None}
+    given = read_dataset(argparse.Namespace(**same), options.test)
+    if LEARNERS[name].predicts_numbers:
+        scores.check_target(given, LEARNERS[name])
     return replace(given, data=select_columns(given.data, dataset.data.names))
 
 
@@ -223,7 +164,7 @@ def _short(text: str, otherwise: str) -> str:
 def _brief_rules(model: Any, top: int) -> str:
     """Return the heaviest rules of a support vector machine, a line each."""
     try:
-        found = model.rules(top, time_limit=RULES_SECONDS)
+        found = model.rules(top, time_limit=learners.RULES_SECONDS)
     except FormulaKernError as error:  # a kernel without rules, or of degrees
         return blocks([("  rules", f"none: {error}")])
     right = all(item.precision == 1 for item in found)
@@ -237,3 +178,47 @@ def _brief_rules(model: Any, top: int) -> str:
     if right and len(found):
         head += ", each always right"
     return "\n".join([blocks([("  rules", head)]), "", *lines])
+
+
+COMMAND = Command(
+    "learn",
+    "learn a model of a table, score it, show its rules, save it",
+    [
+        "bank.csv -o model.json",
+        "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
+        'bank.csv --drop id --formula "a & b" --top 5',
+        "train.csv --model svm --cv 0 --test test.csv",
+    ],
+    [
+        *TABLE,
+        *FOLDS,
+        option(
+            "--model", metavar="NAME", help="the learner (default: hkl, and svm with --formula)"
+        ),
+        option("--formula", help="the formula of a support vector machine's kernel"),
+        option("--variables", metavar="READING", help="of a formula: bound, free or distinct"),
+        option(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a parameter of the model; may be given again",
+        ),
+        option(
+            "--probabilities",
+            action="store_true",
+            help="a model with probabilities of classes, by five further fits if it has none",
+        ),
+        option("--test", metavar="FILE", help="a table whose rows are only predicted"),
+        option(
+            "--top",
+            type=int,
+            default=learners.SHOWN_RULES,
+            metavar="N",
+            help=f"show at most N rules (default: {learners.SHOWN_RULES})",
+        ),
+        *output("-o", "--out", metavar="model.json", help="save the model"),
+    ],
+    _learn,
+    learners.listed_learners,
+)

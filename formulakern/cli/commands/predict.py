@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from formulakern.cli.options import (
-    add_command,
-    add_output,
-    model_options,
+    MODEL,
+    ROWS,
+    Command,
     open_file,
-    table_options,
+    option,
+    output,
     training_columns,
 )
 from formulakern.cli.output import check_output, opened_output
@@ -24,34 +25,7 @@ from formulakern.files.replacing import replacing
 from formulakern.tables.table import Table
 from formulakern.text import blocks
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    predict = add_command(
-        commands,
-        "predict",
-        "predict the rows of a file of any size",
-        [
-            "model.json new.csv -o predicted.csv",
-            "model.json new.parquet -o predicted.parquet",
-            "model.json new.csv",
-        ],
-        model_options(),
-        table_options(classes=False),
-    )
-    add_output(
-        predict,
-        "-o",
-        "--out",
-        metavar="FILE",
-        help="CSV, or .parquet of a Parquet file (default: CSV on the terminal)",
-    )
-    predict.add_argument(
-        "--probabilities", action="store_true", help="also the probability of every class"
-    )
-    predict.set_defaults(run=_predict)
+__all__ = ["COMMAND"]
 
 
 def _predict(options: argparse.Namespace) -> None:
@@ -120,3 +94,26 @@ def _new_name(name: str, known: list[str]) -> str:
         number += 1
         found = f"{name} {number}"
     return found
+
+
+COMMAND = Command(
+    "predict",
+    "predict the rows of a file of any size",
+    [
+        "model.json new.csv -o predicted.csv",
+        "model.json new.parquet -o predicted.parquet",
+        "model.json new.csv",
+    ],
+    [
+        MODEL,
+        *ROWS,
+        *output(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="CSV, or .parquet of a Parquet file (default: CSV on the terminal)",
+        ),
+        option("--probabilities", action="store_true", help="also the probability of every class"),
+    ],
+    _predict,
+)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from formulakern.cli.learners import saved_model
 from formulakern.cli.options import (
-    add_command,
-    add_output,
-    model_options,
+    MODEL,
+    TABLE,
+    Command,
     open_file,
+    option,
+    output,
     read_dataset,
-    table_options,
     training_columns,
 )
 from formulakern.cli.output import check_output
@@ -23,48 +24,7 @@ from formulakern.text import blocks
 if TYPE_CHECKING:
     from formulakern.tables.table import Table
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    report = add_command(
-        commands,
-        "report",
-        "write a page: the rules, how good they are on a table, why each row got its class",
-        [
-            "model.json test.csv -o report.html",
-            'model.json test.csv --target y --rows 50 --title "Who says yes"',
-        ],
-        model_options(),
-        table_options(),
-        more="Give rows that the model was not learned from.  The page needs no network; it holds\n"
-        "the entries of the rows that it shows.",
-    )
-    add_output(
-        report,
-        "-o",
-        "--out",
-        metavar="FILE",
-        default=Path("report.html"),
-        help="default: report.html",
-    )
-    report.add_argument("--title", metavar="TEXT", help="default: the name of the learner")
-    report.add_argument(
-        "--rows",
-        type=int,
-        metavar="N",
-        default=200,
-        help="rows that the page holds (default: 200)",
-    )
-    report.add_argument(
-        "--top",
-        type=int,
-        metavar="N",
-        default=20,
-        help="rules that are read from a support vector machine (default: 20)",
-    )
-    report.set_defaults(run=_report)
+__all__ = ["COMMAND"]
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -109,3 +69,44 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
             options.target = others[0]
     dataset = read_dataset(options)
     return training_columns(model, dataset.data), dataset.target, dataset.target_name
+
+
+COMMAND = Command(
+    "report",
+    "write a page: the rules, how good they are on a table, why each row got its class",
+    [
+        "model.json test.csv -o report.html",
+        'model.json test.csv --target y --rows 50 --title "Who says yes"',
+    ],
+    [
+        MODEL,
+        *TABLE,
+        *output(
+            "-o",
+            "--out",
+            metavar="FILE",
+            default=Path("report.html"),
+            help="default: report.html",
+        ),
+        option("--title", metavar="TEXT", help="default: the name of the learner"),
+        option(
+            "--rows",
+            type=int,
+            metavar="N",
+            default=200,
+            help="rows that the page holds (default: 200)",
+        ),
+        option(
+            "--top",
+            type=int,
+            metavar="N",
+            default=20,
+            help="rules that are read from a support vector machine (default: 20)",
+        ),
+    ],
+    _report,
+    lambda: (
+        "Give rows that the model was not learned from.  The page needs no network; it holds\n"
+        "the entries of the rows that it shows."
+    ),
+)

@@ -10,33 +10,17 @@ from typing import Any
 import numpy as np
 
 from formulakern.cli.learners import learned_text, saved_model
-from formulakern.cli.options import add_command, add_output, model_options
+from formulakern.cli.options import MODEL, Command, check_at_least_one, option, output
 from formulakern.cli.output import opened_output
-from formulakern.errors import ParameterError
 from formulakern.markup import rendered
 from formulakern.text import blocks, clip
 
-__all__ = ["add"]
-
-
-def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
-    show = add_command(
-        commands,
-        "show",
-        "show what a model has learned",
-        ["model.json --top 5", "model.json --html rules.html"],
-        model_options(),
-    )
-    show.add_argument("--top", type=int, metavar="N", help="only the N heaviest rules")
-    add_output(show, "--html", metavar="FILE", help="write a page instead")
-    show.set_defaults(run=_show)
+__all__ = ["COMMAND"]
 
 
 def _show(options: argparse.Namespace) -> None:
     model = saved_model(options)
-    if options.top is not None and options.top < 1:
-        raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
+    check_at_least_one("--top", options.top)
     if options.html is not None:
         with opened_output(options.html, options.force, options.model) as file:
             file.write(_page(model, options.model))
@@ -66,3 +50,16 @@ def _page(model: Any, name: str) -> str:
         rules=rules._repr_html_() if hasattr(rules, "_repr_html_") else "",
         text=learned_text(model, None),
     )
+
+
+COMMAND = Command(
+    "show",
+    "show what a model has learned",
+    ["model.json --top 5", "model.json --html rules.html"],
+    [
+        MODEL,
+        option("--top", type=int, metavar="N", help="only the N heaviest rules"),
+        *output("--html", metavar="FILE", help="write a page instead"),
+    ],
+    _show,
+)
