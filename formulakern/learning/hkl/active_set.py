@@ -199,14 +199,15 @@ def grow(
                     start=([one.start() for one in functions], intercept),
                     deadline=_solving(deadline, len(history[0])),
                 )
+                intercept = solution.intercept
+                for one, f in zip(functions, solution.weights, strict=True):
+                    one.weights = dict(zip(one.features, f.tolist(), strict=True))
                 if kept is None or solution.objective <= kept[0].objective:
                     features = (
                         [[*one.nodes] for one in functions],
                         [[*one.others] for one in functions],
                     )
-                    kept, intercept = (solution, *features), solution.intercept
-                    for one, f in zip(functions, solution.weights, strict=True):
-                        one.weights = dict(zip(one.features, f.tolist(), strict=True))
+                    kept = solution, *features
                 search = _OutsideSearch(rows, options, functions, loss, solution, tol)
                 loose = inner > tol / 2 or solution.status == "time limit"
                 bound, quick = 0.0, False
