@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,19 +116,14 @@ class Question(NamedTuple):
         items: Sequence[NDArray[np.int64]],
         columns: Sequence[NDArray[np.int64]],
     ) -> Question:
-        """Ask about conjunctions, their candidates and columns of weights.
+        """Return the question about conjunctions, candidates and columns of each of N nodes.
 
-        Parameters
-        ----------
-        pairs : int64 (K', 2)
-        among : intp (p,)
-            Positions of the propositions in the table of the rows.
-        conjunctions, items, columns : sequences of N
+        ``among``, intp (p,), has the positions of propositions in the table of the rows.
         """
-        depth = max([1, *map(len, conjunctions)])
-        table = np.full((len(conjunctions), depth), -1, dtype=np.int64)
-        for row, conjunction in zip(table, conjunctions, strict=True):
-            row[: len(conjunction)] = among[list(conjunction)]
+        lengths = np.array([len(conjunction) for conjunction in conjunctions])
+        table = np.full((len(lengths), max(1, lengths.max(initial=0))), -1, dtype=np.int64)
+        each = np.fromiter(chain.from_iterable(conjunctions), np.intp, int(lengths.sum()))
+        table[np.arange(table.shape[1]) < lengths[:, None]] = among[each]
         return cls(
             pairs,
             table,

@@ -13,15 +13,13 @@ it, so that
     Σ_{w below v} x_w^s  ≤  (M(v) / b^|v|)^s · ((1 + b^−s)^r − 1).
 
 Every conjunction is either looked at, or below exactly one node that is not opened: these terms,
-added up, bound what was not looked at.  For b = 4 and s = 11, which is what hierarchical kernel
-learning asks with its defaults, the second factor is r / 4,000,000: a few levels of the tree are
-enough.  Nodes are opened that contribute most.  No pair of rows is looked at, and rows are asked
-for sums alone, so that they may lie in pieces.
+added up, bound what was not looked at.  For b = 4 and s = 11, the defaults of hierarchical kernel
+learning, the second factor is r / 4,000,000: a few levels of the tree are enough.  Nodes are opened
+that contribute most.  Only sums over rows are needed, so that these may be in partitions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -41,17 +39,7 @@ OPEN, SMALL = 0.5, 0.05
 
 
 class Powers(NamedTuple):
-    """What is summed.
-
-    Parameters
-    ----------
-    base : float
-        b > 1.
-    exponent : float
-        s > 1.
-    upwards, downwards : bool
-        Whether S(w) > 0 counts, and whether S(w) < 0 does.
-    """
+    """The base b > 1, the exponent s > 1, and whether S(w) > 0 and S(w) < 0 count."""
 
     base: float
     exponent: float
@@ -72,11 +60,10 @@ class Powers(NamedTuple):
         return np.asarray(np.where(z > 1e-6, exact, few) + 1e-12)
 
 
-@dataclass(frozen=True, eq=False)
-class Heaviest:
-    """The conjunctions of largest x_w, and what all the others add up to.
+class Heaviest(NamedTuple):
+    """The conjunctions of largest x_w, and a bound on the sum of all the others.
 
-    Attributes
+    Parameters
     ----------
     conjunctions : list of tuple of int
         Sorted positions of propositions; of largest x first.
@@ -84,17 +71,11 @@ class Heaviest:
         x_w of each, from above: what rounding may have taken away is added.
     rest : float
         At least Σ x_w^s over all conjunctions that are not listed, but for the empty one.
-    reached : bool
-        Whether ``rest`` is at most what was asked for.
-    n_evaluated : int
-        Conjunctions that were looked at.
     """
 
     conjunctions: list[tuple[int, ...]]
     x: FloatArray
     rest: float
-    reached: bool
-    n_evaluated: int
 
 
 def heaviest(
@@ -120,22 +101,17 @@ def heaviest(
     goal : float
         Positive.
     unit : float
-        S(w) is measured in so many units of the weights: x_w = |S(w)| / (b^|w| unit).
+        S(w) is measured in this number of units of the weights: x_w = |S(w)| / (b^|w| unit).
     rounding : float
         No S(w) of the weights that are meant differs by more from that of the rows' weights.
     most : int
-        The search ends once so many conjunctions were looked at.
+        The search ends once this number of conjunctions was looked at.
     deadline : Deadline, optional
-        Then what is known is returned.
-
-    Raises
-    ------
-    TimeIsOver
-        If the time is over before the propositions themselves are looked at.
+        Then what is known is returned; before the propositions are looked at, TimeIsOver is raised.
 
     Notes
     -----
-    One question to the rows for every level of the tree, and for every 2¹⁸ conjunctions of one.
+    The rows are read once for every level of the tree, and for every 2¹⁸ conjunctions of one.
 
     Examples
     --------
@@ -149,8 +125,8 @@ def heaviest(
     >>> found.conjunctions, found.x.round(6).tolist(), bool(found.rest <= 0.05)
     ([(0,), (1,), (0, 1), (2,)], [1.0, 1.0, 0.75, 0.5], True)
     """
-    search = _Search(rows, items, powers, float(np.log(goal)), float(np.log(unit)), rounding)
-    search.open_root(deadline)
+    search = _Search(rows, powers, float(np.log(goal)), float(np.log(unit)), rounding, items)
+    search.open([((), items.astype(np.int64))], deadline)
     try:
         while not search.reached and search.n_evaluated < most:
             search.advance(deadline)
@@ -160,7 +136,7 @@ def heaviest(
 
 
 def ready(deadline: Deadline) -> bool:
-    """Whether questions can be answered before the time is over: compiled code is there."""
+    """Whether compiled code is there before the time is over."""
     return add_up.ready(deadline)
 
 
@@ -168,180 +144,142 @@ def ready(deadline: Deadline) -> bool:
 _Node = tuple[tuple[int, ...], NDArray[np.int64]]
 
 
-class _Waiting(NamedTuple):
-    """Nodes that may be opened: ln of a bound on what is below, the block, the place in it."""
+class _Children(NamedTuple):
+    """Children of opened nodes: a logarithm for each, its block, and its place in the block.
 
-    below: FloatArray
+    A block is an opened node and its children that cover rows with weight, the largest bound first;
+    a child may be extended by those before it.
+    """
+
+    value: FloatArray
     block: NDArray[np.intp]
     place: NDArray[np.intp]
 
-    def at(self, which: NDArray[np.intp]) -> _Waiting:
-        return _Waiting(self.below[which], self.block[which], self.place[which])
+    def at(self, which: NDArray[np.intp]) -> _Children:
+        return _Children(self.value[which], self.block[which], self.place[which])
+
+    def with_more(self, more: _Children) -> _Children:
+        return _Children(
+            np.concatenate([self.value, more.value]),
+            np.concatenate([self.block, more.block]),
+            np.concatenate([self.place, more.place]),
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """The children of an opened node that cover rows with weight; the largest bound first.
-
-    A child may be extended by those before it.
-    """
-
-    conjunction: tuple[int, ...]
-    items: NDArray[np.int64]
+_NONE = _Children(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
 
-@dataclass(eq=False)
 class _Search:
-    """What was looked at, and what waits."""
+    """The conjunctions that were looked at, and nodes that wait; sums are shares of the goal."""
 
-    rows: Partitioned
-    items: NDArray[np.intp]
-    powers: Powers
-    goal: float  # its logarithm
-    unit: float  # its logarithm
-    rounding: float
-    n_evaluated: int = field(default=0, init=False)
-    _blocks: list[_Block] = field(default_factory=list, init=False)
-    _waiting: _Waiting = field(init=False)
-    _listed: list[tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]] = field(
-        default_factory=list, init=False
-    )  # ln x, the block and the place
-    _closed: float = field(default=0.0, init=False)  # of nodes that are not opened any more
-    _passed: float = field(default=0.0, init=False)  # of conjunctions that are not listed
+    def __init__(
+        self,
+        rows: Partitioned,
+        powers: Powers,
+        goal: float,
+        unit: float,
+        rounding: float,
+        items: NDArray[np.intp],
+    ) -> None:
+        self.rows, self.powers, self.rounding = rows, powers, rounding
+        self.goal, self.unit = goal, unit  # logarithms
+        self.n_evaluated, self.positions = 0, np.arange(int(items.max()) + 1)
+        self.blocks: list[_Node] = []
+        self.waiting, self.listed = _NONE, _NONE  # ln of a bound on the sum below, and ln x^s
+        self.closed = self.passed = 0.0  # sums below nodes that are never opened; of unlisted ones
+        if rounding:  # all that rounding may have hidden, where no row has weight
+            most = powers.exponent * (np.log(rounding) - unit)
+            self.closed = float(self.shares(most + powers.below(np.array([len(items)])))[0])
 
-    def __post_init__(self) -> None:
-        none = np.zeros(0, dtype=np.intp)
-        self._waiting = _Waiting(np.zeros(0), none, none)
-        if self.rounding:  # all that rounding may have hidden, where no row has weight
-            most = self.powers.exponent * (np.log(self.rounding) - self.unit)
-            every = self.powers.below(np.array([len(self.items)]))[0]
-            self._closed = float(np.exp(most + every - self.goal))
+    def shares(self, logs: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(logs - self.goal))
+
+    @property
+    def unknown(self) -> float:
+        """A bound on the sum over what was not looked at."""
+        return self.closed + float(self.shares(self.waiting.value).sum())
 
     @property
     def reached(self) -> bool:
         """Whether what is below unopened nodes is little enough, or there are none."""
-        return not len(self._waiting.below) or self._open() <= OPEN
-
-    def _open(self) -> float:
-        """A bound on what was not looked at, as a share of the goal."""
-        with np.errstate(over="ignore"):
-            return self._closed + float(np.exp(self._waiting.below - self.goal).sum())
-
-    def open_root(self, deadline: Deadline) -> None:
-        """Look at the propositions."""
-        nodes: list[_Node] = [((), self.items.astype(np.int64))]
-        self._take(nodes, self._answers(nodes, deadline))
+        return not len(self.waiting.value) or self.unknown <= OPEN
 
     def advance(self, deadline: Deadline) -> None:
         """Open the nodes that contribute most, so that no more than the goal is left of these."""
-        waiting = self._waiting
-        order = np.argsort(-waiting.below, kind="stable")
-        with np.errstate(over="ignore"):
-            shares = np.exp(waiting.below[order] - self.goal)
-        left = np.cumsum(shares[::-1])[::-1]  # from each one on
+        order = np.argsort(-self.waiting.value, kind="stable")
+        left = np.cumsum(self.shares(self.waiting.value[order])[::-1])[::-1]  # from each one on
         needed = int(np.count_nonzero(left > OPEN - SMALL))
-        asked = np.cumsum(waiting.place[order[:needed]])
-        needed = max(1, int(np.searchsorted(asked, BATCH, side="right")))
-        some, others = waiting.at(order[:needed]), waiting.at(order[needed:])
+        sums = np.cumsum(self.waiting.place[order[:needed]])
+        needed = max(1, int(np.searchsorted(sums, BATCH, side="right")))
+        some = self.waiting.at(order[:needed])
         nodes = []
         for b, k in zip(some.block.tolist(), some.place.tolist(), strict=True):
-            block = self._blocks[b]
-            nodes.append(((*block.conjunction, int(block.items[k])), block.items[:k]))
-        answers = self._answers(nodes, deadline)
-        self._waiting = others
-        self._take(nodes, answers)
+            conjunction, items = self.blocks[b]
+            nodes.append(((*conjunction, int(items[k])), items[:k]))
+        self.open(nodes, deadline, order[needed:])
 
-    def _answers(self, nodes: list[_Node], deadline: Deadline) -> FloatArray:
-        depth = max(1, *(len(v) for v, _ in nodes))
-        table = np.full((len(nodes), depth), -1, dtype=np.int64)
-        for row, (v, _) in zip(table, nodes, strict=True):
-            row[: len(v)] = v
-        ends = np.cumsum([len(items) for _, items in nodes], dtype=np.int64)
-        one = np.arange(1, len(nodes) + 1, dtype=np.int64)
-        question = Question(
-            np.array([[0, -1]], dtype=np.int64),
-            table,
-            ends,
-            np.concatenate([items for _, items in nodes]),
-            one,
-            np.zeros(len(nodes), dtype=np.int64),
-        )
-        return np.asarray(self.rows.sum(answer, question, deadline=deadline))
-
-    def _take(self, nodes: list[_Node], answers: FloatArray) -> None:
-        """Look at the children of some nodes."""
-        lengths = np.array([len(v) + 1 for v, _ in nodes])
-        counts = np.array([len(items) for _, items in nodes])
-        node = np.repeat(np.arange(len(nodes)), counts)
-        self.n_evaluated += len(node)
-        sums, sizes = answers[:, 0], answers[:, 1]
-        above, below = (sizes + sums) / 2, (sizes - sums) / 2
+    def open(
+        self, nodes: list[_Node], deadline: Deadline, left: NDArray[np.intp] | None = None
+    ) -> None:
+        """Look at the children of some nodes; of those that wait, ``left`` still do."""
+        conjunctions, candidates = zip(*nodes, strict=True)
+        every = np.concatenate(candidates)
+        one = np.zeros(1, dtype=np.int64)
+        pairs = np.array([[0, -1]], dtype=np.int64)
+        question = Question.of(pairs, self.positions, conjunctions, candidates, [one] * len(nodes))
+        sums, sizes = np.asarray(self.rows.sum(answer, question, deadline=deadline)).T
+        if left is not None:
+            self.waiting = self.waiting.at(left)
+        self.n_evaluated += len(every)
+        node = np.repeat(np.arange(len(nodes)), [len(items) for items in candidates])
         bound, value = np.zeros(len(node)), np.zeros(len(node))
-        if self.powers.upwards:
-            bound, value = np.maximum(bound, above), np.maximum(value, sums)
-        if self.powers.downwards:
-            bound, value = np.maximum(bound, below), np.maximum(value, -sums)
-        s = self.powers.exponent
-        scale = lengths[node] * np.log(self.powers.base) + self.unit
-        with np.errstate(divide="ignore"):
-            own = np.log(value + self.rounding) - scale
-            most = np.log(bound + self.rounding) - scale
+        for counts, signed in ((self.powers.upwards, sums), (self.powers.downwards, -sums)):
+            if counts:
+                bound = np.maximum(bound, (sizes + signed) / 2)
+                value = np.maximum(value, signed)
         # children in the order of their bounds, those without weight left out
         order = np.lexsort((-bound, node))
         order = order[sizes[order] > 0]
-        node, own, most = node[order], own[order], most[order]
-        items = np.concatenate([items for _, items in nodes])[order]
-        sizes_left = np.bincount(node, minlength=len(nodes))
-        starts = np.cumsum(sizes_left) - sizes_left
-        place = np.arange(len(node)) - starts[node]
-        block = len(self._blocks) + node
-        for (v, _), start, n in zip(nodes, starts.tolist(), sizes_left.tolist(), strict=True):
-            self._blocks.append(_Block(v, items[start : start + n]))
-        self._list(own, block, place)
-        several = np.flatnonzero(place)
-        fresh = s * most[several] + self.powers.below(place[several])
-        waiting = _Waiting(fresh, block[several], place[several])
-        self._waiting = _Waiting(
-            *(np.concatenate(both) for both in zip(self._waiting, waiting, strict=True))
-        )
-        self._waiting, self._closed = self._without_small(self._waiting, self._closed)
+        node, every = node[order], every[order]
+        s, lengths = self.powers.exponent, np.array([len(v) + 1 for v in conjunctions])
+        scale = lengths[node] * np.log(self.powers.base) + self.unit
+        with np.errstate(divide="ignore"):
+            own = np.log(value[order] + self.rounding) - scale
+            most = np.log(bound[order] + self.rounding) - scale
+        ends = np.cumsum(np.bincount(node, minlength=len(nodes)))
+        place = np.arange(len(node)) - np.append(0, ends)[node]
+        children = _Children(s * own, len(self.blocks) + node, place)
+        self.blocks += zip(conjunctions, np.split(every, ends[:-1]), strict=True)
+        fresh, self.passed = self.without_small(children, self.passed)
+        self.listed = self.listed.with_more(fresh)
+        below = children._replace(value=s * most + self.powers.below(np.maximum(place, 1)))
+        waiting = self.waiting.with_more(below.at(np.flatnonzero(place)))
+        self.waiting, self.closed = self.without_small(waiting, self.closed, WAITING)
 
-    def _without_small(self, waiting: _Waiting, closed: float) -> tuple[_Waiting, float]:
-        order = np.argsort(waiting.below, kind="stable")
-        with np.errstate(over="ignore"):
-            sums = closed + np.cumsum(np.exp(waiting.below[order] - self.goal))
+    def without_small(
+        self, children: _Children, spent: float, room: int | None = None
+    ) -> tuple[_Children, float]:
+        """Leave out the smallest ones, whose sum is added to ``spent``; beyond ``room`` any."""
+        order = np.argsort(children.value, kind="stable")
+        sums = spent + np.cumsum(self.shares(children.value[order]))
         n = int(np.searchsorted(sums, SMALL, side="right"))
-        n = max(n, len(order) - WAITING)
-        return waiting.at(np.sort(order[n:])), float(sums[n - 1]) if n else closed
-
-    def _list(self, own: FloatArray, block: NDArray[np.intp], place: NDArray[np.intp]) -> None:
-        """Keep the conjunctions that weigh something, and add up the others."""
-        order = np.argsort(own, kind="stable")
-        with np.errstate(over="ignore"):
-            values = np.exp(self.powers.exponent * own[order] - self.goal)
-        sums = self._passed + np.cumsum(values)
-        n = int(np.searchsorted(sums, SMALL, side="right"))
-        if n:
-            self._passed = float(sums[n - 1])
-        kept = order[n:]
-        self._listed.append((own[kept], block[kept], place[kept]))
+        if room is not None:
+            n = max(n, len(order) - room)
+        return children.at(np.sort(order[n:])), float(sums[n - 1]) if n else spent
 
     def result(self) -> Heaviest:
-        """What is known."""
-        own, block, place = (np.concatenate(parts) for parts in zip(*self._listed, strict=True))
-        order = np.argsort(-own, kind="stable")
-        with np.errstate(over="ignore"):
-            values = np.exp(self.powers.exponent * own[order] - self.goal)
-        left = np.cumsum(values[::-1])[::-1]
-        spare = 1.0 - self._open() - self._passed
-        n = int(np.count_nonzero(left > spare))
-        kept = order[:n]
-        share = self._open() + self._passed + (float(left[n]) if n < len(left) else 0.0)
+        """The heaviest conjunctions, as few as the goal allows."""
+        order = np.argsort(-self.listed.value, kind="stable")
+        left = np.append(np.cumsum(self.shares(self.listed.value[order])[::-1])[::-1], 0.0)
+        unlisted = self.unknown + self.passed
+        n = int(np.count_nonzero(left[:-1] > 1.0 - unlisted))
+        kept = self.listed.at(order[:n])
         found = []
-        for b, k in zip(block[kept].tolist(), place[kept].tolist(), strict=True):
-            one = self._blocks[b]
-            found.append(tuple(sorted((*one.conjunction, int(one.items[k])))))
+        for b, k in zip(kept.block.tolist(), kept.place.tolist(), strict=True):
+            conjunction, items = self.blocks[b]
+            found.append(tuple(sorted((*conjunction, int(items[k])))))
         with np.errstate(over="ignore"):
-            rest = float(np.exp(self.goal) * share) * (1 + 1e-9)
-            x = np.exp(own[kept])
-        return Heaviest(found, x * (1 + 1e-12), rest, share <= 1 + 1e-12, self.n_evaluated)
+            rest = float(np.exp(self.goal) * (unlisted + left[n])) * (1 + 1e-9)
+            x = np.exp(kept.value / self.powers.exponent)
+        return Heaviest(found, x * (1 + 1e-12), rest)

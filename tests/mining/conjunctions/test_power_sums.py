@@ -59,9 +59,7 @@ def test_what_is_not_listed_is_bounded(case):
         assert {w: pytest.approx(every[w]) for w in listed} == listed
         others = sum(x**powers.exponent for w, x in every.items() if w not in listed)
         assert others <= found.rest * (1 + 1e-9) + 1e-300
-        assert found.reached == (found.rest <= goal * (1 + 1e-8))
-        assert found.n_evaluated <= len(every)
-    assert found.reached
+    assert found.rest <= goal * (1 + 1e-8)
 
 
 def test_pieces_do_not_matter():
@@ -75,7 +73,7 @@ def test_pieces_do_not_matter():
     for other in others:
         assert other.conjunctions == first.conjunctions
         assert other.x.tolist() == first.x.tolist()
-        assert (other.rest, other.n_evaluated) == (first.rest, first.n_evaluated)
+        assert other.rest == first.rest
 
 
 def test_rounding_is_added():
