@@ -62,15 +62,6 @@ def small_table(
 ) -> str:
     """Return a table for notebooks, which needs no style sheet.
 
-    Parameters
-    ----------
-    head : sequence of str
-    rows : sequence of sequences of str or Barred
-    sides : str
-        Of each column: "<" text, ">" numbers, "r" rules.
-    caption, foot : str
-        Lines above and below.
-
     Examples
     --------
     >>> shown = small_table(["rule"], [["x < 3"]], "r", "one rule")

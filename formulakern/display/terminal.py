@@ -17,12 +17,6 @@ def show_inspection(inspection: Inspection, console: Console | None = None) -> N
     """Print an inspection: as it is, or with colours where it goes to a terminal.
 
     On a terminal long lines are continued to the right of the rule.
-
-    Parameters
-    ----------
-    inspection : Inspection
-    console : Console, optional
-        Standard output by default.
     """
     console = console or Console(highlight=False)
     if not console.is_terminal:

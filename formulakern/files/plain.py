@@ -53,11 +53,6 @@ class Writer:
     What a ``cached_property`` holds is not written, unless the ``__getstate__`` of its class says
     so.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        ``"module:name"`` of classes and functions under the names that the file has for them.
-
     Examples
     --------
     >>> Writer({})((1, float("nan"), np.array([1, 2], dtype=np.int8)))
@@ -71,13 +66,7 @@ class Writer:
         self._open: set[int] = set()
 
     def __call__(self, value: Any) -> Any:
-        """The plain value.
-
-        Raises
-        ------
-        DataError
-            If something in it is of a class that has no name here.
-        """
+        """The plain value."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -194,11 +183,6 @@ class Writer:
 class Reader:
     """Objects of the plain values that :class:`Writer` makes.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        ``"module:name"`` of the classes and functions that may be called, and no others.
-
     Examples
     --------
     >>> Reader({})({"tuple": [1, {"array": ["<i8", [2], [1, 2]]}]})
@@ -210,13 +194,7 @@ class Reader:
         self._made: list[Any] = []
 
     def __call__(self, plain: Any) -> Any:
-        """The object.
-
-        Raises
-        ------
-        DataError
-            If the value is none that :class:`Writer` makes.
-        """
+        """The object."""
         if isinstance(plain, list):
             return list(map(self, plain))
         if not isinstance(plain, dict):

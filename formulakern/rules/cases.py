@@ -2,8 +2,7 @@
 
 The comparisons on a column split its possible entries into finitely many cases: for numbers the
 constants and the gaps between them, for text the words that are named and any other word, and the
-missing entry.  A box allows each column some of its cases; a rule is a union of boxes, and it is a
-Boolean function of the bits of the cases.
+missing entry.  A rule is a Boolean function of the bits of the cases.
 """
 
 from __future__ import annotations
@@ -11,17 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.encoding.propositions import evaluate_proposition, number_of
-from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
+from formulakern.errors import DataError, FormulaError, ParameterError
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.covers import Cube
 from formulakern.syntax.diagrams import Diagrams
 from formulakern.syntax.formula import (
@@ -34,27 +32,23 @@ from formulakern.syntax.formula import (
     both,
     diagram_of,
     either,
-    literal,
     shortest_form,
 )
 from formulakern.syntax.notation import spell
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
-from formulakern.syntax.traversal import fold
 from formulakern.tables.column import Column, text_column, to_float
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import is_temporal, roundest_between
 
-__all__ = ["MAX_STEPS", "Assignments", "Box", "RowFunctions", "simplified_condition"]
+__all__ = ["Assignments", "Box", "RowFunctions", "simplified_condition"]
 
 #: A column, or a comparison of two columns, which counts as a column of its own.
 Key: TypeAlias = str | Formula
 #: Allowed cases of some columns, as bits; those of other columns are all allowed.
 Box: TypeAlias = dict[Key, int]
 
-#: So often may two boxes be compared to answer questions about one set of rules.
-MAX_STEPS = 2_000_000
-#: Most boxes of one rule.
-MAX_BOXES = 10_000
+#: How a formula whose diagram is too large can be made smaller.
+ADVICE = "Ask about fewer conditions, split the rule, or use a table."
 #: Whole numbers up to here are the same in a column of floating point numbers.
 EXACT = 2**53
 #: Where no entry is missing, the comparison that is true where another is false.
@@ -73,8 +67,6 @@ class Assignments:
         are shown first.
     cases : dict
         Leaf → its column, and the cases in which it is true, as bits.
-    steps : int
-        Comparisons of boxes that are left; a question that needs more raises FormulaSizeError.
     bases : dict
         Part of a column, such as ``month(x)``, which counts as a column of its own → the column.
 
@@ -88,32 +80,13 @@ class Assignments:
 
     values: dict[Key, tuple[Any, ...]]
     cases: dict[Formula, tuple[Key, int]]
-    steps: int = MAX_STEPS
-    bases: dict[Key, str] = field(default_factory=dict)
-    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
+    bases: dict[Key, str]
 
     @classmethod
     def of(
         cls, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
     ) -> Assignments:
-        """Return the cases that the leaves of formulas tell apart.
-
-        Parameters
-        ----------
-        formulas : iterable of Formula
-        domains : mapping of column to allowed values or ``int``, or table, optional
-            Columns that are not in it may hold anything that the formulas can be asked of; ``int``
-            stands for all whole numbers.
-        missing : bool
-            Whether entries of columns without allowed values may be missing.
-
-        Raises
-        ------
-        ParameterError
-            If a domain is empty.
-        DataError
-            If a domain holds what cannot be compared.
-        """
+        """Return the cases that the leaves of formulas tell apart."""
         allowed, whole = _allowed_entries(domains)
         leaves: dict[Key, list[Formula]] = {}
         for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
@@ -149,135 +122,12 @@ class Assignments:
             for leaf in cases
             if isinstance(leaf, Comparison) and leaf.part is not None
         }
-        return cls(values, cases, bases=bases)
+        return cls(values, cases, bases)
 
     @cached_property
     def all(self) -> Box:
         """All rows: every case of every column."""
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
-
-    def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
-        """Return boxes whose union are the rows in which a formula is true, or false.
-
-        Raises
-        ------
-        FormulaSizeError
-            If there are more than 10,000.
-        """
-        known = self._boxes.get((formula, true))
-        if known is None:
-            try:
-                known = self._made(formula, true)
-            except FormulaSizeError as error:
-                known = error
-            self._boxes[formula, true] = known
-        if isinstance(known, FormulaSizeError):
-            raise known
-        return known
-
-    def _made(self, formula: Formula, true: bool) -> list[Box]:
-        def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
-            if node.truth is not None:
-                return [{}] if node.truth else []
-            if node.connective is OR:
-                return self._limited(itertools.chain.from_iterable(parts))
-            if node.connective is AND:
-                return reduce(self._met, sorted(parts[1:], key=len), parts[0])
-            leaf = node.arguments[0] if node.connective else node
-            key, bits = self.cases[leaf]
-            bits = self.all[key] & ~bits if node.connective else bits
-            return [{key: bits}] if bits else []
-
-        wanted = formula if true else ~formula
-        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
-
-    def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
-        """Return the intersections of boxes of one list with those of another."""
-        pairs = itertools.product(left, right)
-        return self._limited(itertools.starmap(self.meet, pairs))
-
-    def _limited(self, boxes: Iterable[Box | None]) -> list[Box]:
-        found: dict[tuple[tuple[Key, int], ...], Box] = {}
-        for box in boxes:
-            if box is not None:
-                found.setdefault(tuple(sorted(box.items(), key=lambda p: hash(p[0]))), box)
-            if len(found) > MAX_BOXES:
-                raise FormulaSizeError(
-                    f"a rule is the union of more than {MAX_BOXES:,} conjunctions. Ask about a "
-                    "table, which takes rules of any size: give it as the second argument."
-                )
-        return list(found.values())
-
-    def meet(self, left: Box, right: Box) -> Box | None:
-        """Return the rows in both boxes; None if there are none."""
-        self._count(1)
-        if len(left) < len(right):
-            left, right = right, left
-        found = dict(left)
-        for key, bits in right.items():
-            found[key] = bits & found.get(key, bits)
-            if not found[key]:
-                return None
-        return found
-
-    def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
-        """Yield disjoint boxes of the rows of a box that are in none of others.
-
-        A box is taken off along its own columns: of the rows that are not in it, first those that
-        differ in its first column, then those that agree there and differ in the second.
-
-        Raises
-        ------
-        FormulaSizeError
-            If ``steps`` do not suffice.
-        """
-        stack = [({**self.all, **space}, list(boxes))]
-        while stack:
-            space, boxes = stack.pop()
-            self._count(len(boxes))
-            live = [
-                {key: bits for key, bits in box.items() if space[key] & ~bits}
-                for box in boxes
-                if all(space[key] & bits for key, bits in box.items())
-            ]
-            if not live:
-                yield space
-                continue
-            nearest = min(live, key=len)  # without columns it holds the whole space
-            others = [box for box in live if box is not nearest]
-            for key, bits in nearest.items():
-                stack.append(({**space, key: space[key] & ~bits}, others))
-                space = {**space, key: space[key] & bits}
-
-    def point(self, box: Box) -> Box:
-        """Return one case of every column of a box, and all cases of comparisons of two columns."""
-        bits = {**self.all, **box}
-        return {key: now & -now if isinstance(key, str) else now for key, now in bits.items()}
-
-    def row(self, point: Box) -> dict[str, Any]:
-        """Return a row of a point: column → entry."""
-        return {
-            key: values[point[key].bit_length() - 1]
-            for key, values in self.values.items()
-            if isinstance(key, str)
-        }
-
-    def depends_on_pairs(self, box: Box) -> bool:
-        """Return whether a box fixes what other columns fix too.
-
-        That is a comparison of two columns, or two of a date and the parts of it.
-        """
-        fixed = [key for key, bits in box.items() if bits != self.all[key]]
-        columns = [self.bases.get(key, key) for key in fixed]
-        return len({*columns}) < len(columns) or not all(isinstance(key, str) for key in fixed)
-
-    def _count(self, steps: int) -> None:
-        self.steps -= steps
-        if self.steps < 0:
-            raise FormulaSizeError(
-                f"more than {MAX_STEPS:,} comparisons of conjunctions. Ask about fewer rules, or "
-                "about a table: give it as the second argument."
-            )
 
 
 def _key(leaf: Formula) -> Key:
@@ -458,7 +308,7 @@ class RowFunctions:
 
     def __init__(self, assignments: Assignments) -> None:
         self.assignments = assignments
-        self.diagrams = Diagrams("Ask about fewer conditions, or split the rule.")
+        self.diagrams = Diagrams(ADVICE)
         self.levels: dict[Key, range] = {}
         self._leaves: dict[Formula, int] = {}
         stop = 0
@@ -467,13 +317,7 @@ class RowFunctions:
             stop = self.levels[key].stop
 
     def of(self, formula: Formula) -> int:
-        """Return the function of a condition.
-
-        Raises
-        ------
-        FormulaSizeError
-            If a diagram passes its limits.
-        """
+        """Return the function of a condition."""
         return diagram_of(self.diagrams, formula, self._leaf)
 
     def up_to_sign(self, formula: Formula) -> tuple[int, bool]:
@@ -509,39 +353,55 @@ class RowFunctions:
         sides = (self._of_bits(side, levels[1:]) for side in (high, low))
         return self.diagrams.node(levels[0], *sides)
 
-    def has_row(self, function: int, question: str) -> bool:
-        """Return whether a function is true of some row.
+    def implies(self, formula: Formula, others: Iterable[Formula]) -> bool:
+        """Return whether one of others is true of each row of which a formula is true."""
+        found = self.diagrams.either([self.of(other) for other in others])
+        return self.diagrams.apply("0100", self.of(formula), found) == 0
+
+    def rows(self, function: int, question: str) -> int:
+        """Return rows of which a function is true, 0 if there are none.
+
+        Comparisons of two columns, and a date and its parts, are not independent of the others: of
+        these rows the function is true whatever they are.
 
         Raises
         ------
         FormulaError
-            If the answer depends on a comparison of two columns, or on a date and its parts, which
-            are not independent of the others.
+            If only such rows are left.
         """
         values, bases = self.assignments.values, self.assignments.bases
         pairs = [key for key in values if not isinstance(key, str)]
-        groups = [  # a date and its parts, of which one at a time is free
-            [key for key in values if key == base or bases.get(key) == base]
-            for base in dict.fromkeys(bases.values())
-        ]
-        pending = [(self._whatever(function, pairs), 0)]
-        while pending:
-            rows, place = pending.pop()
-            if rows and place == len(groups):
-                return True
-            if rows:
-                group = groups[place]
-                for kept in group:
-                    others = [key for key in group if key != kept]
-                    pending.append((self._whatever(rows, others), place + 1))
-        if not function:
-            return False
+        pending = [self._whatever(function, pairs)]
+        for base in dict.fromkeys(bases.values()):  # one of a date and its parts is free
+            group = [key for key in values if key == base or bases.get(key) == base]
+            others = [[key for key in group if key != kept] for kept in group]
+            pending = [self._whatever(rows, some) for rows in pending if rows for some in others]
+        if not function or any(pending):
+            return max(pending, default=0)
         together = {*pairs, *bases}
         leaf = next(leaf for leaf, (key, _) in self.assignments.cases.items() if key in together)
         raise FormulaError(
             f"{question} depends on {str(leaf)!r} together with other conditions, which logic does "
             "not decide here. Compare the rules on a table: (rule(table) == other(table)).all()."
         )
+
+    def first_row(self, function: int) -> tuple[dict[str, Any], dict[int, bool]]:
+        """Return the first row of which a function is true, as entries and as values of bits."""
+        true = set()
+        while function > 1:
+            level, low = self.diagrams.level[function], self.diagrams.low[function]
+            function = low or self.diagrams.high[function]
+            if not low:
+                true.add(level)
+        row: dict[str, Any] = {}
+        bits: dict[int, bool] = {}
+        for key, entries in self.assignments.values.items():
+            if isinstance(key, str):
+                levels = self.levels[key]
+                bits |= {level: level in true for level in levels}
+                case = sum(1 << k for k, level in enumerate(reversed(levels)) if level in true)
+                row[key] = entries[min(case, len(entries) - 1)]
+        return row, bits
 
     def _whatever(self, function: int, keys: Iterable[Key]) -> int:
         """Return the rows in which a function is true whatever the entries of some columns are."""
@@ -563,7 +423,7 @@ def simplified_condition(
     level = {letter: k for k, letter in enumerate(letters)}
 
     def between() -> tuple[Diagrams, int, int]:
-        d = Diagrams("Ask about fewer conditions, or split the rule.")
+        d = Diagrams(ADVICE)
         top = diagram_of(d, formula, lambda letter: d.variable(level[letter]))
         possible = []
         for key, values in asked.values.items():

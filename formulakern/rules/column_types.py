@@ -57,11 +57,6 @@ def type_of(column: Column) -> ColumnType | None:
 def read_types(given: Any) -> dict[str, ColumnType]:
     """What a user says about columns: a mapping from names to types, or a table with them.
 
-    Raises
-    ------
-    ParameterError
-        If a type is unknown.
-
     Examples
     --------
     >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
@@ -84,12 +79,6 @@ def inferred_types(
     formulas: Iterable[Formula], numeric: Iterable[str] = ()
 ) -> dict[str, ColumnType]:
     """What rules suggest that columns hold; nothing of columns of which they leave it open.
-
-    Parameters
-    ----------
-    formulas : iterable of Formula
-    numeric : iterable of str
-        Columns that are factors of products, or of which there is a linear term.
 
     Examples
     --------

@@ -28,13 +28,7 @@ class ConditionWriter(ABC, Generic[T]):
     TARGET: ClassVar[str]
 
     def condition(self, formula: Formula) -> T:
-        """Return the condition of a formula.
-
-        Raises
-        ------
-        DataError
-            If the formula holds something that cannot be written.
-        """
+        """Return the condition of a formula."""
 
         def build(node: Formula, parts: list[T]) -> T:
             if isinstance(node, Constant):

@@ -135,8 +135,7 @@ class RuleEnsemble(WrittenVotes):
 
         Notes
         -----
-        Every change is proved; what needs more than 500,000 comparisons of conjunctions is left as
-        it is.
+        Every change is proved; what a decision diagram within its limits does not prove is left.
 
         Examples
         --------

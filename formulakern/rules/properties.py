@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import FormulaError
-from formulakern.rules.cases import Assignments, Box
+from formulakern.rules.cases import Assignments, RowFunctions
 from formulakern.rules.decision import ClassRule, covers_of
 from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
@@ -98,7 +97,7 @@ def mutually_exclusive(
     Raises
     ------
     FormulaSizeError
-        If logic needs more than 2 million comparisons of conjunctions.
+        If a decision diagram passes its limits.
     FormulaError
         If the answer of logic depends on a comparison of two columns.
     DataError
@@ -107,8 +106,7 @@ def mutually_exclusive(
     Notes
     -----
     By logic the answer is exact.  The constants that a column is compared with split its values
-    into finitely many cases; a rule is a union of boxes, which allow each column some cases; two
-    boxes meet if they do in every column.
+    into finitely many cases, and a rule is a Boolean function of the cases, a decision diagram.
 
     Examples
     --------
@@ -121,23 +119,19 @@ def mutually_exclusive(
     >>> bool(fk.mutually_exclusive(["x <= 3", "y = red"], {"x": [1, 5], "y": ["blue", "red"]}))
     True
     """
-    formulas = formulas_of(rules)
-    question = "mutually exclusive"
+    formulas, question = formulas_of(rules), "mutually exclusive"
     if table is not None:
-        rows = Table.of(table)
-        covers = covers_of(formulas, rows)
-        return _on_table(question, rows, covers, np.asarray(covers.sum(axis=1) > 1), formulas)
-    logic = Assignments.of(formulas, domains, missing)
-
-    def shared() -> Iterator[Box]:
-        listed = [logic.boxes(formula) for formula in formulas]
-        for left, right in itertools.combinations(listed, 2):
-            for one, other in itertools.product(left, right):
-                box = logic.meet(one, other)
-                if box is not None:
-                    yield box
-
-    return _by_logic(question, logic, shared(), formulas)
+        return _on_table(
+            question, table, formulas, lambda covers: np.asarray(covers.sum(axis=1) > 1)
+        )
+    logic = RowFunctions(Assignments.of(formulas, domains, missing))
+    found = list(map(logic.of, formulas))
+    shared, earlier = [], 0
+    for k, function in enumerate(found):
+        if logic.diagrams.both([function, earlier]):
+            shared += [logic.diagrams.both([function, other]) for other in found[:k]]
+        earlier = logic.diagrams.either([function, earlier])
+    return _by_logic(question, logic, found, [both for both in shared if both])
 
 
 def exhaustive(
@@ -168,7 +162,7 @@ def exhaustive(
     Raises
     ------
     FormulaSizeError
-        If logic needs more than 2 million comparisons of conjunctions.
+        If a decision diagram passes its limits.
     FormulaError
         If the answer of logic depends on a comparison of two columns.
     DataError
@@ -176,8 +170,7 @@ def exhaustive(
 
     Notes
     -----
-    By logic the answer is exact, as for :func:`mutually_exclusive`.  The boxes of the rules are
-    taken off the space of all rows, one after the other, the one with the fewest columns first.
+    By logic the answer is exact, as for :func:`mutually_exclusive`.
 
     Examples
     --------
@@ -187,15 +180,13 @@ def exhaustive(
     >>> print(fk.exhaustive(["x <= 3", "y = red"], domains={"x": [1, 4], "y": ["red", "blue"]}))
     not exhaustive: no rule is true of x = 4, y = blue
     """
-    formulas = formulas_of(rules)
+    formulas, question = formulas_of(rules), "exhaustive"
     if table is not None:
-        rows = Table.of(table)
-        covers = covers_of(formulas, rows)
-        none = np.asarray(~covers.any(axis=1))
-        return _on_table("exhaustive", rows, covers, none, formulas)
-    logic = Assignments.of(formulas, domains, missing)
-    boxes = [box for formula in formulas for box in logic.boxes(formula)]
-    return _by_logic("exhaustive", logic, logic.uncovered({}, boxes), formulas)
+        return _on_table(question, table, formulas, lambda covers: np.asarray(~covers.any(axis=1)))
+    logic = RowFunctions(Assignments.of(formulas, domains, missing))
+    found = list(map(logic.of, formulas))
+    others = logic.diagrams.negation(logic.diagrams.either(found))
+    return _by_logic(question, logic, found, [others] if others else [])
 
 
 def formulas_of(rules: Iterable[Any]) -> list[Formula]:
@@ -211,11 +202,14 @@ def formulas_of(rules: Iterable[Any]) -> list[Formula]:
 
 def _on_table(
     question: str,
-    rows: Table,
-    covers: npt.NDArray[np.bool_],
-    wrong: npt.NDArray[np.bool_],
+    table: Any,
     formulas: list[Formula],
+    chosen: Callable[[npt.NDArray[np.bool_]], npt.NDArray[np.bool_]],
 ) -> LogicalAnswer:
+    """Return the answer for the rows of a table, of which ``chosen`` are counterexamples."""
+    rows = Table.of(table)
+    covers = covers_of(formulas, rows)
+    wrong = chosen(covers)
     if not wrong.any():
         return LogicalAnswer(question, True)
     row = int(np.argmax(wrong))
@@ -226,28 +220,20 @@ def _on_table(
 
 
 def _by_logic(
-    question: str, logic: Assignments, boxes: Iterator[Box], formulas: list[Formula]
+    question: str, logic: RowFunctions, rules: Sequence[int], wrong: Iterable[int]
 ) -> LogicalAnswer:
-    """Return the answer from boxes in which the property does not hold."""
-    undecided = False
-    for box in boxes:
-        if logic.depends_on_pairs(box):
-            undecided = True
-            continue
-        point = logic.point(box)
-        fired = [
-            any(not any(point[key] & ~bits for key, bits in box.items()) for box in boxes)
-            for boxes in map(logic.boxes, formulas)
-        ]
-        rules = tuple(np.flatnonzero(fired).tolist())
-        return LogicalAnswer(question, False, logic.row(point), None, rules)
-    if undecided:
-        pair = next((str(leaf) for leaf in logic.cases if leaf in logic.values), None)
-        what = f"a comparison of two columns, {pair!r}"
-        if pair is None:
-            what = f"{next(iter(logic.bases))} together with another condition on its column"
-        raise FormulaError(
-            f"whether these rules are {question} depends on {what}, which logic does not decide "
-            "here. Ask about a table: give it as the second argument."
-        )
+    """Return the answer from functions of which each is true of counterexamples only."""
+    undecided = None
+    for function in wrong:
+        try:
+            witness, bits = logic.first_row(logic.rows(function, f"whether rules are {question}"))
+        except FormulaError as error:
+            undecided = error
+        else:
+            held = [logic.diagrams.restrict(rule, bits) == 1 for rule in rules]
+            return LogicalAnswer(
+                question, False, witness, None, tuple(np.flatnonzero(held).tolist())
+            )
+    if undecided is not None:
+        raise undecided
     return LogicalAnswer(question, True)

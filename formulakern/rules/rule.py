@@ -289,7 +289,7 @@ class Rule:
 
     def _somewhere(self, asked: Rule, question: str, domains: Any, missing: bool) -> bool:
         functions = RowFunctions(Assignments.of([asked.formula], domains, missing))
-        return functions.has_row(functions.of(asked.formula), question)
+        return bool(functions.rows(functions.of(asked.formula), question))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -165,9 +165,8 @@ class RuleList(WrittenRules):
 
         Notes
         -----
-        What follows from what is decided exactly, with at most 500,000 comparisons of conjunctions;
-        what these do not suffice for stays in the list.  A comparison of two columns counts as a
-        condition of its own.
+        Every change is proved; what a decision diagram within its limits does not prove is left.  A
+        comparison of two columns counts as a condition of its own.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
@@ -37,8 +37,6 @@ __all__ = [
 D = TypeVar("D", bound=DecisionRules)
 V = TypeVar("V", bound=VotingRules)
 
-#: So often are two boxes compared to shorten one list or set.
-MAX_STEPS = 500_000
 #: Relations that a reader turns round first.
 NEGATIVE = ("!=", "not in", "is not missing")
 #: Scores may differ by so much more than the tolerance, by rounding.
@@ -51,22 +49,12 @@ class Simplifier:
     def __init__(
         self, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
     ) -> None:
-        self.assignments = Assignments.of(formulas, domains, missing)
-        self.assignments.steps = MAX_STEPS
+        self.functions = RowFunctions(Assignments.of(formulas, domains, missing))
 
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
         """Return whether each row in which a formula is true is one in which one of others is."""
-
-        def proof() -> bool:
-            boxes = [box for other in others for box in self.assignments.boxes(other)]
-            spaces = self.assignments.boxes(formula)
-            return not any(any(True for _ in self.assignments.uncovered(s, boxes)) for s in spaces)
-
-        return self._proved(proof)
-
-    def _proved(self, proof: Callable[[], bool]) -> bool:
         try:
-            return self.assignments.steps > 0 and proof()
+            return self.functions.implies(formula, others)
         except FormulaSizeError:
             return False
 
@@ -76,8 +64,6 @@ class Simplifier:
         It may differ from the given one in rows in which an earlier formula is true.
         """
         parts = list(conditions_of(formula))
-        if not self._proved(lambda: self.assignments.boxes(formula) is not None):
-            return formula
         for k in range(len(parts) - 1, -1, -1):
             others = parts[:k] + parts[k + 1 :]
             if self.covered(conjunction(others), [parts[k], *earlier]):
@@ -279,7 +265,6 @@ class _Meanings:
     def __init__(self, ensemble: VotingRules, domains: Any, missing: bool) -> None:
         formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
         self.logic = Simplifier(formulas, domains, missing)
-        self.functions = RowFunctions(self.logic.assignments)
 
     def of(self, term: Term) -> tuple[Hashable, bool, Term]:
         """Return the key (TRUE for a constant), whether the term is its negation, and the term."""
@@ -289,7 +274,7 @@ class _Meanings:
             return term, False, term
         formula = self.logic.shortened(term.formula)
         try:
-            key, negated = self.functions.up_to_sign(formula)
+            key, negated = self.logic.functions.up_to_sign(formula)
         except FormulaSizeError:
             return formula, False, Rule(formula)
         if key == 0:  # a constant

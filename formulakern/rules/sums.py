@@ -43,17 +43,6 @@ def weighted_sums(
 ) -> FloatArray:
     """b_k + Σ_r V_rk x_ir, added from the left, the sums of 100 terms each where there are more.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, R)
-    votes : ndarray of shape (R, K), float64
-        Terms of weight 0 are left out.
-    intercept : ndarray of shape (K,), float64, optional
-
-    Returns
-    -------
-    ndarray of shape (n, K), float64
-
     Examples
     --------
     >>> weighted_sums(np.array([[1, 0], [1, 1]]), np.array([[0.5], [2.0]]), np.array([1.0]))

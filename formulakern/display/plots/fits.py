@@ -132,14 +132,7 @@ def draw_bounds(
 
 
 def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: str) -> Any:
-    """Draw gaps over the rounds, on a logarithmic scale, a line for each problem.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-    gaps : mapping of problem to ndarray of shape (rounds,)
-    xlabel, ylabel : str
-    """
+    """Draw gaps over the rounds, on a logarithmic scale, a line for each problem."""
     ax = tidy(axes_for(ax), "y")
     named: dict[bytes, list[str]] = {}
     series = {}

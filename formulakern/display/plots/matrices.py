@@ -223,21 +223,7 @@ def kernel_pca(
 def draw_importance(
     shapley: FloatArray, interactions: FloatArray, names: Sequence[str], ax: Axes | None
 ) -> Axes:
-    """Draw Shapley values on the diagonal of a matrix, and interaction indices next to it.
-
-    Parameters
-    ----------
-    shapley : ndarray of shape (n,)
-    interactions : ndarray of shape (n, n)
-    names : sequence of str
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    """
+    """Draw Shapley values on the diagonal of a matrix, and interaction indices next to it."""
     n = len(shapley)
     size = min(12.0, 2.5 + 0.55 * n)
     ax = axes_for(ax, size + 1.0, size)

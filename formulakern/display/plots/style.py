@@ -57,15 +57,7 @@ CONNECTIVES = ("&", "|", "^", "->")
 
 
 def fitted(model: Any, name: str, expected: str) -> Any:
-    """An attribute of a fitted model, or the value itself where it is no model.
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
-    ParameterError
-        If it is fitted and has no such attribute.
-    """
+    """An attribute of a fitted model, or the value itself where it is no model."""
     if hasattr(model, name):
         return getattr(model, name)
     if not hasattr(model, "fit"):
@@ -78,15 +70,7 @@ def fitted(model: Any, name: str, expected: str) -> Any:
 
 
 def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
-    """The given axes, or those of a new figure of this size, in inches.
-
-    Raises
-    ------
-    MissingDependencyError
-        If matplotlib is not installed.
-    ParameterError
-        If what is given is something else.
-    """
+    """The given axes, or those of a new figure of this size, in inches."""
     if ax is None:
         return new_axes(width, height)
     if not hasattr(ax, "get_xlim") or not hasattr(ax, "figure"):
@@ -173,18 +157,7 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
 def rule_axes(
     ax: Any, texts: Sequence[str], width: float = WIDTH, room: float = 0.9
 ) -> tuple[Axes, list[str]]:
-    """Axes with a row for each text, the first on top, and these as they are written beside it.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        By default a new figure that is as high as the texts need.
-    texts : sequence of str
-    width : float
-        Of the new figure, in inches.
-    room : float
-        For what stands below and above the rows, in inches.
-    """
+    """Axes with a row for each text, the first on top, and these as they are written beside it."""
     high = SMALL * LINE / 72
     whole, tall = width, np.inf
     if ax is not None:

@@ -21,16 +21,7 @@ Range = tuple[float, float]
 
 @dataclass
 class Picture:
-    """An SVG element as its shapes.
-
-    Parameters
-    ----------
-    label : str
-        A description for readers who do not see the picture.
-    shapes : list of (tag, attributes, text or None)
-    width, height : int
-    kind : {"chart", "spark"}
-    """
+    """An SVG element as its shapes."""
 
     label: str
     shapes: list[tuple[str, dict[str, object], str | None]] = field(default_factory=list)
@@ -101,22 +92,7 @@ def line_chart(
     stairs: bool = False,
     points: bool = False,
 ) -> Picture:
-    """Draw lines, with a diagonal or a level to compare with.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-    label : str
-    names : (str, str)
-        Of the axes.
-    x_range, y_range : (float, float), optional
-        All points by default.
-    diagonal : bool
-    level : float, optional
-        A horizontal line; y is then written in percent.
-    stairs, points : bool
-        Whether y holds until the next x, and whether points are marked.
-    """
+    """Draw lines, with a diagonal or a level to compare with."""
     levels = [] if level is None else [np.array([level])]
     x_range = x_range or _range(np.concatenate([curve.x for curve in curves]))
     y_range = y_range or _range(np.concatenate([*(curve.y for curve in curves), *levels]), 0.08)
@@ -163,16 +139,7 @@ def histogram(values: FloatArray, label: str, name: str, max_bins: int = 30) -> 
 
 
 def spark(counts: Sequence[int], ends: Range, cuts: Sequence[float], label: str) -> Picture:
-    """Draw a histogram as high as two lines of text, with marks at cut points.
-
-    Parameters
-    ----------
-    counts : sequence of int
-    ends : (float, float)
-        Of the bins.
-    cuts : sequence of float
-    label : str
-    """
+    """Draw a histogram as high as two lines of text, with marks at cut points."""
     picture = Picture(label, width=150, height=30, kind="spark")
     largest, step, span = max(counts) or 1, 150 / len(counts), ends[1] - ends[0]
     for k, count in enumerate(counts):

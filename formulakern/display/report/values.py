@@ -30,19 +30,8 @@ __all__ = [
 class ListedColumn:
     """A column of a sorted table.
 
-    Parameters
-    ----------
-    title : str
-    values : sequence
-        Texts, or numbers with nan for entries that are not known.
-    kind : {"text", "rule", "number", "share", "signed"}
-        A share has a bar from 0 to 1, a signed number one to either side of 0.
-    texts : sequence of str, optional
-        The numbers as text; by default in one format for all.
-    marks : sequence of float, optional
-        Places of marks in the bars of shares.
-    help : str
-        The meaning of the column, in one sentence.
+    Numbers that are not known are nan; a share has a bar from 0 to 1 with ``marks`` in it, a signed
+    number has a bar on either side of 0.
     """
 
     title: str
@@ -103,24 +92,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Classified:
-    """The quality of predicted classes.
-
-    Parameters
-    ----------
-    classes : sequence of K str
-    confusion : K sequences of K int
-        Rows of each class, by the predicted class.
-    roc : sequence of Curve
-        True against false positives, as shares.
-    calibration : Curve, optional
-        The share of rows of the class against the predicted probability.
-    rules : Curve, optional
-        Accuracy against the number of rules.
-    majority : float
-        The share of the largest class.
-    missing : sequence of str
-        Sentences about figures that are absent.
-    """
+    """The quality of predicted classes."""
 
     classes: Sequence[str]
     confusion: Sequence[Sequence[int]]
@@ -151,17 +123,8 @@ class Regressed:
 class ScoreSum:
     """A score as a sum: ``start + Σ amounts = total``.
 
-    Parameters
-    ----------
-    title : str
-        The name of the score.
-    start : float
-        The intercept.
-    terms : sequence of (int, float)
-        Number of a text of :class:`Reasons`, and its amount; the largest first.
-    total : float
-    others : (int, float)
-        Number of further terms, and their sum.
+    ``terms`` are numbers of texts of :class:`Reasons` with their amounts, the largest first;
+    ``others`` is the number of further terms, and their sum.
     """
 
     title: str
@@ -182,21 +145,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reasons of one prediction.
+    """The reasons of one prediction, for a row that is counted from 1.
 
-    Parameters
-    ----------
-    row : int
-        The number of the row, from 1.
-    predicted, truth : str
-        ``truth`` is "" if it is not known.
-    right : bool or None
-        None for numbers, and if the truth is not known.
-    sentence : str
-    entries : sequence of str
-        The entries of the row.
-    sums : sequence of ScoreSum
-    steps : sequence of Step
+    ``right`` is None for numbers, and if the truth is not known.
     """
 
     row: int
@@ -229,19 +180,8 @@ class Reasons:
 class ColumnSummary:
     """A column of the rows that were given.
 
-    Parameters
-    ----------
-    name, kind : str
-    n_propositions, n_rules : int, or None if not known
-        Propositions and rules of the model about the column.
-    cuts : sequence of (float, str)
-        Cut points, and their texts.
-    missing, unseen : float
-        Shares of the entries; ``unseen`` is nan if it has no meaning.
-    counts : sequence of int
-        Rows in bins of equal width between ``ends``, or with each of ``values``.
-    known : str
-        The values of training.
+    ``cuts`` are cut points and their texts; ``missing`` and ``unseen`` are shares of the entries;
+    ``counts`` are rows in bins of equal width between ``ends``, or with each of ``values``.
     """
 
     name: str

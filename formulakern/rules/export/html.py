@@ -25,16 +25,7 @@ __all__ = ["decision_html", "ensemble_html"]
 
 
 def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -> str:
-    """Return the first rules as a table, with bars for weights and shares.
-
-    Parameters
-    ----------
-    ensemble : VotingRules
-    decides : bool
-        Whether a caption tells what the weights decide; False for a part of a model's rules.
-    foot : str
-        A line below.
-    """
+    """Return the first rules as a table, with bars for weights and shares."""
     shown = rules_together(ensemble.head(MAX_ROWS))
     cells = ensemble_cells(shown, lambda term, weight: clip(said(term, weight), MAX_RULE))
     weights = [abs(item.weight) if shown.classes else item.weight for item in shown]

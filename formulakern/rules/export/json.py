@@ -163,13 +163,7 @@ def _written(whole: dict[str, Any]) -> str:
 def _read(
     text: str, formats: Sequence[str], made: Callable[[dict[str, Any]], T], what: str, by: str
 ) -> T:
-    """Read JSON of one of these formats, the one that is written first.
-
-    Raises
-    ------
-    DataError
-        If it is not such JSON.
-    """
+    """Read JSON of one of these formats, the one that is written first."""
     try:
         whole = json.loads(text)
         if whole["format"] not in formats:

@@ -30,14 +30,7 @@ Expression = Any
 
 @dataclass(frozen=True)
 class PolarsConditions(ConditionWriter[Expression]):
-    """Expressions of conditions and sums.
-
-    Parameters
-    ----------
-    pl : module
-        Polars, which is imported on use.
-    types : mapping of column to type
-    """
+    """Expressions of conditions and sums."""
 
     TARGET = "expression of polars"
 
@@ -230,13 +223,7 @@ def _held(value: Any) -> Any:
 
 
 def plain_classes(labels: Sequence[Any]) -> list[Any]:
-    """Classes as plain values: all text, all truth values or all numbers, and None.
-
-    Raises
-    ------
-    DataError
-        If they are of several types, or of others; if a text among them has no encoding.
-    """
+    """Classes as plain values: all text, all truth values or all numbers, and None."""
     values = [plain(label) for label in labels]
     kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
     if len(kinds) > 1:

@@ -91,14 +91,6 @@ def ensemble_cells(
     What is not known of any rule is left out.  The votes of a rule about several classes stand one
     below the other, and the rule stands beside the first.  Weights are negative only where a number
     is predicted.
-
-    Parameters
-    ----------
-    ensemble : VotingRules
-    said : callable
-        The text of a rule that has a weight.
-    name : callable
-        The text of a class.
     """
     ensemble = rules_together(ensemble)
     pairs = itertools.pairwise((None, *ensemble.rules))

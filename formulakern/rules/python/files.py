@@ -31,15 +31,7 @@ LINE, BLANK = "\n", "\n\n\n"
 
 @dataclass
 class PythonFile:
-    """Builds the file: conditions are written first, then functions, then the text is asked for.
-
-    Parameters
-    ----------
-    constants : list of str
-        Lines of the user's own values.
-    functions : list of str
-        Functions that are copied in addition to those that conditions use.
-    """
+    """Builds the file: conditions are written first, then functions, then the text is asked for."""
 
     constants: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
@@ -49,18 +41,7 @@ class PythonFile:
     def define(
         self, name: str, about: str, answer: str, lines: Sequence[str], *, reads: bool = False
     ) -> None:
-        """Add a function of a row; one that ``reads`` has the entries that conditions ask for.
-
-        Parameters
-        ----------
-        name : str
-        about : str
-            Its docstring.
-        answer : str
-            The type of what it returns.
-        lines : sequence of str
-        reads : bool
-        """
+        """Add a function of a row; one that ``reads`` has the entries that conditions ask for."""
         whole = [f'"""{about}"""', *(self.conditions.lines if reads else ()), *lines]
         head = f"def {name}(row: Row, missing: Texts = ()) -> {answer}:"
         self._functions.append("\n    ".join([head, *whole]))
@@ -91,19 +72,6 @@ def formula_python(formula: Formula) -> str:
 
 def _sources_of(module: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return what a file needs so that functions of a module work in it.
-
-    Parameters
-    ----------
-    module : str
-    names : iterable of str
-        Of functions; what they use in turn, of this package or of Python, is taken too.
-
-    Returns
-    -------
-    imports : list of str
-        Lines, of Python's own modules only.
-    definitions : list of str
-        Constants first; of docstrings the first line.
 
     Examples
     --------

@@ -36,14 +36,6 @@ Condition = tuple[str, bool]
 class SqlConditions(ConditionWriter[Condition]):
     """Writes conditions on the columns of one table, in one dialect.
 
-    Parameters
-    ----------
-    dialect : Dialect
-    table : str
-        What stands before each column.
-    types : mapping of column to type
-        Of columns that are not in it a comparison is written as it is.
-
     Examples
     --------
     >>> from formulakern.rules.sql.dialects import dialect_of
@@ -73,11 +65,6 @@ class SqlConditions(ConditionWriter[Condition]):
 
         A comparison with NULL is unknown in SQL and false in a rule.  The difference matters only
         under ``NOT`` and connectives that contain one, which ask whether the comparison is true.
-
-        Raises
-        ------
-        DataError
-            If the formula holds something that has no SQL.
         """
         return self.condition(formula)[0]
 
@@ -95,13 +82,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return f"{column} IS NOT NULL"
 
     def number(self, name: str) -> str:
-        """A column of numbers, or of truth values, as a number.
-
-        Raises
-        ------
-        DataError
-            If the column is one of text.
-        """
+        """A column of numbers, or of truth values, as a number."""
         kind = self.types.get(name)
         if kind == "text":
             raise DataError(

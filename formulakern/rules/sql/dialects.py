@@ -110,13 +110,7 @@ class Dialect:
         return frozenset[str]().union(*names)
 
     def identifier(self, name: str) -> str:
-        """A name in quotes.
-
-        Raises
-        ------
-        DataError
-            If no column or table of this dialect has the name.
-        """
+        """A name in quotes."""
         reason = ""
         if not name or "\0" in name or not is_unicode(name):
             reason = "a name is not empty, and holds neither NUL nor half of a surrogate pair"
@@ -139,13 +133,7 @@ class Dialect:
         return bool(self.nul) or self.backslash == "escape"
 
     def string(self, text: str) -> str:
-        """A text as an SQL expression.
-
-        Raises
-        ------
-        DataError
-            If there is none: PostgreSQL has no text with a NUL in it.
-        """
+        """A text as an SQL expression."""
         if not self.holds(text):
             raise DataError(f"{self.name} SQL holds no text {text!r}. Write it without NUL.")
         if self.backslash == "escape":
@@ -158,15 +146,7 @@ class Dialect:
         )
 
     def number(self, value: int | float, exact: bool = True) -> str:
-        """A constant: whole numbers as they are; others, and those beyond 2⁶³, as doubles.
-
-        Parameters
-        ----------
-        value : int or float
-            Finite.
-        exact : bool
-            False where it stands beside a double or a column: PostgreSQL takes the type of that.
-        """
+        """A constant: whole numbers as they are; others, and those beyond 2⁶³, as doubles."""
         if isinstance(value, int) and abs(value) < 2**63:
             return str(value)
         shown = repr(float(value))
@@ -257,13 +237,7 @@ DIALECTS = {
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of this name.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """The dialect of this name."""
     if not isinstance(name, str) or name not in DIALECTS:
         raise ParameterError(
             f"dialect={name!r}; expected one of {', '.join(map(repr, get_args(DialectName)))}."

@@ -22,24 +22,7 @@ Lines = list[str]
 
 
 class Query:
-    """A query of one table, and the expressions in it.
-
-    Parameters
-    ----------
-    table : str, or sequence of str
-        The table; dots in a str stand between schema and table.
-    dialect : str
-    columns : iterable of str
-        Those that are read.
-    types : mapping of column to type
-
-    Raises
-    ------
-    DataError
-        If a column has no name in this dialect, or two have the same one.
-    ParameterError
-        If there is no such dialect, or ``table`` is no name.
-    """
+    """A query of one table, and the expressions in it."""
 
     dialect: Dialect
     writer: SqlConditions
@@ -84,14 +67,7 @@ class Query:
     def text(
         self, answer: Lines, name: str = "predicted_class", scores: Sequence[Lines] = ()
     ) -> str:
-        """The query: all columns, scores, and what is predicted.
-
-        Parameters
-        ----------
-        answer, scores : lines of an expression
-        name : str
-            Of the answer; it has a number where that is the name of a column that is known.
-        """
+        """The query: all columns, scores, and what is predicted."""
         added = [(total, f"score_{k}") for k, total in enumerate(scores, 1)]
         lines = [f"SELECT {self.writer.table}.*,"]
         for expression, wanted in [*added, (answer, name)]:
@@ -119,13 +95,7 @@ class Query:
     # -- expressions ------------------------------------------------------------------------------
 
     def labels(self, classes: Sequence[Any]) -> list[str]:
-        """Classes as constants of one type.
-
-        Raises
-        ------
-        DataError
-            If they are of several types, and columns of the database have one.
-        """
+        """Classes as constants of one type."""
         plain = [label.item() if hasattr(label, "item") else label for label in classes]
         kinds = {type(label) for label in plain if label is not None}
         if kinds == {int, float}:

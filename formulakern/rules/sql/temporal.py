@@ -71,11 +71,6 @@ PLACES = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
 def constant(dialect: Dialect, value: Temporal) -> str:
     """A date, stamp, time or duration as an SQL expression.
 
-    Raises
-    ------
-    DataError
-        If the dialect has no such type, or not in this size.
-
     Examples
     --------
     >>> from formulakern.rules.sql.dialects import dialect_of
@@ -161,13 +156,7 @@ def bounded(dialect: Dialect, relation: str, value: Temporal) -> tuple[str, Temp
 
 
 def temporal_column(dialect: Dialect, column: str, kind: TemporalKind) -> str:
-    """A column as it is compared: in SQLite texts of one length.
-
-    Raises
-    ------
-    DataError
-        If the dialect has no such columns.
-    """
+    """A column as it is compared: in SQLite texts of one length."""
     _check_kind(dialect, kind)
     if dialect.name != "sqlite":
         return column
@@ -181,20 +170,6 @@ def temporal_column(dialect: Dialect, column: str, kind: TemporalKind) -> str:
 
 def part_of(dialect: Dialect, column: str, name: str, part: str, kind: TemporalKind | None) -> str:
     """The year, quarter, month, …, minute of a column, as a number.
-
-    Parameters
-    ----------
-    dialect : Dialect
-    column, name : str
-        As SQL has it, and for messages.
-    part : str
-    kind : str, optional
-        What the column holds; None where that is not known.
-
-    Raises
-    ------
-    DataError
-        If such columns have no such part, or the dialect has no expression of it.
 
     Examples
     --------
