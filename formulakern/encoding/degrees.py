@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.checks import check_choice
-
-__all__ = ["DegreeScale", "Degrees", "Scales", "check_scales", "learn_degrees", "scale_of"]
+__all__ = ["DegreeScale", "Degrees", "learn_degrees"]
 
 DegreeScale = Literal["linear", "rank"]
-Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 
 
 @dataclass(frozen=True)
@@ -66,30 +62,3 @@ def learn_degrees(column: NDArray[np.float64], scale: DegreeScale) -> Degrees | 
     if scale == "rank":
         return Degrees(scale, tuple(np.sort(present).tolist()))
     return Degrees(scale, (float(finite.min()), float(finite.max())))
-
-
-def check_scales(graded: Scales) -> None:
-    """Check what a user says about degrees: for all columns, or for each by name.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(graded, Mapping):
-        for scale in graded.values():
-            check_choice("graded", scale, ("linear", "rank"))
-    else:
-        check_choice("graded", graded, ("linear", "rank", False, True))
-
-
-def scale_of(graded: Scales, name: str) -> DegreeScale | None:
-    """How a column becomes degrees; None if it does not.
-
-    >>> scale_of(True, "size"), scale_of({"size": "rank"}, "size"), scale_of({}, "size")
-    ('linear', 'rank', None)
-    """
-    if isinstance(graded, Mapping):
-        return graded.get(name)
-    if isinstance(graded, str):
-        return graded
-    return "linear" if graded else None

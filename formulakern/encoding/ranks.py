@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
-from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.plan import ColumnPlan
 from formulakern.encoding.propositions import numbers_of_part
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
@@ -134,7 +134,7 @@ class RankedTable:
 
     Examples
     --------
-    >>> from formulakern.encoding.column_plan import plan_nominal, plan_numeric
+    >>> from formulakern.encoding.plan import plan_nominal, plan_numeric
     >>> from formulakern.encoding.summary import Summary
     >>> table = Table({"odor": ["foul", "none", "foul"], "size": [1.5, None, 1.5]})
     >>> odor, size = (Summary.of(table, name) for name in table.names)

@@ -1,4 +1,4 @@
-"""Columns that say nothing about other rows: identifiers, values that training did not show."""
+"""Columns that say nothing about other rows: identifiers, values not seen in training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from formulakern.encoding.column_plan import ColumnPlan
+from formulakern.encoding.plan import ColumnPlan
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError
 from formulakern.partitions.lazy_rows import first_told
@@ -23,24 +23,22 @@ __all__ = [
 
 #: A column of fewer rows may have as many values as rows by chance.
 FEWEST_ROWS = 20
-#: Entries of unseen values that are told: at least so many, and so large a share more than twice
-#: that of the training entries whose value was there once.
+#: A warning of unseen values needs this many entries, and this share more than twice that of the
+#: training entries whose value was there once.
 FEWEST_UNSEEN, LARGE = 10, 0.1
 
 
-def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
-    """Warn of columns that have a proposition for every row.
+def identifiers(table: Table) -> tuple[str, ...]:
+    """Return the text columns with a text of its own in every row, and those that number rows.
 
-    These are nominal columns with as many values as rows, and columns of numbers that number the
-    rows: n different whole numbers from some a to a + n − 1.
-
-    Parameters
-    ----------
-    summaries : sequence of Summary
-        Of the training rows; of fewer than 20 nothing is said.
-    plans : sequence of ColumnPlan
-        Of the same columns.
+    >>> identifiers(Table({"name": [f"n{k}" for k in range(30)], "size": [1, 2] * 15}))
+    ('name',)
     """
+    return tuple(name for name in table.names if _is_identifier(Summary.of(table, name)))
+
+
+def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
+    """Warn of columns with a proposition for every row, and of those that number the rows."""
     both = zip(summaries, plans, strict=True)
     names = [f'"{plan.name}"' for one, plan in both if _is_identifier(one, plan)]
     if names:
@@ -53,51 +51,27 @@ def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan
         )
 
 
-def identifiers(table: Table) -> tuple[str, ...]:
-    """The columns of text that is another one in every row, and those that number the rows.
-
-    >>> identifiers(Table({"name": [f"n{k}" for k in range(30)], "size": [1, 2] * 15}))
-    ('name',)
-    """
-    found = []
-    for name in table.names:
-        known = len(table) - int(table.missing(name).sum())
-        column = table.typed(name)
-        if column.labels is not None:
-            same = len({*column.numbered[0]} - {None}) == known >= FEWEST_ROWS
-        else:
-            same = _numbers_rows(Summary.of(table, name))
-        if same:
-            found.append(name)
-    return tuple(found)
-
-
-def _is_identifier(one: Summary, plan: ColumnPlan) -> bool:
-    if plan.kind == "nominal":
-        return len(plan.values) == one.n_present >= FEWEST_ROWS
-    return plan.kind == "numeric" and _numbers_rows(one)
-
-
-def _numbers_rows(one: Summary) -> bool:
-    """Return whether a column has n different whole numbers from some a to a + n − 1."""
-    column = one.column.values
-    if len(column) < FEWEST_ROWS or column.dtype.kind not in "iu" or not one.column.is_numeric:
+def _is_identifier(one: Summary, plan: ColumnPlan | None = None) -> bool:
+    column = one.column
+    if plan is not None and plan.kind == "nominal":
+        number = len(plan.values)
+    elif column.labels is not None:
+        number = len(column.labels)
+    elif column.values.dtype.kind not in "iu" or not (plan is None or plan.kind == "numeric"):
         return False
-    return int(column.max()) - int(column.min()) + 1 == len(np.unique(column)) == one.n_rows
+    else:  # n different whole numbers from some a to a + n - 1
+        number = len(np.unique(column.values))
+        if number and int(column.values.max()) - int(column.values.min()) + 1 != number:
+            return False
+    return number == one.n_present >= FEWEST_ROWS
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
-    """Of every nominal column, the share of its entries whose values training did not show.
+    """Return for every nominal column the share of its entries with values not seen in training.
 
-    Parameters
-    ----------
-    table : Table
-        Missing entries do not count.
-    plans : sequence of ColumnPlan
+    Missing entries do not count.
 
-    Examples
-    --------
-    >>> from formulakern.encoding.column_plan import plan_nominal
+    >>> from formulakern.encoding.plan import plan_nominal
     >>> plan = plan_nominal(Summary.of(Table({"x": ["a", "b"]}), "x"), False)
     >>> unseen_shares(Table({"x": ["a", "c", "c", None]}), [plan])
     {'x': 0.6666666666666666}
@@ -106,7 +80,7 @@ def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]
 
 
 def _unseen(table: Table, plan: ColumnPlan) -> tuple[int, float]:
-    """How many entries have values that training did not show, and their share."""
+    """Return the number of entries with values not seen in training, and their share."""
     present = len(table) - int(table.missing(plan.name).sum())
     number = int(plan.unknown(table).sum())
     return number, number / present if present else 0.0
@@ -116,8 +90,7 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
     """Warn of columns with more unseen values than their training rows let expect.
 
     The share of the training entries whose value is there once estimates the share of later ones
-    whose value is new (Good and Turing).  Of the partitions of a dask collection the first such one
-    is told.
+    whose value is new (Good and Turing).  A dask collection warns once.
 
     References
     ----------
@@ -142,10 +115,11 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
 
 
 def refuse_unknown(table: Table, plan: ColumnPlan) -> None:
-    """Raise if a column has a value that training did not show."""
-    row = plan.first_unknown(table)
-    if row is None:
+    """Raise DataError if a column has a value not seen in training."""
+    unknown = plan.unknown(table)
+    if not unknown.any():
         return
+    row = int(np.argmax(unknown))
     value = table.entry(plan.name, row)
     known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
     shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")

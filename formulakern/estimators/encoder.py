@@ -7,7 +7,7 @@ stays what it is.  The rule language reads the names of the output columns back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,14 +19,11 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from formulakern.checks import check_flag
 from formulakern.encoding.bits import unpack_rows
-from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
-from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
-from formulakern.encoding.planning import Planner
+from formulakern.encoding.plan import ColumnPlan, Scales, check_options, plans_of, refuse_missing
 from formulakern.encoding.summary import Summary
 from formulakern.encoding.surprises import (
     refuse_unknown,
@@ -194,7 +191,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters and errors are those of :meth:`fit`.  Of a collection of dask it is in pieces.
         """
-        self._planner()  # refuses wrong parameters
+        check_options(self)
         table = self._read(X, reset=True)
         warn_of_identifiers(self.learn(table, y), self.plans_)
         return table
@@ -353,8 +350,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             raise _no_rows(table)
         if self.reads_classes:
             require_target(self, y)
-        check_flag("negations", self.negations)
-        planner = self._planner()
+        check_options(self)
         if isinstance(table, Table):
             codes = None
             if self.reads_classes:
@@ -369,7 +365,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             )
             if len(table) == 0:
                 raise _no_rows(table)
-        plans = planner.plans_of(summaries)
+        plans = plans_of(self, summaries)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
@@ -416,9 +412,6 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def _read(self, X: Any, *, reset: bool) -> Table | PartitionedTable:
         """The table, after checking its columns against training (or remembering them)."""
         return read_checked(self, X, reset=reset)
-
-    def _planner(self) -> Planner:
-        return Planner(**{entry.name: getattr(self, entry.name) for entry in fields(Planner)})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ __all__ = ["known_names"]
 #: Classes by the module that has them.  A class that moves keeps its name in the files, and one
 #: that has another name there is ``"name in files=name"``.
 _CLASSES: dict[str, tuple[str, ...]] = {
-    "formulakern.encoding.column_plan": ("ColumnPlan",),
+    "formulakern.encoding.plan": ("ColumnPlan",),
     "formulakern.encoding.degrees": ("Degrees",),
     "formulakern.encoding.packed": ("PackedTable",),
     "formulakern.encoding.real": ("RealTable",),

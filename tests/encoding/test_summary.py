@@ -8,29 +8,18 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding import summary
-from formulakern.encoding.column_plan import ColumnPlan
-from formulakern.encoding.planning import Planner
-from formulakern.encoding.summary import nearest_rank, summaries_of
+from formulakern.encoding.plan import ColumnPlan, plans_of
+from formulakern.encoding.summary import Summary, nearest_rank, summaries_of
 from formulakern.partitions.partitioned import Partitioned
 
-PARAMETERS = {
-    "negations": False,
-    "numeric": "both",
-    "cut_points": 4,
-    "strategy": "quantile",
-    "nominal": "auto",
-    "max_nominal": 2,
-    "min_frequency": 1,
-    "missing": "value",
-    "unknown": "false",
-    "graded": False,
-    "calendar": (),
-}
+
+def plans_of_table(encoder, table, classes=None):
+    return plans_of(encoder, [Summary.of(table, name, classes) for name in table.names])
 
 
 def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **parameters):
     """The plans of a table that is cut before these rows."""
-    planner = Planner(**PARAMETERS | parameters)
+    encoder = fk.PropositionEncoder(**parameters)
     parts = np.split(np.arange(len(table)), sorted(ends))
 
     def read(names):
@@ -41,11 +30,11 @@ def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **
     found, lengths = summaries_of(read, codes, many)
     assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)
-    return planner.plans_of(found)
+    return plans_of(encoder, found)
 
 
 def assert_same_plans(table, ends, many, classes=None, **parameters) -> tuple[ColumnPlan, ...]:
-    whole = Planner(**PARAMETERS | parameters).plans(table, classes)
+    whole = plans_of_table(fk.PropositionEncoder(**parameters), table, classes)
     assert plans_of_parts(table, ends, many, classes, **parameters) == whole
     return whole
 
@@ -89,8 +78,8 @@ def test_columns_of_many_numbers_come_a_few_at_a_time(monkeypatch):
         found, _ = summaries_of(parts, many=7)
         assert [one.name for one in found] == list("abcde")
         assert len(read) == 1 + passes
-        planner = Planner(**PARAMETERS)
-        assert planner.plans_of(found) == planner.plans(table)
+        encoder = fk.PropositionEncoder()
+        assert plans_of(encoder, found) == plans_of_table(encoder, table)
 
 
 def test_many_cuts_of_a_column_with_one_frequent_value():
@@ -165,9 +154,9 @@ def test_whole_parts_read_alone_are_the_table():
     def read(names):
         return Partitioned([part if names is None else part.select(names) for part in parts])
 
-    planner = Planner(**PARAMETERS)
+    encoder = fk.PropositionEncoder()
     summaries, _ = summaries_of(read)
-    assert planner.plans_of(summaries) == planner.plans(fk.Table.of(frame))
+    assert plans_of(encoder, summaries) == plans_of_table(encoder, fk.Table.of(frame))
 
 
 @pytest.mark.parametrize("large", [10**15, 2**53])
@@ -177,8 +166,8 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     tables = [fk.Table({"a": part}) for part in parts]
     summaries, _ = summaries_of(lambda _: Partitioned(tables), many=10)
     whole = fk.Table({"a": np.concatenate(parts)})
-    planner = Planner(**PARAMETERS)
-    assert planner.plans_of(summaries) == planner.plans(whole)
+    encoder = fk.PropositionEncoder()
+    assert plans_of(encoder, summaries) == plans_of_table(encoder, whole)
 
 
 @pytest.mark.parametrize(

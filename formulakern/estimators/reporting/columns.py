@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.display.report.values import ColumnSummary, DataSummary, ListedColumn, ListedTable
-from formulakern.encoding.column_plan import ColumnPlan
+from formulakern.encoding.plan import ColumnPlan
 from formulakern.encoding.surprises import unseen_shares
 from formulakern.syntax.comparison import Comparison
 from formulakern.tables.table import Table, cell

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
-from formulakern.encoding.column_plan import ColumnPlan, plan_boolean, plan_nominal
+from formulakern.encoding.plan import ColumnPlan, plan_boolean, plan_nominal
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError

@@ -1,0 +1,417 @@
+"""The propositions of every column of a table, and the rows in which they are true.
+
+Plans are made from the different entries of the training columns and their counts.  Evaluating a
+plan on a table gives what :func:`formulakern.encoding.propositions.evaluate_proposition` gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.checks import check_choice, check_flag, check_integer, check_number, is_integer
+from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths
+from formulakern.encoding.cut_points import Strategy, counted, cut_gaps, cuts
+from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
+from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
+from formulakern.encoding.summary import Summary
+from formulakern.errors import DataError, ParameterError
+from formulakern.syntax.comparison import Comparison, Level
+from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
+from formulakern.tables.column import Column, read_number
+from formulakern.tables.select import column_positions
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import counts_of, value_at
+
+__all__ = [
+    "ColumnPlan",
+    "Scales",
+    "check_options",
+    "plan_boolean",
+    "plan_nominal",
+    "plans_of",
+    "refuse_missing",
+]
+
+Scales = bool | DegreeScale | Mapping[str, DegreeScale]
+
+#: Columns of at most so many values are compared with each of them, others are sorted.
+FEW_VALUES = 64
+#: A column may be cut between all of its values so often.
+MOST_CUTS = 5000
+#: The values of the encoder's parameters.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "numeric": ("both", "<=", ">="),
+    "strategy": ("quantile", "uniform", "mdlp", "all"),
+    "missing": ("value", "false", "error"),
+    "unknown": ("false", "error"),
+}
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """The propositions of one column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    kind : {"boolean", "nominal", "numeric", "temporal", "graded"}
+    values : tuple of str, int, float or Temporal
+        The values seen in training, for nominal columns.
+    propositions : tuple of Comparison or Variable
+        For a nominal column first ``x = v`` for every value; then the others.
+    degrees : Degrees, optional
+        Of a graded column: the proposition that is the column itself, and its negation, are true
+        to a degree.
+    pooled : tuple of str, int, float or Temporal
+        Of a nominal column: further values of training, which have no proposition of their own.
+    parts : tuple of str
+        The parts of the calendar that have propositions, such as ``month(x) = June``.
+    once : float
+        Of a nominal column: the share of its training entries whose value is there once.
+    """
+
+    name: str
+    kind: Literal["boolean", "nominal", "numeric", "temporal", "graded"]
+    values: tuple[Any, ...]
+    propositions: tuple[Formula, ...]
+    degrees: Degrees | None = None
+    pooled: tuple[Any, ...] = ()
+    parts: tuple[str, ...] = ()
+    once: float = 0.0
+
+    def renamed(self, name: str) -> ColumnPlan:
+        """Return the same plan for a column of another name."""
+        renamed: list[Formula] = []
+        for leaf in self.propositions:
+            if isinstance(leaf, Comparison):
+                renamed.append(leaf.replaced(column=name))
+            else:
+                renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
+        return replace(self, name=name, propositions=tuple(renamed))
+
+    def packed(self, table: Table) -> Words:
+        """Return the propositions on the rows of a table, packed: a row of words for each."""
+        n_rows, first = len(table), len(self.values)
+        words = np.zeros((len(self.propositions), n_words(n_rows)), dtype=np.uint64)
+        if first > FEW_VALUES:
+            codes = self.codes(table)
+            rows = np.flatnonzero(codes >= 0)
+            places = codes[rows]
+            order = np.argsort(places, kind="stable")
+            words[:first] = pack_coordinates(places[order], rows[order], (first, n_rows))
+        elif first:
+            codes = self.codes(table).astype(np.int8)
+            for code in range(first):
+                words[code] = pack_truths((codes == code)[None])[0]
+        for place, leaf in enumerate(self.propositions[first:], first):
+            if isinstance(leaf, Variable) and table.is_numeric(self.name):
+                truths = table.column(self.name) == 1  # other numbers are unknown values
+            elif self.degrees is None or isinstance(leaf, Comparison):
+                truths = evaluate_proposition(leaf, table)
+            else:
+                continue
+            words[place] = pack_truths(truths[None])[0]
+        return words
+
+    def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Yield the places of propositions that are true to a degree, and their degrees."""
+        if self.degrees is None:
+            return
+        column = table.typed(self.name)
+        degrees = self.degrees.of(column.values.astype(np.float64))
+        for place, leaf in enumerate(self.propositions):
+            if isinstance(leaf, Variable):
+                yield place, degrees
+            elif not isinstance(leaf, Comparison):
+                yield place, np.where(column.missing, 0.0, 1.0 - degrees)
+
+    def codes(self, table: Table) -> NDArray[np.intp]:
+        """Return the place of every entry in ``values``; −1 for unknown and missing entries."""
+        column = table.typed(self.name)
+        if column.labels is not None and all(isinstance(value, str) for value in self.values[:1]):
+            texts, numbers = column.numbered
+            known = [self._index.get(text, -1) for text in texts]
+            return np.asarray(np.array(known, dtype=np.intp)[numbers])
+        codes = np.full(len(column), -1, dtype=np.intp)
+        for code in range(len(self.values)):
+            codes[evaluate_proposition(self.propositions[code], table)] = code
+        return codes
+
+    def unknown(self, table: Table) -> NDArray[np.bool_]:
+        """Return which entries of a nominal or Boolean column have a value not seen in training."""
+        present = ~table.missing(self.name)
+        if self.kind == "nominal":
+            unknown = present & (self.codes(table) < 0)
+            if self.pooled:
+                unknown &= ~evaluate_proposition(Comparison(self.name, "in", self.pooled), table)
+            return np.asarray(unknown)
+        if self.kind == "boolean" and table.is_numeric(self.name):
+            column = table.column(self.name)
+            return np.asarray(present & (column != 0) & (column != 1))
+        return np.zeros(len(table), dtype=np.bool_)
+
+    @cached_property
+    def _index(self) -> dict[str | None, int]:
+        return {None: -1} | {value: code for code, value in enumerate(self.values)}
+
+
+def check_options(encoder: Any) -> None:
+    """Check the parameters of a :class:`formulakern.PropositionEncoder`.
+
+    Raises
+    ------
+    ParameterError
+        If one is outside its range.
+    """
+    check_flag("negations", encoder.negations)
+    for parameter, choices in CHOICES.items():
+        check_choice(parameter, getattr(encoder, parameter), choices)
+    nominal, calendar, graded = encoder.nominal, encoder.calendar, encoder.graded
+    if isinstance(nominal, str) and nominal not in ("auto", "all"):
+        raise ParameterError(
+            f'nominal={nominal!r}; expected "auto", "all" or a list of columns. '
+            f"Write nominal=[{nominal!r}] for one column."
+        )
+    for scale in graded.values() if isinstance(graded, Mapping) else ():
+        check_choice("graded", scale, ("linear", "rank"))
+    if not isinstance(graded, Mapping):
+        check_choice("graded", graded, ("linear", "rank", False, True))
+    if isinstance(calendar, str) or not {*calendar} <= {*PARTS}:
+        raise ParameterError(
+            f"calendar={calendar!r}; expected a list of parts of a date or time, of "
+            f'{", ".join(PARTS)}. Write for example calendar=["month", "weekday"].'
+        )
+    check_integer("cut_points", encoder.cut_points)
+    check_integer("max_nominal", encoder.max_nominal, 0)
+    if is_integer(encoder.min_frequency):
+        check_integer("min_frequency", encoder.min_frequency)
+    else:
+        expected = "a number of rows, or a share of them between 0 and 1"
+        check_number("min_frequency", encoder.min_frequency, 0, 1, above=True, expected=expected)
+
+
+def plans_of(encoder: Any, summaries: Sequence[Summary]) -> tuple[ColumnPlan, ...]:
+    """Return a plan for every column of a training table.
+
+    Parameters
+    ----------
+    encoder : PropositionEncoder
+        Its parameters.
+    summaries : sequence of Summary
+
+    Raises
+    ------
+    DataError
+        If a column is named that is not there, or has what is refused.
+    """
+    header = Table({one.name: () for one in summaries})
+    forced: set[str] = set()
+    if not isinstance(encoder.nominal, str) and len(encoder.nominal):
+        forced = {header.names[j] for j in column_positions(header, encoder.nominal)}
+    if isinstance(encoder.graded, Mapping):
+        column_positions(header, list(encoder.graded))  # refuses names that are not there
+        for one in summaries:
+            if one.name in encoder.graded and one.column.temporal is not None:
+                raise DataError(
+                    f'column "{one.name}" of graded holds {KINDS[one.column.temporal][0]}; degrees '
+                    "are of numbers. Leave it out, or pass it as a number, such as its days."
+                )
+    return tuple(_plan(encoder, one, one.name in forced) for one in summaries)
+
+
+def _plan(encoder: Any, one: Summary, forced: bool) -> ColumnPlan:
+    column, name, negations = one.column, one.name, encoder.negations
+    if encoder.missing == "error":
+        refuse_missing(column, name, rows=False)
+    relations = ("<=", ">=") if encoder.numeric == "both" else (encoder.numeric,)
+    cutting = encoder.cut_points, encoder.strategy, relations
+    graded = encoder.graded
+    scale: Any = graded.get(name) if isinstance(graded, Mapping) else graded
+    if not forced and one.is_boolean:
+        plan = plan_boolean(name, negations)
+    elif forced or column.order or _is_nominal(encoder, column):
+        levels: Sequence[Comparison] = ()
+        if encoder.nominal == "auto" and column.order:
+            levels = _levels(one, *cutting)
+        least = encoder.min_frequency
+        if not is_integer(least):
+            least = math.ceil(least * one.n_rows)
+        plan = plan_nominal(one, negations, int(least), levels)
+    elif column.temporal is None and scale:
+        plan = _plan_graded(one, "linear" if scale is True else scale, relations)
+    else:
+        plan = _plan_numeric(one, *cutting)
+    extra: list[Formula] = []
+    if column.temporal is not None and encoder.calendar:
+        calendar = _calendar(one, encoder.calendar, negations)
+        plan = replace(plan, parts=tuple(calendar))
+        extra = [leaf for leaves in calendar.values() for leaf in leaves]
+    if encoder.missing == "value" and column.missing.any():
+        extra.append(Comparison(name, "is missing"))
+        extra += [Comparison(name, "is not missing")] * negations
+    return replace(plan, propositions=(*plan.propositions, *extra))
+
+
+def _is_nominal(encoder: Any, column: Column) -> bool:
+    """Return whether a column is one of categories."""
+    if column.labels is not None:
+        return True
+    if encoder.nominal != "auto" or column.temporal is not None:
+        return bool(encoder.nominal == "all")
+    distinct: NDArray[Any] = np.unique(column.values[~column.missing])
+    whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
+    return 2 <= len(distinct) <= encoder.max_nominal and bool(whole.all())
+
+
+def plan_boolean(name: str, negations: bool) -> ColumnPlan:
+    """Plan the column itself (and ``x = 0``)."""
+    leaves: list[Formula] = [Variable(name)]
+    leaves += [Comparison(name, "=", 0)] * negations
+    return ColumnPlan(name, "boolean", (), tuple(leaves))
+
+
+def plan_nominal(
+    one: Summary, negations: bool, least: int = 1, levels: Sequence[Comparison] = ()
+) -> ColumnPlan:
+    """Plan ``x = v`` for every value (and ``x != v``), in order of the values.
+
+    Values of fewer than ``least`` rows have one proposition together: x is none of the others (with
+    negations also: x is one of them).  An ordered column has ``levels`` in place of that.
+    """
+    name, whole, repeats = one.name, one.column, one.repeats
+    values: Sequence[Any]
+    if whole.labels is not None:
+        texts, numbers = whole.numbered
+        number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
+        values = sorted((text for text in texts if text is not None), key=_text_order)
+        counts = [number_of[value] for value in values]
+    else:
+        present = np.isfinite(whole.values) if whole.temporal is None else ~whole.missing
+        known, times = counted(whole.values[present], repeats[present])
+        counts = times.tolist()
+        if whole.temporal is None:
+            values = [_plain(value) for value in known.tolist()]
+        else:
+            listed = counts_of(known).tolist()
+            values = [value_at(whole.values, whole.temporal, count) for count in listed]
+    frequent, pooled, others = values, [], list[Formula](levels)
+    if not whole.order and any(count < least for count in counts):
+        pairs = list(zip(values, counts, strict=True))
+        frequent = [value for value, count in pairs if count >= least]
+        pooled = [value for value, count in pairs if count < least]
+        signs = ["not in", "in"] if negations else ["not in"]
+        others = [Comparison(name, sign, tuple(frequent)) for sign in signs if frequent]
+    equal: list[Formula] = [Comparison(name, "=", value) for value in frequent]
+    unequal = [Comparison(name, "!=", value) for value in frequent if negations]
+    leaves = (*equal, *unequal, *others)
+    once = sum(count == 1 for count in counts) / max(1, sum(counts))
+    return ColumnPlan(name, "nominal", tuple(frequent), leaves, pooled=tuple(pooled), once=once)
+
+
+def _levels(
+    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
+) -> list[Comparison]:
+    """Return ``x <= v`` and ``x >= v`` at cuts of the ranks of an ordered category that occur.
+
+    Behind the least value and before the largest ``x = v`` says it.
+    """
+    texts, numbers = one.column.numbered
+    name, order = one.name, one.column.order
+    listed = [label for label in order if label in set(texts)]
+    place = {label: float(rank) for rank, label in enumerate(listed)}
+    ranks = np.array([place.get(str(text), np.nan) for text in texts])[numbers]
+    _, gaps = cut_gaps(ranks, number, strategy, one.classes, one.repeats)
+    found = []
+    for relation in relations:
+        for gap in gaps.tolist():
+            if relation == "<=" and gap > 0:
+                found.append(Comparison(name, "<=", Level(listed[gap], order)))
+            if relation == ">=" and gap + 2 < len(listed):
+                found.append(Comparison(name, ">=", Level(listed[gap + 1], order)))
+    return found
+
+
+def _plan_numeric(
+    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
+) -> ColumnPlan:
+    """Plan ``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
+
+    ``x <= 0`` is written ``x = 0`` if all training values are whole and none is negative.
+    """
+    name, column, kind = one.name, one.column.values, one.column.temporal
+    present = column[~one.column.missing]
+    count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
+    if strategy == "all" and len(present) > MOST_CUTS + 1:
+        different = len(np.unique(present))
+        if different > MOST_CUTS + 1:
+            raise DataError(
+                f'column "{name}" has {different:,} different values, and strategy="all" cuts '
+                f"between all of them, at most {MOST_CUTS:,} times. Write another strategy, such "
+                'as "quantile" with cut_points=64.'
+            )
+    leaves = []
+    for cut in cuts(column, number, strategy, one.classes, kind, one.repeats):
+        for relation in relations:
+            value = cut.at_most if relation == "<=" else cut.at_least
+            sign = "=" if count and relation == "<=" and value == 0 else relation
+            leaves.append(Comparison(name, sign, value))
+    return ColumnPlan(name, "numeric" if kind is None else "temporal", (), tuple(leaves))
+
+
+def _plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> ColumnPlan:
+    """Plan the column itself for ``>=``, its negation for ``<=``; nothing if it is constant."""
+    numbers = one.numbers
+    if scale == "rank":
+        numbers = np.repeat(numbers, one.repeats)
+    degrees = learn_degrees(numbers, scale)
+    leaves: dict[str, Formula] = {"<=": ~Variable(one.name), ">=": Variable(one.name)}
+    propositions = tuple(leaves[relation] for relation in relations) if degrees else ()
+    return ColumnPlan(one.name, "graded", (), propositions, degrees)
+
+
+def _calendar(one: Summary, parts: Sequence[str], negations: bool) -> dict[str, list[Formula]]:
+    """Return ``month(x) = v``, … for every value that occurs, by part; parts of one value go."""
+    found: dict[str, list[Formula]] = {}
+    kind = one.column.temporal
+    for part in dict.fromkeys(part for part in parts if kind and part in PARTS_OF[kind]):
+        numbers = numbers_of_part(one.table, one.name, part)
+        values = np.unique(numbers[~np.isnan(numbers)]).astype(np.int64).tolist()
+        signs = ["=", "!="] if negations else ["="]
+        if len(values) > 1:
+            found[part] = [Comparison(one.name, s, v, part=part) for s in signs for v in values]
+    return found
+
+
+def refuse_missing(column: Column, name: str, rows: bool = True) -> None:
+    """Raise DataError if a column has a missing entry, with its row if ``rows`` are entries."""
+    missing = column.missing
+    if missing.any():
+        row = f" (row {int(np.argmax(missing))})" * rows
+        raise DataError(
+            f'column "{name}" has a missing value{row}. Fill it, or '
+            'write PropositionEncoder(missing="value") to make "is missing" a proposition.'
+        )
+
+
+def _text_order(text: str) -> tuple[float, str]:
+    """Order texts that spell numbers by these, before all others."""
+    number = read_number(text)
+    return (float("inf") if number is None else float(number), text)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a rule spells it: 1 and 0 for truth values, whole numbers as int."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
