@@ -52,12 +52,12 @@ SQUARES = 8
 
 
 def n_words(n_columns: int) -> int:
-    """How many 64-bit words hold one row: ceil(n_columns / 64)."""
+    """Return how many 64-bit words hold one row: ceil(n_columns / 64)."""
     return -(-n_columns // 64)
 
 
 def pack_rows(values: NDArray[Any]) -> Words:
-    """Pack a table of 0 and 1, 64 columns to a word, and check that it holds nothing else.
+    """Pack a table of 0 and 1, 64 columns to a word, in blocks and by two threads if it is large.
 
     Parameters
     ----------
@@ -74,16 +74,10 @@ def pack_rows(values: NDArray[Any]) -> Words:
     DataError
         If an entry is neither 0 nor 1; the message names the first one by row and column.
 
-    Notes
-    -----
-    One pass over the table in blocks of about a megabyte, by two threads from a million entries
-    on; no temporary array grows with the table.
-
     Examples
     --------
-    >>> pack_rows(np.array([[1, 0, 1], [0, 1, 0]]))
-    array([[5],
-           [2]], dtype=uint64)
+    >>> pack_rows(np.array([[1, 0, 1], [0, 1, 0]])).ravel()
+    array([5, 2], dtype=uint64)
     """
     if values.ndim != 2:
         raise DataError(f"pack_rows takes a table of two dimensions; got shape {values.shape}.")
@@ -107,16 +101,7 @@ def pack_rows(values: NDArray[Any]) -> Words:
 
 
 def pack_truths(truths: NDArray[np.bool_]) -> Words:
-    """Pack a table of truth values: as :func:`pack_rows`, with nothing to check and no threads.
-
-    Parameters
-    ----------
-    truths : ndarray of shape (n_rows, n_columns), bool
-
-    Returns
-    -------
-    ndarray of shape (n_rows, ceil(n_columns / 64)), uint64
-    """
+    """Pack bool of shape (n_rows, n_columns), without checks and threads."""
     octets = np.packbits(truths, axis=1, bitorder="little")
     packed = np.zeros((len(truths), 8 * n_words(truths.shape[1])), dtype=np.uint8)
     packed[:, : octets.shape[1]] = octets
@@ -126,28 +111,10 @@ def pack_truths(truths: NDArray[np.bool_]) -> Words:
 def pack_coordinates(
     rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> Words:
-    """Pack a table that is given by its ones.
+    """Pack a table that is given by its ones, row by row, ascending columns in each; linear.
 
-    Parameters
-    ----------
-    rows, columns : ndarray of shape (n_ones,), int
-        Row by row, ascending columns in each.
-    shape : (int, int)
-        Rows and columns of the table.
-
-    Returns
-    -------
-    ndarray of shape (shape[0], ceil(shape[1] / 64)), uint64
-
-    Notes
-    -----
-    Linear in the ones and in the result.
-
-    Examples
-    --------
-    >>> pack_coordinates(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3))
-    array([[5],
-           [2]], dtype=uint64)
+    >>> pack_coordinates(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3)).ravel()
+    array([5, 2], dtype=uint64)
     """
     width = n_words(shape[1])
     words = np.zeros((shape[0], width), dtype=np.uint64)
@@ -160,30 +127,14 @@ def pack_coordinates(
 
 
 def all_ones(n: int) -> Words:
-    """n ones, packed: uint64 of shape (ceil(n / 64),)."""
+    """Return n ones, packed: uint64 of shape (ceil(n / 64),)."""
     words: Words = pack_truths(np.ones((1, n), dtype=np.bool_))[0]
     return words
 
 
 def transposed(words: Words, n_columns: int) -> Words:
-    """A packed table with its rows as columns.
+    """Return a packed table with its rows as columns, uint64 of shape (n_columns, ceil(n_rows / 64)).
 
-    Parameters
-    ----------
-    words : ndarray of shape (n_rows, ceil(n_columns / 64)), uint64
-    n_columns : int
-
-    Returns
-    -------
-    ndarray of shape (n_columns, ceil(n_rows / 64)), uint64
-
-    Notes
-    -----
-    O(n_rows·n_columns) bit operations, in blocks of rows; of large tables O(n_rows·n_columns/10)
-    word operations.
-
-    Examples
-    --------
     >>> transposed(np.array([[5], [2]], dtype=np.uint64), 3).ravel()
     array([1, 2, 1], dtype=uint64)
     """
@@ -200,65 +151,26 @@ def transposed(words: Words, n_columns: int) -> Words:
 
 
 def unpack_rows(words: Words, n_columns: int) -> NDArray[np.uint8]:
-    """The table that was packed.
+    """Return the table that was packed, uint8 of shape (n_rows, n_columns).
 
-    Parameters
-    ----------
-    words : ndarray of shape (n_rows, ceil(n_columns / 64)), uint64
-    n_columns : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns), uint8
-
-    Examples
-    --------
-    >>> unpack_rows(np.array([[5], [2]], dtype=np.uint64), 3)
-    array([[1, 0, 1],
-           [0, 1, 0]], dtype=uint8)
+    >>> unpack_rows(np.array([[5], [2]], dtype=np.uint64), 3).tolist()
+    [[1, 0, 1], [0, 1, 0]]
     """
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n_columns, bitorder="little")
 
 
 def row_counts(words: Words) -> NDArray[np.int64]:
-    """The number of ones in every row.
-
-    Parameters
-    ----------
-    words : ndarray of shape (n_rows, n_words), uint64
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-
-    Examples
-    --------
-    >>> row_counts(np.array([[5], [2]], dtype=np.uint64))
-    array([2, 1])
-    """
+    """Return the number of ones in every row, int64 of shape (n_rows,)."""
     counts: NDArray[np.int64] = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
     return counts
 
 
 def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Words:
-    """Packed rows of some of the columns, in the order given.
+    """Return packed rows of some of the columns, in the order given.
 
-    Parameters
-    ----------
-    words : ndarray of shape (n_rows, ceil(n_columns / 64)), uint64
-    n_columns : int
-    columns : ndarray of shape (n_selected,), intp
-
-    Returns
-    -------
-    ndarray of shape (n_rows, ceil(n_selected / 64)), uint64
-
-    Examples
-    --------
-    >>> select_bits(np.array([[5], [2]], dtype=np.uint64), 3, np.array([2, 1]))
-    array([[1],
-           [2]], dtype=uint64)
+    >>> select_bits(np.array([[5], [2]], dtype=np.uint64), 3, np.array([2, 1])).ravel()
+    array([1, 2], dtype=uint64)
     """
     if len(words) * len(columns) >= MANY_BITS:
         return transposed(transposed(words, n_columns)[columns], len(words))
@@ -274,18 +186,14 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
 
 
 def is_zero_or_one(value: object) -> bool:
-    """Whether a Python object equals 0 or 1: a bool or a number, not text.
-
-    >>> [is_zero_or_one(value) for value in (1, True, 0.0, 2, "1", None, float("nan"))]
-    [True, True, True, False, False, False, False]
-    """
+    """Return whether a Python object equals 0 or 1: a bool or a number, not text."""
     return isinstance(value, (bool, int, float, np.bool_, np.number)) and bool(
         value == 0 or value == 1
     )
 
 
 def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
-    """Row and column of the first entry, row by row, that is neither 0 nor 1; None if all are."""
+    """Return row and column of the first entry that is neither 0 nor 1; None if all are."""
     for block in row_blocks(0, values.shape[0], values.shape[1] * values.itemsize):
         part = values[block]
         if part.dtype == object:
@@ -301,14 +209,14 @@ def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
 
 
 def row_blocks(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
-    """Slices of rows from start to stop, of about ``BLOCK_BYTES`` each."""
+    """Yield slices of rows from start to stop, of about ``BLOCK_BYTES`` each."""
     step = max(1, BLOCK_BYTES // max(1, row_bytes))
     for first in range(start, stop, step):
         yield slice(first, min(first + step, stop))
 
 
 def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
-    """The block as bool or uint8 that holds 0 and 1, in C order; None if it holds other values."""
+    """Return a block as bool or uint8 in C order; None if it holds other values than 0 and 1."""
     if block.dtype == np.bool_:
         return np.ascontiguousarray(block)
     if block.dtype == object:
@@ -342,7 +250,7 @@ def _share_rows(work: Callable[[int, int], Any], n_rows: int, n_entries: int) ->
 
 @intrinsic
 def ones(_: Any, word: Any) -> Any:
-    """In compiled functions: the number of ones of a word."""
+    """Return the number of ones of a word, in compiled functions."""
 
     def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -354,8 +262,8 @@ def ones(_: Any, word: Any) -> Any:
 def turn(words: Any, columns: Any) -> None:
     """Write a packed table with its rows as columns.
 
-    Squares of 64 × 64 bits are turned, SQUARES of them side by side: their halves are exchanged,
-    then the halves of these, down to single bits.
+    Squares of 64 × 64 bits are turned, several at once: their halves are exchanged, then the halves of
+    these, down to single bits.
     """
     squares = np.empty((64, SQUARES), np.uint64)
     for block in range(0, columns.shape[1], SQUARES):

@@ -41,30 +41,22 @@ Truths = NDArray[np.bool_]
 
 
 class PackedTable:
-    """m rows of n columns of 0 and 1.
-
-    Build it by :func:`formulakern.encoding.zero_one.read_packed` from a foreign table, or from
-    words by :meth:`of_rows` and :meth:`of_columns`.
+    """m rows of n columns of 0 and 1, and columns of numbers next to them.
 
     Attributes
     ----------
     n_rows, n_columns : int
         m and n.
     names : tuple of str or None
-        The columns' names, where the table has them.
+        The columns' names, if the table has them.
     sparse : scipy.sparse.csr_array or None
-        For a sparse table its ones, in canonical form; such a table is packed when words are first
-        asked for.
+        The ones of a sparse table, in canonical form; it is packed when words are first needed.
     degrees : ndarray of shape (m, e), float64
-        Columns beside the n that are true to a degree; most tables have none.  Rows are different
-        or equal whatever their degrees are.
+        Linear columns.  Rows are different or equal whatever these are.
 
     Examples
     --------
     >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
-    >>> table.unpacked()
-    array([[1, 0, 1],
-           [0, 1, 1]], dtype=uint8)
     >>> table.columns.tolist(), table.counts, table.cover((0, 2))
     ([[1], [2], [3]], array([2, 2]), array([ True, False]))
     """
@@ -99,7 +91,7 @@ class PackedTable:
     def of_rows(
         cls, words: Words, n_columns: int, names: tuple[str, ...] | None = None
     ) -> PackedTable:
-        """A table from its rows, uint64 of shape (m, ceil(n / 64)); bits behind n are 0."""
+        """Return a table of rows, uint64 of shape (m, ceil(n / 64)); bits behind n are 0."""
         return cls(len(words), n_columns, names, rows=words)
 
     @classmethod
@@ -110,7 +102,7 @@ class PackedTable:
         names: tuple[str, ...] | None = None,
         degrees: FloatArray | None = None,
     ) -> PackedTable:
-        """A table from its columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
+        """Return a table of columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
         return cls(n_rows, len(words), names, columns=words, degrees=degrees)
 
     @staticmethod
@@ -126,7 +118,7 @@ class PackedTable:
         return PackedTable.of_rows(words, tables[0].n_columns).with_degrees(degrees)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it was made of: a sparse table, or its rows or columns, whichever came first."""
+        """Keep a sparse table, or rows or columns, whichever came first."""
         names = ["n_rows", "n_columns", "names", "sparse", "degrees"]
         if self.sparse is None:
             names.append(next(name for name in self.__dict__ if name in ("rows", "columns")))
@@ -146,10 +138,7 @@ class PackedTable:
     def rows(self) -> Words:
         """Bit j of word w of row i is column 64·w + j: uint64 of shape (m, ceil(n / 64)).
 
-        Raises
-        ------
-        DataError
-            If a sparse table would take more than ``MAX_PACKED_BYTES``.
+        Raises DataError if a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
             return _packed(self.sparse)
@@ -159,10 +148,7 @@ class PackedTable:
     def columns(self) -> Words:
         """Bit i of word w of column j is row 64·w + i: uint64 of shape (n, ceil(m / 64)).
 
-        Raises
-        ------
-        DataError
-            If a sparse table would take more than ``MAX_PACKED_BYTES``.
+        Raises DataError if a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
             return _packed(self.sparse.T.tocsr())
@@ -176,17 +162,17 @@ class PackedTable:
         return row_counts(self.rows)
 
     def unpacked(self) -> NDArray[np.uint8]:
-        """All entries, uint8 of shape (m, n)."""
+        """Return all entries, uint8 of shape (m, n)."""
         return unpack_rows(self.rows, self.n_columns)
 
     def entries(self, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.bool_]:
-        """Single entries, of positions that broadcast together, in their shape."""
+        """Return single entries, of positions that broadcast together, in their shape."""
         words = self.rows[rows, columns >> 6]
         bits = words >> (columns & 63).astype(np.uint64) & np.uint64(1)
         return np.asarray(bits != 0)
 
     def with_degrees(self, degrees: FloatArray) -> PackedTable:
-        """The same rows and columns beside columns of degrees, float64 of shape (m, e)."""
+        """Return the same rows and columns with linear columns, float64 of shape (m, e)."""
         names = [name for name in ("rows", "columns") if name in self.__dict__]
         words = {name: self.__dict__[name] for name in names}
         shape = self.n_rows, self.n_columns, self.names
@@ -195,13 +181,7 @@ class PackedTable:
     # -- parts ---------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedTable:
-        """The table with only these columns, in this order.
-
-        Parameters
-        ----------
-        columns : sequence of int
-            Positions.
-        """
+        """Return the table with only these columns, in this order."""
         positions = np.asarray(columns, dtype=np.intp)
         if np.array_equal(positions, np.arange(self.n_columns)):
             return self
@@ -217,18 +197,7 @@ class PackedTable:
         return PackedTable(self.n_rows, len(positions), names, degrees=self.degrees, **parts)
 
     def take(self, rows: NDArray[Any]) -> PackedTable:
-        """The table with only these rows, in this order, repeated where a position is.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (k,), int, or of shape (m,), bool
-            Positions, or a mask.
-
-        Raises
-        ------
-        DataError
-            If a mask has another length than m, or a position is out of range.
-        """
+        """Return the table with only these rows, given by positions, repeated or not, or a mask."""
         rows = row_positions(rows, self.n_rows)
         parts: dict[str, Any] = {"degrees": self.degrees[rows]}
         if self.sparse is not None:
@@ -240,21 +209,8 @@ class PackedTable:
         return PackedTable(len(rows), self.n_columns, self.names, **parts)
 
     def distinct(self) -> tuple[PackedTable, NDArray[np.intp]]:
-        """The different rows, each once, and for every row of this table the number of its own.
+        """Return the different rows in the order of their words, and the number of every row's own.
 
-        Returns
-        -------
-        table : PackedTable
-            In the order of the words.
-        kind : ndarray of shape (m,), intp
-            ``table.take(kind)`` is this table.
-
-        Notes
-        -----
-        One sort of the rows.
-
-        Examples
-        --------
         >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
         >>> [part.tolist() for part in (table.distinct()[0].rows, table.distinct()[1])]
         [[[5], [6]], [0, 1, 0]]
@@ -264,11 +220,7 @@ class PackedTable:
 
     @cached_property
     def first_equal(self) -> NDArray[np.intp]:
-        """For every column the first one that is equal on all rows, intp of shape (n,).
-
-        >>> PackedTable.of_columns(np.array([[1], [2], [1]], dtype=np.uint64), 2).first_equal
-        array([0, 1, 0])
-        """
+        """For every column the first one that is equal on all rows, intp of shape (n,)."""
         first: dict[bytes, int] = {}
         return np.array(
             [first.setdefault(row.tobytes(), j) for j, row in enumerate(self.columns)],
@@ -276,17 +228,9 @@ class PackedTable:
         )
 
     def different_columns(self, everywhere: bool = False) -> NDArray[np.intp]:
-        """Positions of the columns to learn from: the first of equal ones, no constant ones.
+        """Return the columns to learn from: the first of equal ones, no constant ones.
 
-        Parameters
-        ----------
-        everywhere : bool
-            Whether a column that is 1 in every row counts as well.
-
-        Returns
-        -------
-        ndarray of shape (number of them,), intp
-            The first column alone, if all are constant.
+        A column that is 1 in every row counts if ``everywhere``.  If all are constant: the first alone.
         """
         counts = row_counts(self.columns)
         varies = (counts > 0) & (counts < self.n_rows + everywhere)
@@ -296,21 +240,10 @@ class PackedTable:
     # -- covers --------------------------------------------------------------------------------
 
     def covers(self, conjunctions: Sequence[Sequence[int]]) -> Words:
-        """The rows on which all columns of a conjunction are 1, packed, for many conjunctions.
+        """Return the rows on which all columns of each of r conjunctions are 1, packed.
 
-        Parameters
-        ----------
-        conjunctions : sequence of r sequences of int
-            Positions of columns; none is the conjunction that is true everywhere.
-
-        Returns
-        -------
-        ndarray of shape (r, ceil(m / 64)), uint64
-
-        Raises
-        ------
-        DataError
-            If a position is out of range.
+        uint64 of shape (r, ceil(m / 64)); the conjunction of no columns is true everywhere.  Raises
+        DataError if a position is out of range.
         """
         covers = np.repeat(all_ones(self.n_rows)[None], len(conjunctions), axis=0)
         for place in range(max(map(len, conjunctions), default=0)):
@@ -325,26 +258,16 @@ class PackedTable:
         return covers
 
     def cover(self, conjunction: Iterable[int]) -> Truths:
-        """The rows on which all columns of one conjunction are 1, bool of shape (m,)."""
+        """Return the rows on which all columns of one conjunction are 1, bool of shape (m,)."""
         return np.asarray(self.truths(self.covers([tuple(conjunction)]))[0])
 
     def truths(self, covers: Words) -> NDArray[np.bool_]:
-        """Packed covers, uint64 of shape (r, ceil(m / 64)), as bool of shape (r, m)."""
+        """Return packed covers, uint64 of shape (r, ceil(m / 64)), as bool of shape (r, m)."""
         return unpack_rows(covers, self.n_rows).view(np.bool_)
 
 
 def check_same_columns(x: Any, z: Any) -> None:
-    """Check that two tables have the same columns: as many, and of the same names.
-
-    Parameters
-    ----------
-    x, z : PackedTable or RealTable
-
-    Raises
-    ------
-    DataError
-        If the widths differ, or both have names and these differ in any place.
-    """
+    """Raise DataError unless two tables have as many columns, of the same names if both have."""
     if x.n_columns != z.n_columns:
         raise DataError(
             f"X has {x.n_columns} columns and Z has {z.n_columns}; a kernel compares rows over the "
@@ -365,18 +288,10 @@ def check_same_columns(x: Any, z: Any) -> None:
 
 
 def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
-    """Packed rows of two tables over common columns: popcount(x_i & z_j) is ⟨x_i, z_j⟩.
+    """Return packed rows of two tables over common columns: popcount(x_i & z_j) is ⟨x_i, z_j⟩.
 
-    Parameters
-    ----------
-    x, z : PackedTable
-        Over the same columns, each dense or sparse.
-
-    Returns
-    -------
-    x_words, z_words : ndarray of shape (x.n_rows, w) and (z.n_rows, w), uint64
-        Over all columns, or, for wide sparse tables, over those that have a 1 in both tables (no
-        other column can add to an inner product). The same object twice when ``x is z``.
+    Over all columns, or of wide sparse tables over those that have a 1 in both tables, as no other
+    column adds to an inner product.  The same object twice when ``x is z``.
 
     Raises
     ------
@@ -387,9 +302,8 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     --------
     >>> x = PackedTable.of_rows(np.array([[5], [2]], dtype=np.uint64), 3)
     >>> a, b = paired_rows(x, x)
-    >>> np.bitwise_count(a[:, None, :] & b[None, :, :]).sum(axis=2)
-    array([[2, 0],
-           [0, 1]], dtype=uint64)
+    >>> np.bitwise_count(a[:, None, :] & b[None, :, :]).sum(axis=2).tolist()
+    [[2, 0], [0, 1]]
     """
     check_same_columns(x, z)
     if (x.sparse is None and z.sparse is None) or x.n_columns <= FEW_COLUMNS:
@@ -404,7 +318,7 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
 
 
 def _packed(sparse: Any) -> Words:
-    """The rows of a sparse matrix, packed."""
+    """Return the rows of a sparse matrix, packed."""
     n_rows, n_columns = sparse.shape
     _check_size(n_rows, n_columns, n_columns)
     rows = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(sparse.indptr))

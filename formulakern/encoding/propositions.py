@@ -43,7 +43,7 @@ TRUTH_WORDS = {"true": 1, "false": 0}
 def evaluate_formula(
     formula: Formula, table: Table, known: dict[Formula, Truths] | None = None
 ) -> Truths:
-    """The truth value of a concrete rule in every row of a table.
+    """Return the truth value of a concrete rule in every row of a table, bool of shape (n_rows,).
 
     Parameters
     ----------
@@ -51,21 +51,12 @@ def evaluate_formula(
         Its leaves are comparisons, variables that name Boolean columns, and constants.
     table : Table of n_rows rows
     known : dict, optional
-        Leaves whose truth values in this table are known; those of others are added.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), bool
+        Truth values of leaves in this table, which are kept for further formulas, up to 256 MB.
 
     Raises
     ------
     DataError
-        If a column is not in the table or does not suit what is asked of it.
-
-    Notes
-    -----
-    Every different leaf is evaluated once, of several formulas that are given one ``known`` too,
-    as long as the truth values of all of them take at most 256 MB.
+        If a column is not in the table or does not suit its comparison.
 
     Examples
     --------
@@ -89,7 +80,7 @@ def evaluate_formula(
 
 
 def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
-    """The truth value of one comparison, or of one Boolean column, in every row.
+    """Return the truth value of one comparison, or of one Boolean column, in every row.
 
     Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
     ``true`` and ``false`` are 1 and 0. Text columns compare as text: a number on the right equals
@@ -98,15 +89,6 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     nanosecond, and an ordered category with its categories in their order. Two columns compare as
     numbers if both are numeric, as dates or times if both are of one kind, else as text. A
     comparison with a missing entry is false, also for ``!=`` and ``not in``.
-
-    Parameters
-    ----------
-    leaf : Comparison or Variable
-    table : Table of n_rows rows
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), bool
 
     Raises
     ------
@@ -118,8 +100,6 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     >>> table = Table({"size": [3, None, 5]})
     >>> evaluate_proposition(Comparison("size", "!=", 3), table)
     array([False, False,  True])
-    >>> evaluate_proposition(Comparison("size", "is missing"), table)
-    array([False,  True, False])
     """
     if isinstance(leaf, Choice):
         raise FormulaError(
@@ -182,7 +162,7 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
 
 
 def number_of(text: str) -> int | float | None:
-    """The number that a text is, of which "true" and "false" are 1 and 0; None if it is none.
+    """Return the number that a text is, 1 and 0 for "true" and "false"; None if it is none.
 
     >>> number_of("2.5"), number_of("True"), number_of("red")
     (2.5, 1, None)
@@ -191,7 +171,7 @@ def number_of(text: str) -> int | float | None:
 
 
 def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
-    """An order, which is false of a missing entry."""
+    """Compare by an order, which is false of a missing entry."""
     if isinstance(value, str) and not isinstance(value, Level) and name in table.orders:
         value = _level(table, name, value)
     if isinstance(value, Level):
@@ -217,7 +197,7 @@ def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
 
 
 def _level(table: Table, name: str, value: str) -> Level:
-    """A word as one of the categories of an ordered column."""
+    """Return a word as one of the categories of an ordered column."""
     order = table.orders[name]
     if value not in order:
         raise DataError(f'column "{name}" has no category {value!r}; {did_you_mean(value, order)}')
@@ -233,7 +213,7 @@ def _refuse_word(table: Table, name: str, value: str) -> NoReturn:
 
 
 def _ranked(table: Table, name: str, relation: str, value: Level) -> Truths:
-    """Where a category stands before or after another; others than those of the order nowhere."""
+    """Compare categories by their order; other entries are false."""
     column, passed = table.typed(name), set(value.passed(relation))
     if column.labels is not None:
         return column.where(passed.__contains__)
@@ -259,13 +239,13 @@ def _as_numbers(table: Table, name: str) -> NDArray[Any]:
 
 
 def _finite_or_infinite(value: Any) -> Any:
-    """A number that NumPy can compare with: whole numbers beyond float64 become infinite."""
+    """Return a number that NumPy can compare with; infinite beyond float64."""
     number: Any = value
     return to_float(number) if isinstance(number, int) and abs(number) >= 2**63 else number
 
 
 def _equal(table: Table, name: str, value: object) -> Truths:
-    """Where a column equals a value; rows with a missing entry are not meaningful."""
+    """Return where a column equals a value; rows with a missing entry are meaningless."""
     column = table.typed(name)
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
@@ -296,13 +276,7 @@ def _equal_columns(table: Table, name: str, other: str) -> Truths:
 
 
 def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
-    """Return the months, weekdays, … of a column; NaN for missing entries.
-
-    Raises
-    ------
-    DataError
-        If the column has no such part.
-    """
+    """Return the months, weekdays, … of a column; NaN for missing entries."""
     kind, missing = table.kinds.get(name), table.missing(name)
     if kind is None and not missing.all():
         raise DataError(

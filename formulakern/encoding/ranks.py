@@ -39,7 +39,7 @@ Condition = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RankedColumn:
-    """What the ranks of a column say.
+    """The values of the ranks of a column.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ class RankedColumn:
     numeric : bool
         Whether the values are numbers, dates or times to cut between.
     proposition : Formula, optional
-        What rank 1 says, for a column of 0 and 1.
+        The meaning of rank 1, for a column of 0 and 1.
     encoded : bool
         Whether it is a column of an encoded table.
     missing : bool
         Whether entries of rank ``len(values)`` are missing, and there are some.
     kind : str, optional
-        What the values are, of dates, times and durations.
+        The kind of dates, times and durations.
     order : tuple of str
         All labels of an ordered category, the least first.
     part : str, optional
-        Of which part of the calendar the values are, such as ``month``.
+        The part of the calendar that the values are, such as ``month``.
     """
 
     name: str
@@ -77,7 +77,7 @@ class RankedColumn:
     part: str | None = None
 
     def value(self, rank: int) -> Any:
-        """The value of a rank, as a comparison has it."""
+        """Return the value of a rank, as a comparison has it."""
         if self.kind is not None:
             return value_at(self.values, self.kind, int(counts_of(self.values)[rank]))
         return _plain(self.values[rank])
@@ -154,12 +154,7 @@ class RankedTable:
 
     @classmethod
     def of(cls, table: Table, plans: Sequence[ColumnPlan]) -> RankedTable:
-        """The ranks of a table, whose columns are boolean, nominal or numeric as plans say.
-
-        Notes
-        -----
-        One sort of every numeric column, and one of the rows.
-        """
+        """Return the ranks of a table, whose columns plans call boolean, nominal or numeric."""
         read = []
         for plan in plans:
             read.append(_ranked(table, plan))
@@ -168,7 +163,7 @@ class RankedTable:
 
     @classmethod
     def of_packed(cls, table: PackedTable, leaves: Sequence[Formula]) -> RankedTable:
-        """The ranks of a table of 0 and 1, whose columns say what ``leaves`` do."""
+        """Return the ranks of a table of 0 and 1, whose columns mean ``leaves``."""
         zero_one = np.arange(2)
         columns = [
             RankedColumn(str(leaf), zero_one, proposition=leaf, encoded=True) for leaf in leaves
@@ -196,13 +191,13 @@ class RankedTable:
     def weights_by_class(
         self, codes: NDArray[Any], n_classes: int, weights: FloatArray
     ) -> FloatArray:
-        """The weight of each class on each different row, float64 of shape (m, n_classes)."""
+        """Return the weight of each class on each different row, of shape (m, n_classes)."""
         places = self.row * n_classes + codes
         sums = np.bincount(places, weights, self.n_rows * n_classes)
         return np.asarray(sums.reshape(self.n_rows, n_classes), dtype=np.float64)
 
     def conjunction(self, conditions: Sequence[Condition]) -> Formula:
-        """Conditions in the words of the table; of two bounds of a column the tighter one."""
+        """Return conditions in the words of the table, the tighter of two bounds of a column."""
         tightest: dict[tuple[int, int, int], Condition] = {}
         for column, relation, rank in conditions:
             bound = relation in (AT_MOST, AT_LEAST) and rank < self.n_values[column]
@@ -218,7 +213,7 @@ class RankedTable:
 
 
 def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]:
-    """One column, and the ranks of its entries."""
+    """Return one column, and the ranks of its entries."""
     name, missing = plan.name, table.missing(plan.name)
     proposition: Formula | None = None
     ordered = name in table.orders and plan.kind == "nominal"
@@ -253,7 +248,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
 
 
 def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDArray[Any]]:
-    """A part of the calendar as a column of its own."""
+    """Return a part of the calendar as a column of its own."""
     numbers = numbers_of_part(table, name, part)
     missing = np.isnan(numbers)
     values = np.unique(numbers[~missing]).astype(np.int64)
@@ -262,7 +257,7 @@ def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDAr
 
 
 def _ordered_values(table: Table, name: str) -> NDArray[Any]:
-    """The labels of an ordered column that occur, in their order."""
+    """Return the labels of an ordered column that occur, in their order."""
     found = set(table.typed(name).numbered[0])
     return text_column(label for label in table.orders[name] if label in found)
 

@@ -61,18 +61,7 @@ class RealTable:
 
 
 def read_real(X: object, role: str = "X") -> RealTable:
-    """Read a table of finite numbers.
-
-    Parameters
-    ----------
-    X : array, sparse matrix, DataFrame, Table, mapping or list of shape (n_rows, n_columns)
-        A sparse matrix and a PackedTable are spread out; a RealTable is returned as it is.
-    role : str
-        What the table is called in messages.
-
-    Returns
-    -------
-    RealTable
+    """Read a table of finite numbers; a sparse matrix and a PackedTable are spread out.
 
     Raises
     ------
@@ -82,9 +71,6 @@ def read_real(X: object, role: str = "X") -> RealTable:
 
     Examples
     --------
-    >>> read_real([[0.5, 1], [0, -2]]).values
-    array([[ 0.5,  1. ],
-           [ 0. , -2. ]])
     >>> read_real([[0.5, 1], [0, None]])
     Traceback (most recent call last):
         ...

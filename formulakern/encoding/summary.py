@@ -117,9 +117,6 @@ class Summary:
         """Return the outer quantiles of the finite numbers, as ``np.quantile(method="nearest")``.
 
         The extremes if these are equal; None if the column does not vary.
-
-        >>> Summary.of(Table({"a": [3, 1, 8]}), "a").extent()
-        (1.0, 8.0)
         """
         numbers = self.numbers
         known = np.flatnonzero(np.isfinite(numbers))
@@ -159,6 +156,9 @@ def summaries_of(
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
+    One pass over the table, and further ones over the columns of very many numbers: as many columns at
+    a time as take 256 MiB here, at least one, at 16 bytes for each different value of each partition.
+
     Parameters
     ----------
     read : callable
@@ -172,12 +172,6 @@ def summaries_of(
     ------
     DataError
         If partitions have different columns, or hold different things in one.
-
-    Notes
-    -----
-    One pass over the table, and further ones over the columns of very many numbers: as many columns
-    at a time as take 256 MiB here, at least one, at 16 bytes for each different value of each
-    partition.
     """
     tables = read(None)
     if classes is None:
@@ -227,13 +221,8 @@ def _summaries_by_class(row: tuple[Table, NDArray[Any]]) -> tuple[int, dict[str,
 def merged(parts: Sequence[Summary]) -> Summary:
     """Return the summary of a column from those of partitions.
 
-    Raises
-    ------
-    DataError
-        If partitions disagree in what the column holds, or it has too many different texts.
+    Raises DataError if they disagree in what the column holds, or it has too many different texts.
 
-    Examples
-    --------
     >>> rows = [2, 1], [2, 5], []
     >>> whole = merged([Summary.of(Table({"a": some}), "a") for some in rows])
     >>> whole.column.values.tolist(), whole.repeats.tolist()

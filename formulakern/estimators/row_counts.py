@@ -42,7 +42,7 @@ class RowCounts:
         return cls((weights > 0).astype(np.int64), of_class)
 
     def merged(self, kind: npt.NDArray[np.intp], n_kinds: int) -> Self:
-        """Of different rows: ``kind`` says which of them each row is."""
+        """Return the counts of different rows: ``kind`` is the number of each row's own."""
         number = np.bincount(kind, self.number, n_kinds).astype(np.int64)
         if self.of_class is None:
             return replace(self, number=number)
@@ -50,7 +50,7 @@ class RowCounts:
         return replace(self, number=number, of_class=np.stack(columns, axis=1))
 
     def shares(self, k: int, covered: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """The share of class k among the covered rows, and among all; NaN where not known."""
+        """Return the share of class k among the covered rows, and among all; NaN if not known."""
         if self.of_class is None:
             return np.nan, np.nan
         parts = self.of_class[covered], self.of_class
@@ -66,17 +66,10 @@ class RowCounts:
         loser: Any = None,
         k: int | None = None,
     ) -> WeightedRule:
-        """A rule with its vote, and how it does on the rows.
+        """Return a rule with its vote, and its support, coverage and precision on the rows.
 
-        Parameters
-        ----------
-        rule : Rule
-        covered : bool (m,)
-        weight : float
-        winner, loser : object
-            The classes that it votes for and against.
-        k : int, optional
-            The place of ``winner`` in ``of_class``.
+        ``winner`` and ``loser`` are the classes that it votes for and against, ``k`` the place of
+        ``winner`` in ``of_class``.
         """
         support = int(self.number[covered].sum())
         coverage = support / max(int(self.number.sum()), 1)

@@ -51,12 +51,7 @@ LARGEST = 1e100
 
 @contextmanager
 def refused(advice: str) -> Iterator[None]:
-    """What scikit-learn refuses inside is a DataError that also says what to do.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise what scikit-learn refuses inside as DataError, with advice."""
     try:
         yield
     except DataError:
@@ -67,12 +62,7 @@ def refused(advice: str) -> Iterator[None]:
 
 
 def require_target(estimator: object, y: Any, what: str = "the class of every row") -> None:
-    """Refuse a y that is None.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if y is None."""
     if y is None:
         raise DataError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
@@ -81,20 +71,20 @@ def require_target(estimator: object, y: Any, what: str = "the class of every ro
 
 
 def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDArray[Any]:
-    """The class of every row, shape (n_rows,).
+    """Return the class of every row, shape (n_rows,).
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
     n_rows : int
     row_of : callable, optional
-        The row of the table that a place in y is about, where y has some rows only.
+        The row of the table that a place in y is about, if y has some rows only.
 
     Raises
     ------
     DataError
         If there is not one for each row, one is missing, or they are no classes: of values that are
-        no text, number, bool or date, or of text beside others.
+        no text, number, bool or date, or of text and others.
     """
     y = in_memory(y)
     if _are_classes(y, n_rows):
@@ -118,12 +108,7 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
 
 
 def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
-    """Check that the values of a list or column are classes of one kind.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError unless the values of a list or column are classes of one kind."""
     values = y if isinstance(y, (list, tuple)) else getattr(y, "tolist", tuple)()
     if not isinstance(values, (list, tuple)) or {*map(type, values)} in ({str}, {int}, {bool}):
         return
@@ -160,9 +145,9 @@ def _missing(row: int, value: Any) -> DataError:
 
 
 def _are_classes(y: Any, n_rows: int) -> bool:
-    """Whether an array plainly holds the class of every row, so that there is nothing to refuse.
+    """Return whether an array plainly holds the class of every row.
 
-    scikit-learn's checks say the same, and take as long as a small table is learnt from.
+    scikit-learn's checks find the same, and take as long as learning from a small table.
     """
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
@@ -172,17 +157,8 @@ def _are_classes(y: Any, n_rows: int) -> bool:
 
 
 def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """The classes that occur, lowest first: as an ordered categorical has them, else sorted.
+    """Return the classes that occur, lowest first: as an ordered categorical has them, else sorted.
 
-    Parameters
-    ----------
-    y : array-like
-        As the user gave it.
-    labels : ndarray of shape (n_rows,)
-        What :func:`read_classes` made of it.
-
-    Examples
-    --------
     >>> import pandas
     >>> size = pandas.Categorical(["mid", "low"], categories=["low", "mid", "high"], ordered=True)
     >>> class_order(size, np.asarray(size)).tolist()
@@ -204,13 +180,7 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:
-    """The classes of the rows (of positive weight), sorted; two at least.
-
-    Raises
-    ------
-    DataError
-        If there is one class only.
-    """
+    """Return the classes of the rows (of positive weight), sorted; DataError if there is one."""
     present = np.unique(labels if weights is None else labels[weights > 0])
     if len(present) < 2:
         raise one_class(labels.tolist()[0], weights is not None)
@@ -218,7 +188,7 @@ def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> 
 
 
 def one_class(name: Any, weighted: bool) -> DataError:
-    """Says that all rows (of positive weight) are of one class."""
+    """Return the error that all rows (of positive weight) are of one class."""
     some = " (of positive weight)" if weighted else ""
     return DataError(
         f"all rows{some} are of one class, {name!r}; a classifier needs at least two classes."
@@ -226,12 +196,9 @@ def one_class(name: Any, weighted: bool) -> DataError:
 
 
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
-    """The number of every row, float64 of shape (n_rows,).
+    """Return the number of every row, float64 of shape (n_rows,).
 
-    Raises
-    ------
-    DataError
-        If there is not one for each row, or one is no finite number or larger than ``LARGEST``.
+    Raises DataError if there is not one for each row, or one is not finite or larger than ``LARGEST``.
     """
     y = in_memory(y)
     with refused("Pass one finite number per row."):
@@ -256,7 +223,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
 
 
 def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> FloatArray:
-    """The weight of every row: its own times that of its class.
+    """Return the weight of every row: its own times that of its class.
 
     Raises
     ------
@@ -280,12 +247,9 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """The weight that the user gave every row, float64 of shape (n_rows,).
+    """Return the weight that the user gave every row, float64 of shape (n_rows,).
 
-    Raises
-    ------
-    DataError
-        If there is not one for each row, one is negative or not finite, or all are zero.
+    Raises DataError if there is not one for each row, one is negative or not finite, or all are zero.
     """
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
@@ -314,12 +278,7 @@ def check_signs(weights: FloatArray) -> None:
 
 
 def check_spread(least: float, most: float) -> None:
-    """Refuse positive weights of rows, from least to most, that are too large, or too different.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if positive weights, from least to most, are too large or too different."""
     if not (most <= HEAVIEST and least * SPREAD >= most):
         raise DataError(
             f"the weights of rows lie between {least:.3g} and {most:.3g}; expected at most "
@@ -328,21 +287,10 @@ def check_spread(least: float, most: float) -> None:
 
 
 def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any) -> FloatArray:
-    """The weight of every class, float64 of shape (K,).
+    """Return the weight of every class, float64 of shape (K,), from the counts of their rows.
 
-    A class that a mapping lacks weighs 1; what it has beside classes is an error then.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (K,)
-    counts : ndarray of shape (K,)
-        How many rows each has.
-    class_weight : mapping, "balanced" or None
-
-    Raises
-    ------
-    DataError
-        If there are not such weights, or one is negative or not finite.
+    A class that a mapping lacks weighs 1, unless the mapping has a name that is no class.  Raises
+    DataError for other weights, and for a weight that is negative or not finite.
     """
     factors = np.ones(len(classes))
     if class_weight is None:
@@ -373,13 +321,7 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
 
 
 def random_source(random_state: Any) -> np.random.RandomState:
-    """The source of random numbers that ``random_state`` stands for.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Return the source of random numbers of ``random_state``; ParameterError if it is none."""
     try:
         source: np.random.RandomState = check_random_state(random_state)
     except (TypeError, ValueError):
@@ -391,7 +333,7 @@ def random_source(random_state: Any) -> np.random.RandomState:
 
 
 def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
-    """The folds of a cross-validation: so many stratified ones, or what scikit-learn makes of cv.
+    """Return the folds of a cross-validation: stratified ones, or what scikit-learn makes of cv.
 
     Classes with fewer rows than there are folds are missing from some, in silence.
     """

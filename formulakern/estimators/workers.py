@@ -38,20 +38,13 @@ KILLED = (
 class Workers:
     """Other processes that tasks can run in, if joblib's active backend has some.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        As joblib reads it.
+    Backends of threads count as this process.  On a cluster a value that is sent goes to one worker,
+    and from there to others that need it.
 
     Attributes
     ----------
     jobs : int
-        How many tasks run at once; 1 where they run in this process, one after another.
-
-    Notes
-    -----
-    Backends of threads count as this process.  On a cluster a value that is sent goes to one
-    worker, and from there to others that need it.
+        How many tasks run at once; 1 if they run in this process, one after another.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -66,7 +59,7 @@ class Workers:
                 keep_workers(self._client)
 
     def send(self, value: Any) -> Any:
-        """What stands for a value in the arguments of tasks: to a cluster it is sent, once."""
+        """Return what stands for a value in the arguments of tasks; a cluster gets it once."""
         if self._client is None:
             return value
         client, sent = _SENT.get(value, (None, None))
@@ -81,19 +74,10 @@ class Workers:
     def answers(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """``function(*each)`` for each of the arguments, as they are ready.
+        """Yield ``function(*each)`` for each of the arguments, as they are ready.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module.
-        arguments : iterable of tuple
-            Read only as far as there are processes for them.
-
-        Raises
-        ------
-        ClusterError
-            If the cluster is lost.
+        The arguments are read only as far as there are processes for them.  Raises ClusterError if the
+        cluster is lost.
         """
         parallel = Parallel(
             n_jobs=self._n_jobs,
@@ -185,7 +169,7 @@ def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class _KeptFilters:
-    """The filters for warnings are again what they were when no task runs any more.
+    """Restore the filters for warnings when no task runs any more.
 
     Fits change them for a while, which in several threads is not undone in the order it was done.
     """
@@ -213,7 +197,7 @@ _FILTERS = _KeptFilters()
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What a cluster fails by, as one sentence."""
+    """Raise the failures of a cluster as ClusterError."""
     try:
         yield
     except Exception as error:

@@ -113,10 +113,8 @@ class Column:
 
         Examples
         --------
-        >>> Column.read([1, None, True], "a").values
-        array([ 1., nan,  1.])
-        >>> Column.read([1, None, "x"], "a").entries
-        array(['1', None, 'x'], dtype=object)
+        >>> Column.read([1, None, True], "a").values, Column.read([1, None, "x"], "a").entries
+        (array([ 1., nan,  1.]), array(['1', None, 'x'], dtype=object))
         """
         if isinstance(values, Column):
             return values
@@ -206,13 +204,7 @@ class Column:
         return Column(self.values[rows], self.labels, self.order, self.temporal)
 
     def where(self, test: Any) -> NDArray[np.bool_]:
-        """Return which entries pass a test of their text, bool of shape (n_rows,).
-
-        Parameters
-        ----------
-        test : callable
-            Called with each different text that occurs, and with None if some are missing.
-        """
+        """Return which entries pass a test of their text, or of None if it is missing."""
         texts, places = self.numbered
         passed = np.fromiter((bool(test(text)) for text in texts), np.bool_, len(texts))
         return np.asarray(passed[places])
@@ -239,20 +231,10 @@ class Column:
 
 
 def read_number(text: str) -> int | float | None:
-    """The number that a text spells, or None; only plain decimals are numbers.
+    """Return the number that a text spells, or None; only finite plain decimals are numbers.
 
-    Parameters
-    ----------
-    text : str
-        Blanks around the number are allowed.
+    An int for whole numbers of at most 18 digits.  Blanks around the number are allowed.
 
-    Returns
-    -------
-    int, float or None
-        An int for whole numbers of at most 18 digits; None if the text is not a finite number.
-
-    Examples
-    --------
     >>> read_number("3"), read_number("-2.50"), read_number("1e3"), read_number("1_000")
     (3, -2.5, 1000.0, None)
     >>> read_number("nan") is None and read_number("1e999") is None
@@ -267,24 +249,8 @@ def read_number(text: str) -> int | float | None:
 
 
 def numbers_in(texts: Iterable[str | None]) -> NDArray[Any] | None:
-    """A text column as numbers, when every entry that is not missing reads as one.
+    """Return a text column as int64 or float64 (NaN is missing); None if some entry is no number.
 
-    Parameters
-    ----------
-    texts : iterable of str or None
-        The entries; None is a missing value.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64 or float64, or None
-        float64 if a value has a fraction or is missing (NaN); None if some entry is no number.
-
-    Notes
-    -----
-    Every different text is read once, so long columns with few values are cheap.
-
-    Examples
-    --------
     >>> numbers_in(["3", "-1"]), numbers_in(["3", None]), numbers_in(["3", "x"])
     (array([ 3, -1]), array([ 3., nan]), None)
     """
@@ -301,7 +267,7 @@ def numbers_in(texts: Iterable[str | None]) -> NDArray[Any] | None:
 
 
 def text_column(values: Iterable[Any]) -> NDArray[Any]:
-    """A text column: an object array, in normal form of str and None."""
+    """Return an object array of str and None."""
     values = list(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values
@@ -309,7 +275,7 @@ def text_column(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def as_series(values: object) -> Any:
-    """A column of a data frame as a ``narwhals.Series``; None if it is none."""
+    """Return a column of a data frame as a ``narwhals.Series``; None if it is none."""
     plain = isinstance(values, (np.ndarray, list, tuple))
     if plain or not hasattr(type(values), "dtype") or not hasattr(type(values), "to_numpy"):
         return None
@@ -328,7 +294,7 @@ def is_pandas_series(values: object) -> bool:
 
 
 def has_plain_numbers(series: Any) -> bool:
-    """Whether a ``narwhals.Series`` holds numbers or truth values, and none is missing.
+    """Return whether a ``narwhals.Series`` holds numbers or truth values, and none is missing.
 
     A type that narwhals does not know is that of a sparse column of pandas.
     """
@@ -453,7 +419,7 @@ def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an entry of a column of Python objects is missing: None, NA, NaT or NaN."""
+    """Return whether a Python object is missing: None, NA, NaT or NaN."""
     if value is None or type(value).__name__ in MISSING_CLASSES:
         return True
     if isinstance(value, Decimal):
@@ -463,7 +429,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _nature(kind: type, name: str) -> str:
-    """What a class of Python objects is to a column: bool, int, stamp, text, …."""
+    """Return the nature of a class of Python objects: bool, int, stamp, text, …."""
     if issubclass(kind, (str, bytes)):
         return "text"
     if (temporal := temporal_nature(kind)) is not None:
@@ -488,7 +454,7 @@ def _nature(kind: type, name: str) -> str:
 
 
 def to_float(value: Any) -> float:
-    """A number as float64, infinite where it is beyond that."""
+    """Return a number as float64, infinite beyond that."""
     try:
         return float(value)
     except OverflowError:

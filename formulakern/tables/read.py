@@ -40,12 +40,9 @@ MAX_DENSE_ENTRIES = 250_000_000
 
 
 def as_frame(X: object) -> Any:
-    """X as a ``narwhals.DataFrame``, if it is a data frame (pandas, polars, …), else None.
+    """Return X as a ``narwhals.DataFrame``, if it is a data frame (pandas, polars, …), else None.
 
-    Raises
-    ------
-    DataError
-        If two columns have one name.
+    Raises DataError if two columns have one name.
     """
     plain = isinstance(X, (np.ndarray, Mapping, list, tuple))
     if plain or not hasattr(type(X), "columns") or not hasattr(X, "shape"):
@@ -76,9 +73,9 @@ def _repeated(names: Iterable[object]) -> list[str]:
 
 
 def is_pandas(X: object) -> bool:
-    """Whether X is a pandas DataFrame whose columns have different names, one for each.
+    """Return whether X is a pandas DataFrame whose columns have different names, one for each.
 
-    Those of pandas are read without narwhals, whose wrappers cost more than a short column.
+    These are read without narwhals, whose wrappers cost more than a short column.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
@@ -87,7 +84,7 @@ def is_pandas(X: object) -> bool:
 
 
 def is_sparse(X: object) -> bool:
-    """Whether X is a SciPy sparse matrix or array."""
+    """Return whether X is a SciPy sparse matrix or array."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 
@@ -117,13 +114,7 @@ class Opened:
 
     @property
     def columns(self) -> Sequence[Any]:
-        """The columns, of a sparse matrix as dense arrays.
-
-        Raises
-        ------
-        DataError
-            If a sparse matrix is too large.
-        """
+        """The columns, of a sparse matrix as dense arrays; DataError if it is too large."""
         if self.listed is not None:
             return self.listed
         return list((spread_out(self.sparse) if self.array is None else self.array).T)
@@ -144,12 +135,6 @@ def opened(X: object, role: str = "X") -> Opened:
     ------
     DataError
         If X is no table, or does not have two dimensions.
-
-    Examples
-    --------
-    >>> found = opened([["x", 1], ["o", 2]])
-    >>> found.names, found.columns, found.n_rows
-    (None, [('x', 'o'), (1, 2)], 2)
     """
     source: Any = in_memory(X)
     X = source
@@ -190,12 +175,12 @@ def opened(X: object, role: str = "X") -> Opened:
 
 
 def default_names(n_columns: int) -> list[str]:
-    """``x0, x1, …``, as scikit-learn names the columns of an array."""
+    """Return ``x0, x1, …``, as scikit-learn names the columns of an array."""
     return [f"x{position}" for position in range(n_columns)]
 
 
 def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
-    """The sentence for an array that has not two dimensions."""
+    """Return the sentence for an array that has not two dimensions."""
     advice = f"{role}.reshape(len({role}), -1) puts all that belongs to one row beside each other."
     if len(shape) == 1:
         advice = f"{role}.reshape(1, -1) for one row, {role}.reshape(-1, 1) for one column."
@@ -208,12 +193,7 @@ def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
 
 
 def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
-    """The numbers of rows and of columns of an array of two dimensions with at least one column.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return the numbers of rows and columns; DataError unless there is at least one column."""
     if len(shape) != 2:
         raise DataError(wrong_dimensions(shape, role))
     if shape[1] == 0:
@@ -227,7 +207,7 @@ def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
 def unfit_entry(
     column: int, row: int, found: str, names: Sequence[str] | None, role: str, advice: str
 ) -> DataError:
-    """The error for an entry that a kernel cannot read, with its column, its row and advice."""
+    """Return the error for an entry that a kernel cannot read, with column, row and advice."""
     label = f"column {column}" if names is None else f'column "{names[column]}"'
     of_role = "" if role == "X" else f" of {role}"
     return DataError(f"{label}{of_role} holds {clip(found, 40)} (row {row}); {advice}")
@@ -243,12 +223,7 @@ def _opened_rows(X: Sequence[Any]) -> Opened:
 
 
 def refuse_records(X: object, role: str) -> None:
-    """Refuse a list of dicts, one for each row.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError for a list of dicts, one for each row."""
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         raise DataError(
             f"{role} is a list of dicts, one per row; expected a table. Write "
@@ -257,12 +232,7 @@ def refuse_records(X: object, role: str) -> None:
 
 
 def check_lengths(lengths: Sequence[int]) -> None:
-    """Check that the rows of a list are of equal length.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError unless the rows of a list are of equal length."""
     for position, length in enumerate(lengths):
         if length != lengths[0]:
             raise DataError(
@@ -278,7 +248,7 @@ def _is_row(row: object) -> bool:
 
 
 def spread_out(X: Any) -> NDArray[Any]:
-    """A sparse matrix as a dense array, unless it is too large for that."""
+    """Return a sparse matrix as a dense array; DataError if it is too large for that."""
     n_rows, n_columns = X.shape
     if (size := int(n_rows) * int(n_columns)) > MAX_DENSE_ENTRIES:
         raise DataError(

@@ -17,19 +17,14 @@ __all__ = ["column_positions", "row_positions"]
 
 
 def column_positions(X: object, spec: object) -> tuple[int, ...]:
-    """The positions of chosen columns, such as those of one domain.
+    """Return the positions of chosen columns, such as those of one domain.
 
     Parameters
     ----------
     X : PackedTable, Table, DataFrame, array or sparse matrix
-        The table whose columns are chosen; only its names and width are looked at.
+        Only its names and width are read.
     spec : list of str or int, one str or int, Boolean mask, slice or range
         Names need a table that has names. Negative positions count from the end.
-
-    Returns
-    -------
-    tuple of int
-        In the order of ``spec``, without repetition, at least one.
 
     Raises
     ------
@@ -42,10 +37,6 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
     >>> table = Table({"fever": [1], "rash": [0], "brca1": [1]})
     >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
     ((1, 0), (1, 2))
-    >>> column_positions(table, ["feve"])
-    Traceback (most recent call last):
-        ...
-    formulakern.errors.DataError: no column "feve" in the table; did you mean "fever"?
     """
     if hasattr(X, "names"):  # a Table, or rows of 0 and 1
         names, width = X.names, X.shape[1]  # type: ignore[attr-defined]
@@ -124,19 +115,10 @@ def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
 
 
 def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
-    """Positions of the rows that are chosen by a slice, a mask or their numbers.
+    """Return the positions of rows that are chosen by a slice, a mask or their numbers.
 
-    Parameters
-    ----------
-    key : slice, or array-like of shape (n_rows,), bool, or (k,), int
-    n_rows : int
-    least : int
-        −n_rows where negative numbers count from the end.
-
-    Raises
-    ------
-    DataError
-        If a mask has another length than there are rows, or a number is out of range.
+    ``least`` is −n_rows if negative numbers count from the end.  Raises DataError if a mask has another
+    length than there are rows, or a number is out of range.
     """
     every = np.arange(n_rows)
     rows = every[key] if isinstance(key, slice) else np.asarray(key)

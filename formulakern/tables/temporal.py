@@ -101,10 +101,7 @@ def value_at(column: NDArray[Any], kind: TemporalKind, count: int) -> Temporal:
 def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Convert a ``datetime64`` or ``timedelta64`` array to a unit of the normal form.
 
-    Raises
-    ------
-    DataError
-        If it counts months or fractions of a nanosecond, or does not fit in 64 bits.
+    Raises DataError if it counts months or fractions of a nanosecond, or does not fit in 64 bits.
     """
     unit, number = np.datetime_data(values.dtype)
     to = unit if unit in LENGTHS else COARSE.get(unit)
@@ -165,10 +162,7 @@ def temporal_nature(kind: type) -> str | None:
 def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
     """Read dates, times or durations of Python, all of one kind; None is missing.
 
-    Raises
-    ------
-    DataError
-        If some stamps have a time zone and others have none.
+    Raises DataError if some stamps have a time zone and others have none.
     """
     kinds = {_kind_of_object(value) for value in values if value is not None}
     if kinds == {"stamp", "instant"}:
@@ -224,15 +218,7 @@ def _nanoseconds(value: Any) -> int:
 
 
 def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
-    """Return the kind of a column that was read into normal form; None if not temporal.
-
-    Parameters
-    ----------
-    values : array, Series or sequence
-        The column as it was given.
-    column : ndarray of shape (n_rows,)
-        In normal form.
-    """
+    """Return the kind of a column that was read into normal form; None if not temporal."""
     if not is_temporal(column):
         return None
     dtype: Any = getattr(values, "dtype", None)
@@ -256,10 +242,7 @@ def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
 def value_of_kind(value: Any, kind: TemporalKind, name: str) -> Temporal:
     """Return a value that a column of this kind is compared with; text is read.
 
-    Raises
-    ------
-    DataError
-        If the value is of another kind, such as a stamp without time zone for a column with one.
+    Raises DataError for another kind, such as a stamp without time zone for a column with one.
     """
     found = read_temporal(value, kind) if isinstance(value, str) else value
     if isinstance(found, Temporal) and found.kind == kind:
@@ -309,10 +292,7 @@ def part_numbers(
 ) -> NDArray[np.int64]:
     """Return a part of the calendar of every entry; meaningless for missing entries.
 
-    Raises
-    ------
-    DataError
-        If the column has no such part, or has a time zone, on which it depends.
+    Raises DataError if the column has no such part, or has a time zone, on which it depends.
     """
     if kind == "instant":
         raise DataError(
@@ -357,18 +337,8 @@ def roundest_between(low: int, high: int, kind: TemporalKind, closed: bool = Fal
     Dates are round at the first of a year, then of a month, then at midnight; times at a whole
     hour, minute, second, tenth of a second, ….  Of equally round values the one nearest to the
     middle wins; a multiple of 10 years, 3 months, 6 hours, 15 minutes or seconds comes first if it
-    is in the middle half.
+    is in the middle half.  ``high`` itself may be returned if ``closed``.
 
-    Parameters
-    ----------
-    low, high : int
-        ``low < high``, in nanoseconds.
-    kind : {"stamp", "instant", "time", "duration"}
-    closed : bool
-        Whether ``high`` itself may be returned.
-
-    Examples
-    --------
     >>> for pair in ("2020-01-15 2020-02-20", "2019-11-30 2021-02-01", "10:12:58 10:58", "3h 2d"):
     ...     low, high = map(read_temporal, pair.split())
     ...     print(Temporal(low.kind, roundest_between(low.nanoseconds, high.nanoseconds, low.kind)))
@@ -412,16 +382,8 @@ def _first_of(months: int) -> int:
 
 
 def measure_of(counts: NDArray[np.int64], length: int) -> int:
-    """Return the largest of day, hour, …, nanosecond of which all values are multiples.
+    """Return the largest of day, hour, …, nanosecond of which all counts of a length are multiples.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (m,), int64
-    length : int
-        The nanoseconds of one count.
-
-    Examples
-    --------
     >>> measure_of(np.array([0, 3600, 7200]), 10**9) // 10**9, measure_of(np.array([5]), DAY) == DAY
     (3600, True)
     """
@@ -437,15 +399,8 @@ def temporal_bounds(
     The values themselves if they are one measure apart.  Otherwise both bounds are the roundest
     value between; for whole days, the bound for ``<=`` is the day before.
 
-    Examples
-    --------
-    >>> def bounds(low, high, measure):
-    ...     print(*temporal_bounds(low, high, "stamp", measure))
-    >>> bounds(0, 5 * DAY, DAY), bounds(0, DAY, DAY), bounds(0, DAY, DAY // 24)
-    1970-01-02 1970-01-03
-    1970-01-01 1970-01-02
-    1970-01-01T12:00 1970-01-01T12:00
-    (None, None, None)
+    >>> print(*temporal_bounds(0, 5 * DAY, "stamp", DAY), *temporal_bounds(0, DAY, "stamp", DAY))
+    1970-01-02 1970-01-03 1970-01-01 1970-01-02
     """
     if high - low > measure:
         days = measure >= DAY
