@@ -133,7 +133,7 @@ def all_ones(n: int) -> Words:
 
 
 def transposed(words: Words, n_columns: int) -> Words:
-    """Return a packed table with its rows as columns, uint64 of shape (n_columns, ceil(n_rows / 64)).
+    """Return a packed table with its rows as columns.
 
     >>> transposed(np.array([[5], [2]], dtype=np.uint64), 3).ravel()
     array([1, 2, 1], dtype=uint64)
@@ -262,8 +262,8 @@ def ones(_: Any, word: Any) -> Any:
 def turn(words: Any, columns: Any) -> None:
     """Write a packed table with its rows as columns.
 
-    Squares of 64 × 64 bits are turned, several at once: their halves are exchanged, then the halves of
-    these, down to single bits.
+    Squares of 64 × 64 bits are turned, several at once: their halves are exchanged, then the
+    halves of these, down to single bits.
     """
     squares = np.empty((64, SQUARES), np.uint64)
     for block in range(0, columns.shape[1], SQUARES):

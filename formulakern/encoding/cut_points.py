@@ -228,8 +228,8 @@ def _common_divisor(values: NDArray[Any], decimals: int) -> int | None:
 def shortest_between(low: float, high: float) -> int | float | None:
     """Return the number between two others with the fewest decimals, nearest to the middle.
 
-    Of numbers with equally many decimals one that ends in 5 comes first, if it is in the middle half
-    of the gap.  An int if it is whole; None if there is no float64 between.
+    Of numbers with equally many decimals one that ends in 5 comes first, if it is in the middle
+    half of the gap.  An int if it is whole; None if there is no float64 between.
 
     >>> shortest_between(4.9, 5.15), shortest_between(0.123, 0.127), shortest_between(37, 188)
     (5, 0.125, 100)

@@ -230,7 +230,7 @@ class PackedTable:
     def different_columns(self, everywhere: bool = False) -> NDArray[np.intp]:
         """Return the columns to learn from: the first of equal ones, no constant ones.
 
-        A column that is 1 in every row counts if ``everywhere``.  If all are constant: the first alone.
+        A column of ones counts if ``everywhere``.  If all are constant: the first alone.
         """
         counts = row_counts(self.columns)
         varies = (counts > 0) & (counts < self.n_rows + everywhere)

@@ -134,11 +134,11 @@ class RankedTable:
 
     Examples
     --------
-    >>> from formulakern.encoding.plan import plan_nominal, plan_numeric
+    >>> from formulakern.encoding.plan import plan_nominal
     >>> from formulakern.encoding.summary import Summary
     >>> table = Table({"odor": ["foul", "none", "foul"], "size": [1.5, None, 1.5]})
-    >>> odor, size = (Summary.of(table, name) for name in table.names)
-    >>> plans = plan_nominal(odor, False), plan_numeric(size, 1, "quantile", ())
+    >>> odor = plan_nominal(Summary.of(table, "odor"), False)
+    >>> plans = odor, ColumnPlan("size", "numeric", (), ())
     >>> ranked = RankedTable.of(table, plans)
     >>> ranked.ranks, ranked.row
     (array([[0, 1],

@@ -156,8 +156,9 @@ def summaries_of(
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
-    One pass over the table, and further ones over the columns of very many numbers: as many columns at
-    a time as take 256 MiB here, at least one, at 16 bytes for each different value of each partition.
+    One pass over the table, and further ones over the columns of very many numbers: as many
+    columns at a time as take 256 MiB here, at least one, at 16 bytes for each different value of
+    each partition.
 
     Parameters
     ----------

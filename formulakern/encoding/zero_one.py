@@ -57,7 +57,7 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
         ...
     formulakern.errors.DataError: column 1 holds 3 (row 1); a formula kernel reads 0 and 1.
     Encode the table first: fk.PropositionEncoder().fit_transform(X), or use an estimator, which does it for you.
-    """
+    """  # noqa: E501
     if isinstance(X, PackedTable):
         return X
     if isinstance(X, Mapping) and not is_sparse(X):

@@ -198,7 +198,7 @@ def one_class(name: Any, weighted: bool) -> DataError:
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
     """Return the number of every row, float64 of shape (n_rows,).
 
-    Raises DataError if there is not one for each row, or one is not finite or larger than ``LARGEST``.
+    Raises DataError unless there is one for each row, all finite and at most ``LARGEST``.
     """
     y = in_memory(y)
     with refused("Pass one finite number per row."):
@@ -249,7 +249,7 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Return the weight that the user gave every row, float64 of shape (n_rows,).
 
-    Raises DataError if there is not one for each row, one is negative or not finite, or all are zero.
+    Raises DataError unless there is one for each row, none negative or not finite, not all zero.
     """
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))

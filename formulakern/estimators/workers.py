@@ -38,8 +38,8 @@ KILLED = (
 class Workers:
     """Other processes that tasks can run in, if joblib's active backend has some.
 
-    Backends of threads count as this process.  On a cluster a value that is sent goes to one worker,
-    and from there to others that need it.
+    Backends of threads count as this process.  On a cluster a value that is sent goes to one
+    worker, and from there to others that need it.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Workers:
     ) -> Iterator[Any]:
         """Yield ``function(*each)`` for each of the arguments, as they are ready.
 
-        The arguments are read only as far as there are processes for them.  Raises ClusterError if the
-        cluster is lost.
+        The arguments are read only as far as there are processes for them.  Raises ClusterError if
+        the cluster is lost.
         """
         parallel = Parallel(
             n_jobs=self._n_jobs,

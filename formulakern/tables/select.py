@@ -117,8 +117,8 @@ def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
 def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
     """Return the positions of rows that are chosen by a slice, a mask or their numbers.
 
-    ``least`` is −n_rows if negative numbers count from the end.  Raises DataError if a mask has another
-    length than there are rows, or a number is out of range.
+    ``least`` is −n_rows if negative numbers count from the end.  Raises DataError if a mask has
+    another length than there are rows, or a number is out of range.
     """
     every = np.arange(n_rows)
     rows = every[key] if isinstance(key, slice) else np.asarray(key)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,44 +42,17 @@ class SeenRows(NamedTuple):
 
 
 @dataclass(eq=False)
-class TrainingRows(ABC):
-    """Encoded rows and what is to be learned of them: a problem, or one for each class.
-
-    Attributes
-    ----------
-    total : float
-        The sum of all weights.
-    table : PackedTable or PackedPartitions
-    n_thresholds : int
-        Of ordered classes, one less than there are; 0 without an order.
-    """
-
-    total: float
-    table: Any
-    n_thresholds: int
-
-    @abstractmethod
-    def problem(self, k: int, n_problems: int) -> Rows:
-        """The k-th of so many problems; of ordered classes the only one."""
-
-    @abstractmethod
-    def together(self) -> Rows:
-        """All classes together."""
-
-    @abstractmethod
-    def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
-        """All rows, or groups on which every rule of every model is constant.
-
-        For classes alone.  ``rules`` has those of each model.
-        """
-
-
-@dataclass(eq=False)
-class WholeRows(TrainingRows):
-    """Rows that are here.
+class WholeRows:
+    """Encoded rows in this process, and what is to be learned of them.
 
     Parameters
     ----------
+    total : float
+        The sum of all weights.
+    table : PackedTable
+        The different rows.
+    n_thresholds : int
+        Of ordered classes, one less than there are; 0 without an order.
     targets : list of float64 (n_rows,)
         For each problem what is learned: −1 or 1, a number, or the place of an ordered class.
     weights : float64 (n_rows,)
@@ -89,6 +61,9 @@ class WholeRows(TrainingRows):
         Of classes: all rows.
     """
 
+    total: float
+    table: PackedTable
+    n_thresholds: int
     targets: list[FloatArray]
     weights: FloatArray
     known: SeenRows | None = None
@@ -114,7 +89,7 @@ class WholeRows(TrainingRows):
         return rows
 
     def problem(self, k: int, n_problems: int) -> Rows:  # noqa: ARG002
-        """As of :class:`TrainingRows`."""
+        """Return the k-th of so many problems; of ordered classes the only one."""
         table, kind, degrees = self._merged
         used = self._used
         examples = Examples(kind, self.targets[k][used], self.weights[used], degrees)
@@ -123,29 +98,34 @@ class WholeRows(TrainingRows):
         return Rows.merged(table, examples)
 
     def together(self) -> Rows:
-        """As of :class:`TrainingRows`."""
+        """Return all classes together."""
         table, kind, degrees = self._merged
         codes = np.array(self.targets).argmax(axis=0)[self._used]
         return Rows.merged(table, Examples(kind, codes + 0.0, self.weights[self._used], degrees))
 
     def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:  # noqa: ARG002
-        """As of :class:`TrainingRows`: all rows."""
+        """Return all rows, of classes; ``rules`` has those of each model."""
         assert self.known is not None
         return self.known
 
 
 @dataclass(eq=False)
-class PiecedRows(TrainingRows):
-    """Rows that stay in pieces.
+class PiecedRows:
+    """Encoded rows in partitions; see :class:`WholeRows`.
 
     Parameters
     ----------
+    total, table, n_thresholds :
+        As of :class:`WholeRows`; the table is partitioned.
     weighted : PartitionedWeights
         Their classes and weights.
     places : intp (K,)
         The number of each class in learning, −1 where its rows weigh nothing.
     """
 
+    total: float
+    table: PackedPartitions
+    n_thresholds: int
     weighted: PartitionedWeights
     places: npt.NDArray[np.intp]
     _pieces: Any = field(init=False)
@@ -166,13 +146,13 @@ class PiecedRows(TrainingRows):
         return rows
 
     def problem(self, k: int, n_problems: int) -> Rows:
-        """As of :class:`TrainingRows`."""
+        """Return the k-th of so many problems."""
         if self.n_thresholds:
             return self._grouped(cumulative_examples)
         return self._grouped(partial(_against, 1 if n_problems == 1 else k))
 
     def together(self) -> Rows:
-        """As of :class:`TrainingRows`."""
+        """Return all classes together."""
         return self._grouped(_same)
 
     def _grouped(self, made: Callable[[Examples], Examples]) -> Groups:
@@ -181,7 +161,7 @@ class PiecedRows(TrainingRows):
         return self._last
 
     def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
-        """As of :class:`TrainingRows`: groups, of which each has one class."""
+        """Return groups on which every rule is constant, of which each has one class."""
         groups = self._last
         assert groups is not None
         listed = [rule for some in rules for rule in some]
@@ -194,6 +174,9 @@ class PiecedRows(TrainingRows):
         return SeenRows(
             groups.table, labels, groups.weights, counts, groups.numbers.astype(np.float64)
         )
+
+
+TrainingRows: TypeAlias = WholeRows | PiecedRows
 
 
 def _same(examples: Examples) -> Examples:
