@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,10 +24,6 @@ from formulakern.errors import FormulaSizeError
 from formulakern.syntax.diagrams import Diagrams
 
 __all__ = [
-    "MAX_CUBES",
-    "MAX_PRIMES",
-    "MAX_SEARCH",
-    "MAX_TABULATED",
     "Choice",
     "Cover",
     "Cube",
@@ -66,20 +64,12 @@ MAX_SEARCHED_ENTRIES = 1_500_000
 
 @dataclass(frozen=True)
 class Smallest:
-    """Cubes whose union lies between two functions.
-
-    Parameters
-    ----------
-    cubes : tuple of Cube
-        In the order of their variables.
-    exact : bool
-        Whether it is proved that there are no fewer, and with as many not fewer literals.
-    least : int
-        No union that fits has fewer cubes.
-    """
+    """Cubes, in the order of their variables, whose union is between two functions."""
 
     cubes: tuple[Cube, ...]
+    #: Whether it is proved that there are no fewer, and with as many not fewer literals.
     exact: bool
+    #: No union that fits has fewer cubes.
     least: int
 
     @property
@@ -91,13 +81,8 @@ class Smallest:
 def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
     """Return the fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
 
-    Raises
-    ------
-    FormulaSizeError
-        If a diagram passes the limits of the manager, or more than ``MAX_CUBES`` cubes are found.
+    More than ``MAX_CUBES`` cubes are refused.
 
-    Examples
-    --------
     >>> d = Diagrams()
     >>> x, y = d.variable(0), d.variable(1)
     >>> smallest_cover(d, d.both([x, y]), d.negation(d.both([x, d.negation(y)])))
@@ -182,8 +167,8 @@ def _alone_somewhere(diagrams: Diagrams, primes: Sequence[Cube], lower: int) -> 
     """
     votes: dict[int, int] = {}
     for true, false in primes:
-        for level in range((true | false).bit_length()):
-            votes[level] = votes.get(level, 0) + (true >> level & 1) - (false >> level & 1)
+        for level in _bits(true | false):
+            votes[level] = votes.get(level, 0) + (1 if true >> level & 1 else -1)
     rare = sum(1 << level for level, vote in votes.items() if vote < 0)
     found = []
     for prime in primes:
@@ -229,7 +214,11 @@ def _rows(
     if len(points) * len(primes) > MAX_ENTRIES:
         return None
     masks = np.array(
-        [[_gathered(side, variables) for side in prime] for prime in primes], np.int64
+        [
+            [sum((side >> v & 1) << k for k, v in enumerate(variables)) for side in prime]
+            for prime in primes
+        ],
+        np.int64,
     ).reshape(-1, 2)
     rows: set[int] = set()
     for start in range(0, len(points), 1024):
@@ -278,16 +267,8 @@ def _model(diagrams: Diagrams, function: int) -> int:
 
 def _variables(diagrams: Diagrams, function: int, cubes: Collection[Cube]) -> list[int]:
     """Return the variables of a function and of cubes, in order."""
-    used = 0
-    for true, false in cubes:
-        used |= true | false
     found = {diagrams.level[node] for node in diagrams.reachable(function)}
-    found.update(level for level in range(used.bit_length()) if used >> level & 1)
-    return sorted(found)
-
-
-def _gathered(bits: int, variables: Sequence[int]) -> int:
-    return sum(1 << k for k, level in enumerate(variables) if bits >> level & 1)
+    return sorted(found.union(_bits(reduce(or_, (true | false for true, false in cubes), 0))))
 
 
 def _length(cube: Cube) -> int:
@@ -316,66 +297,36 @@ def _called(recursion: Recursion[Key, T], root: Key, known: dict[Key, T]) -> T:
 
 
 @dataclass(frozen=True)
-class _Branch:
-    """A cover: cubes with a variable true, with it false, and without it."""
+class Cover:
+    """Cubes whose union is a function; how many there are is known before they are listed."""
 
     function: int
     n_cubes: int
     level: int = 0
-    parts: tuple[_Branch, ...] = ()
-
-
-@dataclass(frozen=True)
-class Cover:
-    """Cubes whose union is a function; how many there are is known before they are listed.
-
-    Parameters
-    ----------
-    n_cubes : int
-    function : int
-        The diagram of their union.
-    """
-
-    n_cubes: int
-    function: int
-    _root: _Branch
+    #: The cubes with a variable true, with it false, and without it.
+    parts: tuple[Cover, ...] = ()
 
     def __iter__(self) -> Iterator[Cube]:
-        pending = [(self._root, 0, 0)]
+        pending = [(self, 0, 0)]
         while pending:
-            branch, true, false = pending.pop()
-            if branch.parts:
-                with_it, without_it, either = branch.parts
-                bit = 1 << branch.level
+            cover, true, false = pending.pop()
+            if cover.parts:
+                with_it, without_it, either = cover.parts
+                bit = 1 << cover.level
                 pending.append((either, true, false))
                 pending.append((without_it, true, false | bit))
                 pending.append((with_it, true | bit, false))
-            elif branch.function:
+            elif cover.function:
                 yield true, false
 
 
 def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
     """Return cubes inside ``upper`` that cover ``lower``, none of which can be left out.
 
-    Parameters
-    ----------
-    diagrams : Diagrams
-    lower, upper : int
-        ``lower`` implies ``upper``; between them the function is free.
-
-    Raises
-    ------
-    FormulaSizeError
-        If a diagram passes the limits of the manager.
-
-    Notes
-    -----
     The recursion of Minato & Morreale: cubes with the first variable true, cubes with it false, and
     then cubes without it for what those leave.  S. Minato (1996), Binary Decision Diagrams and
     Applications for VLSI CAD, doi:10.1007/978-1-4613-1303-8.
 
-    Examples
-    --------
     >>> d = Diagrams()
     >>> xor = d.apply("0110", d.variable(0), d.variable(1))
     >>> list(irredundant_cover(d, xor, xor))
@@ -386,12 +337,12 @@ def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
     def without(f: int, g: int) -> int:
         return d.apply("0100", f, g)
 
-    def cover(interval: Interval) -> Generator[Interval, _Branch, _Branch]:
+    def cover(interval: Interval) -> Generator[Interval, Cover, Cover]:
         least, most = interval
         if not least:
-            return _Branch(0, 0)
+            return Cover(0, 0)
         if most == 1:
-            return _Branch(1, 1)
+            return Cover(1, 1)
         level = min(d.level[least], d.level[most])
         least_1, least_0 = d.cofactors(least, level)
         most_1, most_0 = d.cofactors(most, level)
@@ -401,28 +352,18 @@ def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
         either = yield left, d.both([most_1, most_0])
         branches = with_it, without_it, either
         function = d.either([either.function, d.node(level, with_it.function, without_it.function)])
-        return _Branch(function, sum(branch.n_cubes for branch in branches), level, branches)
+        return Cover(function, sum(branch.n_cubes for branch in branches), level, branches)
 
-    root = _called(cover, (lower, upper), {})
-    return Cover(root.n_cubes, root.function, root)
+    return _called(cover, (lower, upper), {})
 
 
 def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset[Cube] | None:
-    """Yield all prime implicants of a function; None if there are more than ``limit``.
+    """Return all prime implicants of a function; None if there are more than ``limit``.
 
-    Raises
-    ------
-    FormulaSizeError
-        If a diagram passes the limits of the manager.
-
-    Notes
-    -----
     Those without the first variable are the prime implicants of f₁ ∧ f₀; those with it true are
     the ones of f₁ that are not among them, and likewise for false.  O. Coudert & J. C. Madre
     (1992), doi:10.1109/DAC.1992.227866.
 
-    Examples
-    --------
     >>> d = Diagrams()
     >>> x, y, z = map(d.variable, range(3))
     >>> chosen = d.either([d.both([x, y]), d.both([d.negation(x), z])])
@@ -481,50 +422,29 @@ def ordered_cubes(cubes: Iterable[Cube]) -> tuple[Cube, ...]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Columns that cover all rows.
-
-    Parameters
-    ----------
-    columns : tuple of int
-    exact : bool
-        Whether it is proved that no choice has fewer columns, and none as many at a smaller cost.
-    least : int
-        No choice has fewer columns than this.
-    """
+    """Columns that cover all rows."""
 
     columns: tuple[int, ...]
+    #: Whether it is proved that no choice has fewer columns, and none as many at a smaller cost.
     exact: bool
+    #: No choice has fewer columns than this.
     least: int
 
 
 def cheapest_columns(rows: Iterable[int], costs: Sequence[int]) -> Choice:
     """Return the fewest columns that cover every row; among those choices one of the least cost.
 
-    Parameters
-    ----------
-    rows : iterable of int
-        The columns that cover a row, as bits; none is 0.
-    costs : sequence of int
-        Of each column, 0 or more.
+    A row is the columns that cover it, as bits, and not 0.  Columns that alone cover a row are
+    taken; the rest is an integer program, which HiGHS solves by branch and bound.  If the search
+    ends before a proof, the better of what it found and of a greedy choice is given.
 
-    Notes
-    -----
-    Columns that alone cover a row are taken; the rest is an integer program, which HiGHS solves by
-    branch and bound.  If the search ends before a proof, the better of what it found and of
-    a greedy choice is given.
-
-    Examples
-    --------
     >>> cheapest_columns([0b011, 0b110, 0b101], [2, 1, 1])
     Choice(columns=(1, 2), exact=True, least=2)
     """
-    taken = 0
     needed = set(rows)
-    for row in needed:
-        if row & (row - 1) == 0:
-            taken |= row
+    taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)
     left = sorted(row for row in needed if not row & taken)
-    chosen = [column for column in range(len(costs)) if taken >> column & 1]
+    chosen = list(_bits(taken))
     if not left:
         return Choice(tuple(chosen), True, len(chosen))
     rest = _searched(left, costs)
@@ -533,10 +453,7 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int]) -> Choice:
 
 
 def _searched(rows: list[int], costs: Sequence[int]) -> Choice:
-    used = 0
-    for row in rows:
-        used |= row
-    columns = [column for column in range(len(costs)) if used >> column & 1]
+    columns = list(_bits(reduce(or_, rows)))
     greedy = _greedy(rows, columns, costs)
     least = _disjoint(rows)
     if len(rows) * len(columns) > MAX_SEARCHED_ENTRIES:
@@ -556,17 +473,14 @@ def _searched(rows: list[int], costs: Sequence[int]) -> Choice:
     best = greedy
     if solved.x is not None:
         found = [column for column, x in zip(columns, solved.x, strict=True) if x > 0.5]
-        if all(any(row >> column & 1 for column in found) for row in rows):
-            best = min(greedy, found, key=lambda choice: _cost(choice, costs))
+        chosen = sum(1 << column for column in found)
+        if all(row & chosen for row in rows):
+            best = min(greedy, found, key=lambda some: (len(some), sum(costs[c] for c in some)))
     if solved.status == 0:
         return Choice(tuple(best), True, len(best))
     if solved.mip_dual_bound is not None and math.isfinite(solved.mip_dual_bound):
         least = max(least, math.ceil((solved.mip_dual_bound - step + 1) / step - 1e-6))
     return Choice(tuple(best), False, least)
-
-
-def _cost(choice: Sequence[int], costs: Sequence[int]) -> tuple[int, int]:
-    return len(choice), sum(costs[column] for column in choice)
 
 
 def _greedy(rows: list[int], columns: list[int], costs: Sequence[int]) -> list[int]:
