@@ -120,29 +120,15 @@ def fill_by_count(
     z_start: Integers | None = None,
     stride: int = 1,
 ) -> BlockWriter:
-    """K(x, z) = table[x_start + z_start + stride·⟨x,z⟩], for kernels of one integer.
+    """Return K(x, z) = table[x_start + z_start + stride·⟨x,z⟩], for kernels of one integer.
 
-    Parameters
-    ----------
-    tables : PairedTables
-        Of a single domain.
-    table : float64 (entries,)
-        Every index that occurs must lie inside; it is not checked here.
-    x_start : int64 (rows of x,), optional
-    z_start : int64 (rows of z,), optional
-        Zeros by default; a term may be negative where the sum is not.
-    stride : int
+    The tables have a single domain.  Starts are zeros by default; a term may be negative if the sum
+    is not.  Every index that occurs must be inside the table, which is not checked.
 
-    Returns
-    -------
-    BlockWriter
-
-    Examples
-    --------
-    >>> from formulakern.gram.matrix import assemble
+    >>> from formulakern.gram.matrix import fill_matrix
     >>> from formulakern.gram.pair import TablePair
     >>> tables = TablePair([[1, 1, 0], [0, 1, 1]]).tables((None,))
-    >>> assemble((2, 2), False, fill_by_count(tables, np.array([1.0, 2.0, 4.0])))
+    >>> fill_matrix(np.empty((2, 2)), False, fill_by_count(tables, np.array([1.0, 2.0, 4.0])))
     array([[4., 2.],
            [2., 4.]])
     """
@@ -186,10 +172,9 @@ def _looking_up(
 
 
 def count_entries(tables: PairedTables) -> int:
-    """Number of (s, p, q) triples that the tables of two tables would hold.
+    """Return the number of (s, p, q) triples to tabulate, at most 10¹⁸.
 
-    Where there are more pairs of row classes than ``MAX_ENTRIES``, the number of these pairs, so
-    that nothing large is built; numbers beyond 10¹⁸ are 10¹⁸.
+    If there are more pairs of row classes than ``MAX_ENTRIES``, it is the number of these pairs.
     """
     x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
     pairs: int = x.shape[1] * z.shape[1]

@@ -23,11 +23,9 @@ from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
 __all__ = [
-    "assemble",
     "bands",
     "fill_file",
     "fill_matrix",
-    "fill_rows",
     "float_type",
     "n_threads",
     "narrowed",
@@ -54,76 +52,37 @@ FEW_PAIRS, MIN_PAIRS = 1 << 18, 1 << 14
 SMALL = 1 << 26
 
 
-def assemble(
-    shape: tuple[int, int],
-    symmetric: bool,
-    fill: BlockWriter,
-    progress: Callable[[float], None] | None = None,
-    out: FloatArray | None = None,
-) -> FloatArray:
-    """The matrix whose blocks ``fill`` writes.
-
-    Parameters
-    ----------
-    shape : (int, int)
-    symmetric : bool
-        Only blocks on and above the diagonal are filled; the rest is mirrored.
-    fill : BlockWriter
-        See :data:`formulakern.backends.base.BlockWriter`.
-    progress : callable, optional
-        Called with the share of the blocks that are done, from the calling thread.
-    out : float64 of shape ``shape``, C-contiguous, optional
-        Receives the matrix.
-
-    Returns
-    -------
-    ndarray of shape ``shape``, float64
-
-    Raises
-    ------
-    GramSizeError
-        If the matrix is larger than the memory that is left.
-    ParameterError
-        If ``out`` is not what can be written to.
-    """
-    matrix = output(shape, out)
-    fill_matrix(matrix, symmetric, fill, progress)
-    return matrix
-
-
 def fill_matrix(
     matrix: npt.NDArray[Any],
     symmetric: bool,
     fill: BlockWriter,
     progress: Callable[[float], None] | None = None,
-) -> None:
-    """Fill the blocks of a C-contiguous matrix; the parameters are those of :func:`assemble`."""
+    first: int = 0,
+) -> npt.NDArray[Any]:
+    """Fill the blocks of a C-contiguous matrix, and return it.
 
-    matrix = np.asarray(matrix)  # views of memory maps are slow
+    Of a symmetric one only blocks on and above the diagonal are filled; the rest is mirrored.  Row
+    ``first`` of x is the first one; ``progress`` is called with the share of the blocks that are
+    done, from the calling thread.
+    """
+    values = np.asarray(matrix)  # views of memory maps are slow
 
     def one(rows: slice, columns: slice) -> None:
-        fill(rows, columns, matrix[rows, columns])
+        fill(slice(first + rows.start, first + rows.stop), columns, values[rows, columns])
         if symmetric and columns.stop > rows.stop:
             columns = slice(max(columns.start, rows.stop), columns.stop)
-            matrix[columns, rows] = matrix[rows, columns].T
+            values[columns, rows] = values[rows, columns].T
 
-    if matrix.size:
-        blocks = symmetric_blocks(len(matrix)) if symmetric else row_blocks(matrix.shape)
+    if values.size:
+        blocks = symmetric_blocks(len(values)) if symmetric else row_blocks(values.shape)
         work_off(blocks, one, progress)
+    return matrix
 
 
 def output(
     shape: tuple[int, int], out: npt.NDArray[Any] | None, dtype: str = "float64"
 ) -> npt.NDArray[Any]:
-    """The matrix to write to: ``out``, checked, or a new one.
-
-    Raises
-    ------
-    GramSizeError
-        If a new one does not fit into memory.
-    ParameterError
-        If ``out`` is not what is written to.
-    """
+    """Return the matrix to write to: ``out``, checked, or a new one if it fits into memory."""
     if out is None:
         _check_memory(shape, np.dtype(dtype).itemsize)
         return np.empty(shape, dtype=dtype)
@@ -141,13 +100,7 @@ def output(
 
 
 def float_type(dtype: npt.DTypeLike | None, out: Any) -> str:
-    """The name of the type of the entries of a matrix: what is asked for, or that of ``out``.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither float64 nor float32.
-    """
+    """Return the name of the type of the entries, float64 or float32: ``dtype``, or that of out."""
     asked = getattr(out, "dtype", "float64") if dtype is None else dtype
     try:
         name = np.dtype(asked).name
@@ -176,7 +129,7 @@ def _check_memory(shape: tuple[int, int], itemsize: int) -> None:
 
 
 def n_threads() -> int:
-    """How many threads fill a matrix: the processors that this process may use.
+    """Return the number of threads that fill a matrix: the processors that this process may use.
 
     ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` lower it (joblib sets the latter in its workers).
     """
@@ -190,7 +143,7 @@ def n_threads() -> int:
 
 
 def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Block]:
-    """Bands of rows, so high or as suits: rows are written from left to right, as memory lies."""
+    """Yield bands of rows of a suitable height: rows are written from left to right."""
     if height is None:
         width = max(shape[1], 1)
         height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
@@ -200,7 +153,7 @@ def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Bl
 
 
 def symmetric_blocks(n: int) -> Iterator[Block]:
-    """Blocks on and above the diagonal."""
+    """Yield blocks on and above the diagonal."""
     height, width = SYMMETRIC_BLOCK
     for row in range(0, n, height):
         rows = slice(row, min(row + height, n))
@@ -264,7 +217,7 @@ MAX_BAND = 1 << 26
 
 
 def tiles(rows: slice, columns: slice) -> Iterator[tuple[slice, slice]]:
-    """The parts of a block, from left to right in each band of rows."""
+    """Yield the parts of a block, from left to right in each band of rows."""
     for top in range(rows.start, rows.stop, TILE_ROWS):
         for left in range(columns.start, columns.stop, TILE_COLUMNS):
             yield (
@@ -280,7 +233,7 @@ class _Tiles:
         self._mine = threading.local()
 
     def filled(self, fill: BlockWriter, rows: slice, columns: slice) -> FloatArray:
-        """The values of a tile, until the next one."""
+        """Return the values of a tile, until the next one."""
         if not hasattr(self._mine, "memory"):
             self._mine.memory = np.empty(TILE_ROWS * TILE_COLUMNS)
         shape = (rows.stop - rows.start, columns.stop - columns.start)
@@ -290,10 +243,8 @@ class _Tiles:
 
 
 def narrowed(fill: BlockWriter) -> BlockWriter:
-    """The same for matrices of float32: every value rounded once, from its float64.
+    """Return the same for matrices of float32: every value rounded once, from its float64.
 
-    Notes
-    -----
     The relative error of this rounding is at most 2⁻²⁴ ≈ 6·10⁻⁸; that of values below 1.2·10⁻³⁸ may
     be larger, as float32 ends there (the absolute one is at most 2⁻¹⁵⁰).
     """
@@ -318,7 +269,7 @@ def narrowed(fill: BlockWriter) -> BlockWriter:
 
 
 def transposing(fill: BlockWriter) -> BlockWriter:
-    """Blocks of a symmetric matrix: what lies below its diagonal is the transpose of what is above.
+    """Return blocks of a symmetric matrix, the transpose of what is above below its diagonal.
 
     So any band of rows is that of the whole matrix, to the last bit, although K(x, z) and K(z, x)
     are rounded in different orders.
@@ -342,25 +293,8 @@ def transposing(fill: BlockWriter) -> BlockWriter:
     return mirrored
 
 
-def fill_rows(
-    fill: BlockWriter,
-    rows: slice,
-    out: npt.NDArray[Any],
-    progress: Callable[[float], None] | None = None,
-) -> None:
-    """``out``, of any float type, receives these rows of the matrix; by all processors."""
-
-    def one(some: slice, columns: slice) -> None:
-        of_matrix = slice(rows.start + some.start, rows.start + some.stop)
-        fill(of_matrix, columns, out[some, columns])
-
-    out = np.asarray(out)  # views of memory maps are slow
-    if out.size:
-        work_off(row_blocks((out.shape[0], out.shape[1])), one, progress)
-
-
 def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> Iterator[slice]:
-    """Bands of rows, of 64 MB each if not told how high."""
+    """Yield bands of rows, of 64 MB each unless a height is given."""
     if height is None:
         height = max(MAX_BAND // max(shape[1] * itemsize, 1) // PANEL, 1) * PANEL
     for start in range(0, shape[0], height):
@@ -377,7 +311,7 @@ def fill_file(
     whole: Any = matrix._mmap  # type: ignore[attr-defined]
     begin = matrix.ctypes.data - np.frombuffer(whole, dtype=np.uint8).ctypes.data
     for rows in bands(matrix.shape, matrix.itemsize):
-        fill_rows(fill, rows, matrix[rows])
+        fill_matrix(matrix[rows], False, fill, first=rows.start)
         if hasattr(whole, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
             # from the page of its first byte; a page of the band before is read again if asked for
             first = (begin + rows.start * matrix.strides[0]) // mmap.PAGESIZE * mmap.PAGESIZE
@@ -388,20 +322,7 @@ def fill_file(
 
 
 def product(fill: BlockWriter, shape: tuple[int, int], vectors: FloatArray) -> FloatArray:
-    """K times some vectors, without K.
-
-    Parameters
-    ----------
-    fill : BlockWriter
-    shape : (int, int)
-        Of K.
-    vectors : float64 (columns of K, m)
-
-    Returns
-    -------
-    float64 (rows of K, m)
-        The same however many threads there are.
-    """
+    """Return K times some vectors without K, the same however many threads there are."""
     out = np.zeros((shape[0], vectors.shape[1]))
     memory = _Tiles()
 

@@ -23,13 +23,7 @@ Columns = tuple[int, ...] | None
 
 
 class RowPair:
-    """Rows X and Z of any kind; Z may be X.
-
-    Parameters
-    ----------
-    x, z : object with ``n_rows``
-        ``z`` is None if it is x.
-    """
+    """Rows x and z of any kind; ``z`` is None if it is x."""
 
     def __init__(self, x: Any, z: Any) -> None:
         self.x, self.z = x, z
@@ -71,20 +65,10 @@ class RowPair:
 
 
 class TablePair(RowPair):
-    """Tables X and Z, read and checked; Z may be X.
+    """Tables X and Z of 0 and 1 with equal columns, read and checked.
 
-    Parameters
-    ----------
-    X, Z : array-like, sparse or frame, shapes (rows, n) and (other rows, n)
-        Of 0 and 1.  ``Z=None``, or the same object as X, makes the Gram matrix symmetric.
-    real : bool
-        Whether other finite numbers are read too, for kernels that are defined on real vectors.
-        Where one of the two tables holds any, both are real tables: see ``is_real``.
-
-    Raises
-    ------
-    DataError
-        If an entry is not 0 or 1 (or not finite), or the columns of X and Z differ.
+    ``Z=None``, or the same object as X, makes the Gram matrix symmetric.  With ``real`` other
+    finite numbers are read too: if one of the tables holds any, both are real tables.
     """
 
     def __init__(self, X: Any, Z: Any = None, *, real: bool = False) -> None:
@@ -115,13 +99,7 @@ class TablePair(RowPair):
         return x.values, z.values
 
     def columns_of(self, domain: str | None, domains: Mapping[str, Any]) -> Columns:
-        """The columns of a domain (None: all of them), by position in X.
-
-        Raises
-        ------
-        DataError
-            If the formula names a domain that was not described.
-        """
+        """Return the columns of a domain (None: all of them), by position in X."""
         if domain is None:
             return None
         if domain not in domains:
@@ -133,7 +111,7 @@ class TablePair(RowPair):
         return column_positions(self.x, domains[domain])
 
     def tables(self, columns: tuple[Columns, ...]) -> PairedTables:
-        """The tables laid out for counting, one domain per entry of ``columns``."""
+        """Return the tables laid out for counting, one domain per entry of ``columns``."""
 
         def laid_out() -> PairedTables:
             x = [self._select(self.x, chosen) for chosen in columns]

@@ -41,48 +41,22 @@ LOOKED_UP_TOGETHER = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Triples (s, p, q) of counts, per domain.
-
-    Parameters
-    ----------
-    s, p, q : int64 (domains, triples)
-        ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩.
-    same : bool (triples,)
-        Whether x and z are one row, not only equal ones.
-    """
+    """Triples (s, p, q) of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, per domain: (domains, triples)."""
 
     s: IntArray
     p: IntArray
     q: IntArray
+    #: Whether x and z are one row, not only equal ones.
     same: npt.NDArray[np.bool_]
 
 
 class TripleIndex:
     """The triples of counts that occur between two tables, and which of them every pair has.
 
-    Parameters
-    ----------
-    tables : PairedTables
+    If z is x, a row with itself is a triple of its own, and the index is symmetric, (s, p, q) also
+    for (s, q, p), so that every matrix looked up is symmetric to the last bit.  One pass over the
+    pairs of rows, one or two bytes for each in most cases.
 
-    Attributes
-    ----------
-    counts : Counts
-        The triples that occur.  Where z is x, a row with itself is a triple of its own.
-    index : uint8, uint16 or uint32 (rows of x, rows of z)
-        Which triple; symmetric where z is x, so that every matrix looked up is symmetric to the
-        last bit: (s, p, q) stands for (s, q, p) too.
-
-    Raises
-    ------
-    ParameterError
-        If there are too many triples (see :meth:`serves`).
-
-    Notes
-    -----
-    One pass over the pairs of rows, one or two bytes for each in most cases.
-
-    Examples
-    --------
     >>> from formulakern.gram.pair import TablePair
     >>> index = TripleIndex(TablePair([[1, 1, 0], [0, 1, 1], [1, 1, 0]]).tables((None,)))
     >>> index.counts.s[0], index.counts.same
@@ -138,31 +112,7 @@ class TripleIndex:
         return self.index.shape[0], self.index.shape[1]
 
     def look_up(self, values: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """The matrix of ``values[index]``.
-
-        Parameters
-        ----------
-        values : float64 (triples,)
-            One for each column of ``counts``.
-        out : float64 of shape ``shape``, C-contiguous, optional
-            Receives the matrix.
-
-        Returns
-        -------
-        ndarray of shape ``shape``, float64
-            ``out``, where it is given.
-
-        Raises
-        ------
-        GramSizeError
-            If the matrix does not fit into memory.
-        ParameterError
-            If an array has the wrong shape or type.
-
-        Notes
-        -----
-        One read of a small number and one write per pair, by all processors.
-        """
+        """Return the matrix of ``values[index]``, a value for each triple, in ``out`` if given."""
         n_triples = self.counts.same.size
         if values.shape != (n_triples,):
             raise ParameterError(

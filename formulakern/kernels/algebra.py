@@ -30,7 +30,6 @@ from formulakern.gram.matrix import (
     bands,
     fill_file,
     fill_matrix,
-    fill_rows,
     float_type,
     narrowed,
     output,
@@ -367,7 +366,7 @@ class Kernel(ScikitLearnKernel, ABC):
         def filled() -> Iterator[tuple[slice, npt.NDArray[Any]]]:
             for band in bands(pair.shape, np.dtype(kind).itemsize, rows):
                 block = output((band.stop - band.start, pair.shape[1]), None, kind)
-                fill_rows(fill, band, block)
+                fill_matrix(block, False, fill, first=band.start)
                 yield band, block
 
         return filled()

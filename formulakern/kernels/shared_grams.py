@@ -15,7 +15,7 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.gram.matrix import assemble, output
+from formulakern.gram.matrix import fill_matrix, output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
@@ -122,7 +122,9 @@ class CandidateGrams:
         index = None if tables is None else self._index(tables)
         values = None if index is None else self._values(kernel, index)
         if index is None or values is None:
-            return assemble(self.shape, self._pair.symmetric, kernel.prepare(self._pair), out=out)
+            return fill_matrix(
+                output(self.shape, out), self._pair.symmetric, kernel.prepare(self._pair)
+            )
         return index.look_up(values, out)
 
     def diagonal(self, kernel: Kernel) -> FloatArray:

@@ -18,7 +18,7 @@ import pytest
 from numba import njit
 
 import formulakern as fk
-from formulakern.gram.matrix import assemble
+from formulakern.gram.matrix import fill_matrix
 
 REPETITIONS = 2
 
@@ -74,7 +74,7 @@ def _filled(loop: Callable[..., None], *arrays: np.ndarray) -> np.ndarray:
         loop(*arrays, where, block, (0, 0))
 
     m = len(arrays[0])
-    return assemble((m, m), True, fill)
+    return fill_matrix(np.empty((m, m)), True, fill)
 
 
 def quadratic(X: np.ndarray) -> np.ndarray:

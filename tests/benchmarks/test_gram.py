@@ -23,7 +23,7 @@ from formulakern.backends import block_writers
 from formulakern.backends.loops import fill_block, look_up_rows
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
-from formulakern.gram.matrix import assemble
+from formulakern.gram.matrix import fill_matrix
 from formulakern.gram.pair import TablePair
 from tests import turns
 
@@ -55,7 +55,7 @@ def store(shape: tuple[int, int]) -> np.ndarray:
     def fill(rows, columns, block):
         _store(block, 0, len(block))
 
-    return assemble(shape, False, fill)
+    return fill_matrix(np.empty(shape), False, fill)
 
 
 def in_numpy(X: np.ndarray, Z: np.ndarray) -> np.ndarray:

@@ -11,13 +11,17 @@ import pytest
 
 import formulakern as fk
 from formulakern.gram import matrix
-from formulakern.gram.matrix import assemble, n_threads
+from formulakern.gram.matrix import fill_matrix, n_threads, output
 
 FORMULA = "(a & ~b) | c"
 
 
 def numbered(shape: tuple[int, int]) -> np.ndarray:
     return np.arange(shape[0] * shape[1], dtype=float).reshape(shape)
+
+
+def assemble(shape, symmetric, fill, progress=None):
+    return fill_matrix(output(shape, None), symmetric, fill, progress)
 
 
 def fill_from(source: np.ndarray):
