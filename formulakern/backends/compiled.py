@@ -102,21 +102,12 @@ def loop_of(source: str) -> CompiledFunction[..., Any]:
 
 
 def emit_pair(program: Program, weighted: bool) -> str:
-    """The source of ``pair``: the kernel of one pair of rows from their counts.
+    """Return the source of ``pair``: the kernel of one pair of rows from their counts.
 
-    Parameters
-    ----------
-    program : Program
-    weighted : bool
-        Whether counts are divided by the number of columns (``scale="probability"``).
-
-    Returns
-    -------
-    str
-        A function like :func:`formulakern.backends.loops.pair`.  It begins by naming what it reads:
-        for every domain g the counts ``s{g} p{g} q{g} n{g}`` (and the weight ``w{g}``), and the
-        numbers known before, ``t{i}`` per table, ``x{i}`` and ``z{i}`` per row, where i is the
-        position in the program.
+    With ``weighted`` counts are divided by the number of columns.  The function, like
+    :func:`formulakern.backends.loops.pair`, begins by naming what it reads: for every domain g the
+    counts ``s{g} p{g} q{g} n{g}`` (and the weight ``w{g}``), and the numbers known before, ``t{i}``
+    per table, ``x{i}`` and ``z{i}`` per row, where i is the position in the program.
     """
     stage = program.stages
 

@@ -126,7 +126,7 @@ def fill_by_count(
     is not.  Every index that occurs must be inside the table, which is not checked.
 
     >>> from formulakern.gram.matrix import fill_matrix
-    >>> from formulakern.gram.pair import TablePair
+    >>> from formulakern.backends.tables import TablePair
     >>> tables = TablePair([[1, 1, 0], [0, 1, 1]]).tables((None,))
     >>> fill_matrix(np.empty((2, 2)), False, fill_by_count(tables, np.array([1.0, 2.0, 4.0])))
     array([[4., 2.],

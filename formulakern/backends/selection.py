@@ -33,39 +33,18 @@ class Choice:
 
 
 def check_backend(name: str) -> str:
-    """Return the name if there is such a backend, or if it is "auto".
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return the name if there is such a backend, or if it is "auto"; else raise ParameterError."""
     check_choice("backend", name, ("auto", *BACKENDS))
     return name
 
 
 def choose(name: str, task: Task) -> Choice:
-    """Return the backend for a task.
+    """Return the backend of this name for a task; ``"auto"`` is the one of the smallest ``size``.
 
-    Parameters
-    ----------
-    name : str
-        ``"auto"``, the backend of the smallest ``size``; or a backend's name.
-    task : Task
-
-    Returns
-    -------
-    Choice
-        If all backends give the same values to the last bit, the choice depends on whether the
-        formula is compiled: it is tabulated or interpreted at first, and compiled when that has
-        taken as long as compiling.  Otherwise the choice depends on the formula, the shapes of the
-        tables and the numbers of ones alone.
-
-    Raises
-    ------
-    ParameterError
-        If the backend that was asked for cannot serve the task.
-    FormulaSizeError
-        If no backend can within reason.
+    If all backends give the same values to the last bit, the choice depends on whether the formula
+    is compiled: it is tabulated or interpreted at first, and compiled when that has taken as long
+    as compiling.  Otherwise it depends on the formula, the shapes of the tables and the numbers of
+    ones alone.  A backend that cannot serve the task, or within reason, is refused.
     """
     if name != "auto":
         backend = BACKENDS[check_backend(name)]

@@ -57,7 +57,7 @@ class TripleIndex:
     for (s, q, p), so that every matrix looked up is symmetric to the last bit.  One pass over the
     pairs of rows, one or two bytes for each in most cases.
 
-    >>> from formulakern.gram.pair import TablePair
+    >>> from formulakern.backends.tables import TablePair
     >>> index = TripleIndex(TablePair([[1, 1, 0], [0, 1, 1], [1, 1, 0]]).tables((None,)))
     >>> index.counts.s[0], index.counts.same
     (array([1, 2, 2]), array([False, False,  True]))

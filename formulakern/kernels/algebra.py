@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
-from formulakern.backends.tables import BlockWriter, PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.matrix import (
@@ -36,7 +36,6 @@ from formulakern.gram.matrix import (
     product,
     transposing,
 )
-from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.kernels.inspection import Inspection, Section, equation
 from formulakern.partitions.collections import is_dask

@@ -24,11 +24,10 @@ import numpy as np
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
-from formulakern.backends.tables import BlockWriter
+from formulakern.backends.tables import BlockWriter, TablePair
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.boolean.counted import CountedKernel, fractions
 from formulakern.kernels.boolean.families import TINY, Conjunctions, Family, Subsets

@@ -15,10 +15,9 @@ from formulakern.backends.base import Scale, Task, exact_dtype, exact_values
 from formulakern.backends.compiled import emit_pair
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
-from formulakern.backends.tables import BlockWriter, PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel, n_columns
 from formulakern.kernels.graded import GradedKernel, graded

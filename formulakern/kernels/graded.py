@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.tables import PANEL, ROWS, BlockWriter
+from formulakern.backends.tables import PANEL, ROWS, BlockWriter, TablePair
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
 from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
-from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry

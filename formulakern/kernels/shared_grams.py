@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.matrix import fill_matrix, output
-from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
 

@@ -18,10 +18,10 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.backends.tables import TablePair
 from formulakern.encoding.bits import all_ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import (
     Kernel,
     NormalizedKernel,

@@ -24,11 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.tables import PairedTables
+from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import MagnitudeError
 from formulakern.gram.matrix import output
-from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
 from formulakern.solvers.games import optimal_strategies

@@ -336,25 +336,10 @@ class Rewriting:
 def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     """Bring a formula into the form that lowering reads: and, or, xor, negations at the leaves.
 
-    Parameters
-    ----------
-    formula : Formula
-    variables : {"bound", "free", "distinct"}
-        Only rules that are sound in this reading are used.
+    Only rules that are sound in the reading ``variables`` are used: the kernel of the result equals
+    the kernel of the original.  Formulas of more than ``MAX_OPERATIONS`` different subformulas, or
+    ``MAX_PLACES`` arguments of these, are refused.
 
-    Returns
-    -------
-    Rewriting
-        The kernel of the result equals the kernel of the original in this reading.
-
-    Raises
-    ------
-    FormulaSizeError
-        If there are more than ``MAX_OPERATIONS`` different subformulas, or these have more than
-        ``MAX_PLACES`` arguments in all.
-
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse
     >>> trace = rewrite(parse("~(b -> a) | false"))
     >>> for result in trace.passes:

@@ -50,24 +50,12 @@ Make = Callable[[Connective, Sequence[Formula]], Formula]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rewrite rule.
+    """A rewrite rule ``left ==> right`` of two equivalent formulas, with its name in logic.
 
-    Parameters
-    ----------
-    name : str
-        What a logician calls it.
-    text : str
-        ``left ==> right``; the letters p, q, r stand for any formulas.  A chain ``p & q`` in it
-        stands for a chain of any length when the right side treats all links alike, and ``p``
-        beside a constant stands for the rest of the chain.
+    The letters p, q, r stand for any formulas.  A chain ``p & q`` stands for a chain of any length
+    if the right side treats all links alike, and ``p`` next to a constant for the rest of the
+    chain.
 
-    Raises
-    ------
-    FormulaError
-        If the two sides are not equivalent.
-
-    Examples
-    --------
     >>> rule = Rule("De Morgan", "~(p & q) ==> ~p | ~q")
     >>> rule.apply(parse("~(a & b & c)"))
     Formula('~a | ~b | ~c')

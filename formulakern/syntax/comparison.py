@@ -43,21 +43,8 @@ class ColumnName:
 class Level(str):
     """A category under an order, such as ``grade >= mid``: a word that knows all categories.
 
-    Two levels are equal if their words are, as the rules are written alike.
+    ``order`` is all categories, the least first.  Two levels are equal if their words are.
 
-    Parameters
-    ----------
-    name : str
-    order : tuple of str
-        All categories, the least first; ``name`` is one of them.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-
-    Examples
-    --------
     >>> Level("mid", ("low", "mid", "high")).passed(">=")
     ('mid', 'high')
     """
@@ -100,27 +87,10 @@ _Side = Value | tuple[Value, ...] | None
 class Comparison(Leaf):
     """``column relation value``: a proposition about one row of a table.
 
-    Parameters
-    ----------
-    column : str
-        Name of the column on the left.
-    relation : str
-        One of ``= != < <= > >= in "not in" "is missing" "is not missing"``.
-    value : int, float, str, Temporal, Level, ColumnName, tuple of these, or None
-        The right side: a tuple for ``in`` and ``not in``, None for the two about missing values.
-        A Level is one under an order only, else a plain word.
-    part : str, optional
-        The part of a date, stamp or time of day that is compared: ``year``, ``quarter``,
-        ``month``, ``day``, ``weekday`` (Monday is 1), ``hour`` or ``minute``.  Values are then
-        whole numbers.
+    The value is a tuple for ``in`` and ``not in``, None for the two about missing values; a Level
+    is one under an order only, else a plain word.  ``part`` is the part of a date, stamp or time of
+    day that is compared, such as ``weekday`` (Monday is 1); values are then whole numbers.
 
-    Raises
-    ------
-    ParameterError
-        If the relation is unknown or the value does not fit it.
-
-    Examples
-    --------
     >>> Comparison("stalk root", "!=", "?")
     Formula('`stalk root` != "?"')
     >>> Comparison("cap", "in", ("red", 3)), Comparison("a1", "=", ColumnName("a2"))

@@ -36,35 +36,21 @@ ARGUMENTS = ((True, True), (True, False), (False, True), (False, False))
 class Connective:
     """A connective, given by its truth table.
 
-    Parameters
-    ----------
-    name : str
-        One English word; unique.
-    truth : str
-        The results for the arguments (1,1), (1,0), (0,1), (0,0), as "0" and "1": "1000" for "and".
-        Two results, for 1 and 0, make a connective with one argument; "01" is the only one.
-    precedence : int
-        Strength of binding; the larger binds tighter.
-    chain : {"flat", "right", "refused"}
-        What ``a ∘ b ∘ c`` means without parentheses.  ``"flat"``: one operation with three
-        arguments, for associative and commutative connectives only.  ``"right"``:
-        ``a ∘ (b ∘ c)``.  ``"refused"``: a syntax error, because tools disagree on the meaning.
-    spellings : tuple of str
-        The accepted spellings; ``str`` prints the first.
-    unicode, latex : str
-        The signs that ``Formula.unicode`` and ``Formula.latex`` print; the first is a spelling too.
-
-    Raises
-    ------
-    ParameterError
-        If the truth table is constant or no truth table, or if ``"flat"`` is asked for and the
-        connective is not associative and commutative.
+    A truth table that is constant or none, and ``"flat"`` for a connective that is not associative
+    and commutative, are refused.
     """
 
+    #: One English word; unique.
     name: str
+    #: The results for the arguments (1,1), (1,0), (0,1), (0,0), as "0" and "1": "1000" for "and".
+    #: Two results, for 1 and 0, make a connective with one argument; "01" is the only one.
     truth: str
+    #: Strength of binding; the larger binds tighter.
     precedence: int
+    #: ``a ∘ b ∘ c`` without parentheses: one operation with three arguments, ``a ∘ (b ∘ c)``, or a
+    #: syntax error, because tools disagree on the meaning.
     chain: Chain
+    #: The accepted spellings; ``str`` prints the first, the unicode sign is one of them.
     spellings: tuple[str, ...]
     unicode: str
     latex: str

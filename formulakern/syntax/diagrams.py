@@ -35,15 +35,9 @@ _END = 1 << 60  # the level of the constants: below every variable
 class Diagrams:
     """A manager of decision diagrams over the variables 0, 1, 2, … in this order.
 
-    Connectives are given by their truth tables, for the arguments 11, 10, 01, 00.
+    Connectives are given by their truth tables, for the arguments 11, 10, 01, 00; the message of a
+    refusal ends with ``advice``.
 
-    Parameters
-    ----------
-    advice : str
-        What the message of a refusal ends with.
-
-    Examples
-    --------
     >>> diagrams = Diagrams()
     >>> x, y = diagrams.variable(0), diagrams.variable(1)
     >>> diagrams.connect("1110", [x, y]) == diagrams.negation(diagrams.apply("0001", x, y))
@@ -156,10 +150,9 @@ class Diagrams:
     def rebuild(
         self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
     ) -> int:
-        """Return the function put together anew, from the leaves up.
+        """Return the function put together anew by ``make(level, high, low)``, from the leaves up.
 
-        ``make(level, high, low)`` gives the new function for a node with new successors;
-        ``counted`` says whether every node is a step.
+        With ``counted`` every node is a step.
         """
         nodes = self.reachable(root)
         if counted:
@@ -196,12 +189,7 @@ class Diagrams:
         return self.rebuild(root, make, counted=True)
 
     def spend(self, steps: int) -> None:
-        """Count work; refuse to go on where it passes ``MAX_DIAGRAM_STEPS`` in all.
-
-        Raises
-        ------
-        FormulaSizeError
-        """
+        """Count work; refuse to go on if it passes ``MAX_DIAGRAM_STEPS`` in all."""
         self._steps += steps
         if self._steps > MAX_DIAGRAM_STEPS:
             self._refuse(f"needs more than {MAX_DIAGRAM_STEPS:,} steps")

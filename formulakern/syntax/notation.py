@@ -140,13 +140,7 @@ def latex_name(name: str) -> str:
 
 
 def render(root: Any, notation: Notation) -> str:
-    """Print a formula (any object with ``connective``, ``arguments``, ``leaf_text``), iteratively.
-
-    Raises
-    ------
-    FormulaSizeError
-        If it has more than ``MAX_PRINTED_LEAVES`` leaves.
-    """
+    """Print a formula of at most ``MAX_PRINTED_LEAVES`` leaves, iteratively."""
     if root.n_leaves > MAX_PRINTED_LEAVES:
         raise FormulaSizeError(
             f"a formula with {root.n_leaves:,} leaves is not printed; "

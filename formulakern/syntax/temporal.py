@@ -108,21 +108,10 @@ WORDS = {
 class Temporal:
     """A date, a time stamp, a time of day or a duration, exact to the nanosecond.
 
-    Parameters
-    ----------
-    kind : {"stamp", "instant", "time", "duration"}
-        A stamp has no time zone; a date is the stamp of its midnight.  An instant has one.
-    nanoseconds : int
-        Of a stamp since 1970-01-01T00:00, of an instant since then in UTC, of a time since
-        midnight, of a duration its length; any size.
+    A stamp has no time zone; a date is the stamp of its midnight.  An instant has one.  Nanoseconds
+    are of any size: of a stamp since 1970-01-01T00:00, of an instant since then in UTC, of a time
+    since midnight, of a duration its length.
 
-    Raises
-    ------
-    ParameterError
-        If the kind is unknown, or a time is not within one day.
-
-    Examples
-    --------
     >>> noon = Temporal("time", 12 * 3600 * 10**9)
     >>> print(noon, Temporal("stamp", 0), Temporal("instant", 1), Temporal("duration", -90 * 10**9))
     12:00 1970-01-01 1970-01-01T00:00:00.000000001Z -1m30s
@@ -159,17 +148,11 @@ class Temporal:
 def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | None:
     """Return the date, stamp, time or duration that a text spells, or None.
 
-    Parameters
-    ----------
-    text : str
-        ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a blank), with ``Z`` or an offset such
-        as ``+01:00`` for a time zone, ``10:30``, ``3d4h30m``.  Durations are also read
-        as ISO 8601 has them, ``P3DT4H30M`` without months and years, and as ``3 days 04:30:00``.
-    kind : str, optional
-        Read only values of this kind; ``04:30`` is a duration only if ``kind="duration"``.
+    ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a blank), with ``Z`` or an offset such as
+    ``+01:00`` for a time zone, ``10:30``, ``3d4h30m``.  Durations are also read as ISO 8601 has
+    them, ``P3DT4H30M`` without months and years, and as ``3 days 04:30:00``.  With a kind only
+    values of it are read; ``04:30`` is a duration only if ``kind="duration"``.
 
-    Examples
-    --------
     >>> [str(read_temporal(t)) for t in ("2020-02-01 10:30+01:00", "P1DT90M", "3 days", "25:00")]
     ['2020-02-01T09:30Z', '1d1h30m', '3d', 'None']
     >>> print(read_temporal("04:30", "duration"))

@@ -33,13 +33,7 @@ def _arguments(node: Node) -> Sequence[Node]:
 def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
     """Return all different node objects, operands before what uses them, in order of appearance.
 
-    Linear in the number of different objects, however often the tree shares them.
-
-    Parameters
-    ----------
-    root : Node
-    inside : callable, optional
-        Returns the operands of a node; by default its arguments.
+    Linear in the number of different objects; ``inside`` returns the operands of a node.
     """
     seen = {id(root)}
     order: list[Node] = []
@@ -98,24 +92,10 @@ def same(left: Any, right: Any) -> bool:
 def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
     """Return the truth value of a formula, for Python bools or Boolean arrays alike.
 
-    Parameters
-    ----------
-    root : Formula
-    value_of : callable
-        Returns the bool, or the Boolean array, of every leaf that is not a constant.
+    ``value_of`` returns the value of every leaf that is not a constant.  A value is dropped as soon
+    as nothing needs it, and of two operands the larger one is evaluated first: of a formula of n
+    leaves without shared subformulas at most log₂(n) + 2 values are held at a time.
 
-    Returns
-    -------
-    bool or ndarray of bool
-
-    Notes
-    -----
-    No recursion.  A value is dropped as soon as nothing needs it, and of two operands the larger
-    one is evaluated first: of a formula of n leaves without shared subformulas at most log₂(n) + 2
-    values are held at a time.
-
-    Examples
-    --------
     >>> from formulakern.syntax.formula import variables
     >>> a, b = variables("a b")
     >>> evaluate(a >> b, {a: True, b: False}.__getitem__)

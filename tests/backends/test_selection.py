@@ -11,8 +11,8 @@ from formulakern import compilation
 from formulakern.backends import selection
 from formulakern.backends.compiled import loop_of_task
 from formulakern.backends.selection import BACKENDS
+from formulakern.backends.tables import TablePair
 from formulakern.deadline import Deadline
-from formulakern.gram.pair import TablePair
 
 DENSE = (np.random.default_rng(0).random((2_000, 117)) < 0.5).astype(np.uint8)
 NAMES = ["interpreter", "lookup", "numba"]

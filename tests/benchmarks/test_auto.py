@@ -11,7 +11,7 @@ import numpy as np
 
 import formulakern as fk
 from formulakern.backends.selection import BACKENDS
-from formulakern.gram.pair import TablePair
+from formulakern.backends.tables import TablePair
 
 REPETITIONS = 5
 TEXTS = ("a & b", "(a & ~b) | c", "(a & b) | (b & c) | (c & a)", "a & b & c & d | ~e")

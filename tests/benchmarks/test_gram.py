@@ -21,10 +21,9 @@ from numba import njit
 import formulakern as fk
 from formulakern.backends import block_writers
 from formulakern.backends.loops import fill_block, look_up_rows
-from formulakern.backends.tables import PANEL, ROWS
+from formulakern.backends.tables import PANEL, ROWS, TablePair
 from formulakern.compilation import compiled
 from formulakern.gram.matrix import fill_matrix
-from formulakern.gram.pair import TablePair
 from tests import turns
 
 FORMULA = "(a & ~b) | c"

@@ -10,7 +10,7 @@ from oracle import gram as oracle_gram
 from strategies import countable, tables
 
 import formulakern as fk
-from formulakern.gram.pair import TablePair
+from formulakern.backends.tables import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.boolean.counted import CountedKernel
 from formulakern.kernels.boolean.families import Subsets

@@ -404,8 +404,8 @@ def test_probability_of_certain_things():
 
 def test_auto_says_why(monkeypatch):
     from formulakern.backends.compiled import loop_of_task
+    from formulakern.backends.tables import TablePair
     from formulakern.compilation import CompiledFunction
-    from formulakern.gram.pair import TablePair
 
     k = fk.kernel("(a & ~b) | c")
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]

@@ -20,10 +20,9 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
 from formulakern.backends.lookup import fill_by_count
-from formulakern.backends.tables import BlockWriter, PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice
 from formulakern.errors import MagnitudeError
-from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel, n_columns
 from formulakern.kernels.boolean.families import Family, FeatureSpace, leading, rounded

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.tables import BlockWriter
+from formulakern.backends.tables import BlockWriter, TablePair
 from formulakern.errors import MagnitudeError
-from formulakern.gram.pair import TablePair
 
 __all__ = [
     "RowPairs",

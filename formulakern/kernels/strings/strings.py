@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray
+from formulakern.backends.tables import RowPair
 from formulakern.checks import check_integer
 from formulakern.errors import DataError, ParameterError
-from formulakern.gram.pair import RowPair
 from formulakern.kernels.algebra import Kernel
 from formulakern.tables.column import as_series, is_missing
 from formulakern.tables.read import default_names, opened

@@ -20,10 +20,10 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.backends.tables import TablePair
 from formulakern.compilation import compiled, intrinsic
 from formulakern.encoding.bits import n_words, ones, pack_rows
 from formulakern.encoding.packed import PackedTable
-from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel, inverse_length
 from formulakern.learning.feature_spaces import Space
 from formulakern.learning.formula_features.listing import FeatureList, Function

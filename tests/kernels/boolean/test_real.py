@@ -169,7 +169,7 @@ def test_bad_real_tables(table, message):
 
 
 def test_a_pair_of_real_tables_has_no_counts():
-    from formulakern.gram.pair import TablePair
+    from formulakern.backends.tables import TablePair
 
     pair = TablePair(X, Z, real=True)
     assert pair.is_real
