@@ -28,17 +28,10 @@ CHANCE, WIDEST = 1e-3, 20_000
 
 
 def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
-    """Warn of variables that are called like columns of the training table.
+    """Warn of variables of formulas that are called like columns of the table of a fitted model.
 
     Variables range over all columns.  Names of one or two letters do not count: formulas have
     such variables, whatever the columns are called.
-
-    Parameters
-    ----------
-    formulas : iterable of str, Formula, or what is left alone
-        As the user wrote them.
-    model : TableEstimator
-        Fitted to a table.
     """
     columns = {*map(str, getattr(model, "feature_names_in_", ()))}
     for given in formulas if columns else ():
@@ -57,14 +50,9 @@ def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
 
 
 def warn_of_zeros(kernel: Any, table: Any) -> bool:
-    """Warn where a kernel is 0 for every pair of rows, and say whether it is.
+    """Warn if a kernel is 0 for every pair of rows, and return whether it is.
 
     It is where its diagonal is, as |K(x, z)|² ≤ K(x, x)·K(z, z).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    table : PackedTable, RealTable or Strings
     """
     for start in range(0, table.n_rows, LOOKED_AT):
         rows = np.arange(start, min(start + LOOKED_AT, table.n_rows))
@@ -82,10 +70,10 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
 def warn_of_one_class(
     model: Any, table: Any, labels: NDArray[Any], sample_weight: Any = None
 ) -> None:
-    """Warn where rows of several classes are all given one, though a proposition tells them apart.
+    """Warn if rows of several classes are all given one, though a proposition tells them apart.
 
     Of many rows some of each class are looked at.  The proposition is more frequent in one class
-    than chance allows (see :func:`telling`); where there is none, one class may well be right.
+    than chance allows (see :func:`telling`); if there is none, one class may well be right.
 
     Parameters
     ----------
@@ -96,13 +84,11 @@ def warn_of_one_class(
     sample_weight : array-like of shape (n_rows,), optional
         Rows of weight 0 do not count.
     """
-    rows = np.flatnonzero(row_weights(labels, model.class_weight, sample_weight))
-    rows = rows[_some_of_each(labels[rows])]
-    some = _taken(table, rows)
+    used = np.flatnonzero(row_weights(labels, model.class_weight, sample_weight))
+    some, truth = _some_of_each(table, labels, used)
     found = np.unique(model.predict(some)).tolist()
-    names = getattr(model, "propositions_", ())
-    if len(found) == 1 < len(np.unique(labels[rows])):
-        warn_if_told(found[0], some, labels[rows], names)
+    if len(found) == 1 < len(np.unique(truth)):
+        warn_if_told(found[0], some, truth, getattr(model, "propositions_", ()))
 
 
 def warn_if_told(
@@ -112,47 +98,35 @@ def warn_if_told(
     names: Sequence[str] = (),
     instead: str = "a larger C, class_weight='balanced', or weaker limits",
 ) -> None:
-    """Warn that all rows are given one class, where a proposition tells classes apart.
+    """Warn that all rows are given the class ``found``, if a proposition tells classes apart.
 
-    Parameters
-    ----------
-    found : object
-        The class that all rows are given.
-    table, labels
-        As for :func:`warn_of_one_class`.
-    names : sequence of str
-        The columns of the table.
-    instead : str
-        What to use.
+    ``names`` are those of the columns of the table; see :func:`warn_of_one_class`.
     """
-    rows = _some_of_each(labels)
-    some, codes = _taken(table, rows), np.unique(labels[rows], return_inverse=True)[1]
+    some, truth = _some_of_each(table, labels, np.arange(len(labels)))
     if isinstance(some, PackedTable):
         truths: NDArray[Any] = some.unpacked()
     else:
         values = np.asarray(getattr(some, "values", some), dtype=np.float64)
         truths = values > values.mean(axis=0)
-    place = telling(truths[:, :WIDEST], codes)
+    place = telling(truths[:, :WIDEST], np.unique(truth, return_inverse=True)[1])
     if place is not None:
-        told = clip(names[place], 40) if place < len(names) else f"column {place}"
+        column = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
-            f"the model gives all training rows one class, {found!r}, though {told} alone says "
+            f"the model gives all training rows one class, {found!r}, though {column} alone says "
             f"more. Use {instead}."
         )
 
 
-def _some_of_each(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Rows to look at: all, or of many rows some of each class."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(codes) <= LOOKED_AT:
-        return np.arange(len(codes))
-    most = max(1, LOOKED_AT // len(classes))
-    parts = [np.flatnonzero(codes == k) for k in range(len(classes))]
-    return np.concatenate([part[:: -(-len(part) // most)] for part in parts])
-
-
-def _taken(table: Any, rows: NDArray[np.intp]) -> Any:
-    return table[rows] if isinstance(table, np.ndarray) else table.take(rows)
+def _some_of_each(
+    table: Any, labels: NDArray[Any], rows: NDArray[np.intp]
+) -> tuple[Any, NDArray[Any]]:
+    """Rows to look at, and their classes: all of these, or of many some of each class."""
+    if len(rows) > LOOKED_AT:
+        classes, codes = np.unique(labels[rows], return_inverse=True)
+        most = max(1, LOOKED_AT // len(classes))
+        parts = [np.flatnonzero(codes == k) for k in range(len(classes))]
+        rows = rows[np.concatenate([part[:: -(-len(part) // most)] for part in parts])]
+    return table[rows] if isinstance(table, np.ndarray) else table.take(rows), labels[rows]
 
 
 def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
@@ -160,25 +134,9 @@ def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
 
     Fisher's exact test, one-sided, for every column and class: the probability that as many or more
     of the rows where the column is true are of the class by chance.  The smallest, times the number
-    of tests, is to be below 1/1000.
+    of tests, is to be below 1/1000.  (R. A. Fisher, Journal of the Royal Statistical Society
+    85:87-94, 1922, doi:10.2307/2340521.)
 
-    Parameters
-    ----------
-    truths : bool or 0/1 (m, n)
-    codes : intp (m,)
-        The class of every row.
-
-    Returns
-    -------
-    int or None
-
-    References
-    ----------
-    R. A. Fisher, "On the interpretation of χ² from contingency tables, and the calculation of P",
-    Journal of the Royal Statistical Society 85:87-94, 1922, doi:10.2307/2340521.
-
-    Examples
-    --------
     >>> column = np.repeat([[1, 0], [0, 1]], 10, axis=0)
     >>> telling(np.hstack([np.ones((20, 1), dtype=int), column]), column[:, 0])
     1

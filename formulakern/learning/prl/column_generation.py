@@ -41,8 +41,8 @@ __all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "best_hypothesis", "u
 UNUSED = 1e-5
 #: Where many rows are told apart, those below this share are dropped.
 LIGHT = 1e-2
-#: From so many budgets of columns on, those unused for longest are dropped.
-CROWDED = 15
+#: Columns that are unused for so many epochs are dropped.
+IDLE = 15
 #: A restricted game is solved again, a hundred times as exactly, until this share of the usual.
 SHARPEST = 1e-9
 #: Seconds that finding a solution with few rules may always take.
@@ -217,12 +217,9 @@ class ColumnGeneration:
             solution = self._solve(max(self._accuracy() * sharper, 1e-13))
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[used(solution)] = 0
-            kept = np.arange(len(idle))
+            kept = np.flatnonzero(idle < IDLE)
             if game.family.crowded:
                 kept = used(solution, LIGHT)
-            elif len(idle) > CROWDED * self.budget:
-                longest = np.argsort(-idle, kind="stable")[: self.budget]
-                kept = np.delete(kept, longest[idle[longest] > 0])
             if len(kept) < len(idle):
                 game.keep(kept)
                 solution = replace(solution, p=game.family.settle(game, solution.p))

@@ -128,10 +128,12 @@ def test_merging_equal_rows_is_of_no_effect():
     assert fits[0].bound_ == fits[1].bound_
 
 
-@pytest.mark.parametrize("room", ["column_generation.CROWDED", "row_groups.CROWDED"])
-def test_columns_that_go_join_groups(room, monkeypatch):
+@pytest.mark.parametrize(
+    ("room", "number"), [("column_generation.IDLE", 1), ("row_groups.CROWDED", 2)]
+)
+def test_columns_that_go_join_groups(room, number, monkeypatch):
     """Few columns at a time, of which unused ones, or light ones, are dropped often."""
-    monkeypatch.setattr(f"formulakern.learning.prl.{room}", 2)
+    monkeypatch.setattr(f"formulakern.learning.prl.{room}", number)
     calls = []
     join = RowGroups.join
     monkeypatch.setattr(RowGroups, "join", lambda *a: calls.append(1) or join(*a))
