@@ -29,7 +29,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.learning.hkl.options import Options, Signs
-from formulakern.learning.hkl.ordinal import log_chances
+from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.ensemble import WeightedRule
@@ -124,14 +124,16 @@ class HierarchicalBase(RuleModel):
         rows: TrainingRows,
         names: Sequence[str],
         start: HierarchicalBase | None,
-        *,
         deadline: Deadline,
+        n_thresholds: int = 0,
     ) -> None:
-        """Solve the problem of each name, and set what is known of the solutions."""
-        squared, ordered = self.loss == "squared", rows.n_thresholds > 0
+        """Solve the problem of each name, and set the attributes of the solutions.
+
+        Ordered classes have thresholds, and a row has as many losses.
+        """
+        squared = self.loss == "squared"
         automatic = automatic_C(rows.total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
-        if ordered:  # a row has as many losses
-            automatic /= math.sqrt(rows.n_thresholds)
+        automatic /= math.sqrt(max(1, n_thresholds))
         given = self.get_params(deep=False)
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         together = len(names) > 1 and self.loss == "logistic"
@@ -154,7 +156,12 @@ class HierarchicalBase(RuleModel):
             until = deadline.part(1 / (number - k))
             if any(model.grown.status == "interrupted" for model in models):
                 until = Deadline.of(0.0)  # the others are what is found at once
-            learned = rows.together() if together else rows.problem(k, number)
+            if together or squared:
+                learned = rows.rows(_same)
+            elif n_thresholds:
+                learned = rows.rows(cumulative_examples)
+            else:
+                learned = rows.rows(partial(_against, 1 if number == 1 else k))
             before = warm[k].grown if warm else None
             report = partial(self._report, names[k:])
             models.append(learn(learned, options, until, before, report))
@@ -233,6 +240,15 @@ class HierarchicalBase(RuleModel):
         return found
 
 
+def _same(examples: Examples) -> Examples:
+    return examples
+
+
+def _against(k: int, examples: Examples) -> Examples:
+    """One class against the rest."""
+    return examples._replace(y=np.where(examples.y == k, 1.0, -1.0))
+
+
 def automatic_C(total: float, factor: float = AUTOMATIC_C) -> float:
     """The penalty parameter that ``"auto"`` stands for, by the number of rows Σw."""
     return factor / math.sqrt(total)
@@ -268,7 +284,7 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
     thresholds_: FloatArray = field(init=False)  # of ordered classes
 
     def _shares(self, sums: FloatArray) -> tuple[FloatArray, float]:
-        """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
+        """The share of every class in the weight of all rows, and τ, 0 without an adjustment."""
         adjusted = self.loss == "logistic" and self.class_weight is None
         tau = float(self.logit_adjustment) if adjusted else 0.0
         return np.maximum(sums / sums.sum(), RAREST), tau

@@ -23,7 +23,12 @@ from formulakern.estimators.hkl.base import (
     HierarchicalClassifier,
     class_sums,
 )
-from formulakern.estimators.hkl.training_rows import PiecedRows, SeenRows, TrainingRows, WholeRows
+from formulakern.estimators.hkl.training_rows import (
+    PartitionedRows,
+    SeenRows,
+    TrainingRows,
+    WholeRows,
+)
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import class_order, row_weights, several_classes
@@ -89,9 +94,8 @@ class HKLClassifier(HierarchicalClassifier):
         a; larger values give shorter rules.
     max_rules : int, optional
         The most rules and linear terms, in all classes together (of each class, if learned apart).
-        If the optimum has more, the best of so many, of those that stand beside it, take their
-        place, with the weights that are best for them; ``gap_`` then says what the limit costs at
-        most.
+        If the optimum has more, the best ones that the search finds near it replace them, with the
+        best weights for these; ``gap_`` then bounds the cost of the limit.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         ln(1 + e^{−z}), max(0, 1 − z), its square.
     logit_adjustment : float ≥ 0, default=0.5
@@ -130,13 +134,12 @@ class HKLClassifier(HierarchicalClassifier):
     rules_ : RuleEnsemble
         Rules and linear terms in the table's own words, largest weight first.  Its scores are
         those of :meth:`decision_function`, for two classes with both signs.  With more than two
-        classes a rule of negative weight speaks against its class.  Of ordered classes there is
-        one score, and weights have signs.
+        classes a rule of negative weight votes against its class.  Ordered classes have one score,
+        and weights have signs.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b, adjusted.
     adjustment_ : ndarray of shape (n_classes,)
-        What was subtracted from the scores; for two classes with both signs.  Of ordered classes
-        τ ln π_k.
+        Subtracted from the scores; for two classes with both signs.  For ordered classes τ ln π_k.
     thresholds_ : ndarray of shape (n_classes − 1,)
         θ, of ordered classes; classes whose rows all weigh nothing have none.
     C_ : float
@@ -146,9 +149,9 @@ class HKLClassifier(HierarchicalClassifier):
     gap_ : float
         ``(objective_ − lower_bound_) / objective_``.
     hull_size_ : int
-        How many conjunctions were held at the end, for all classes together.
+        Number of conjunctions in the sets at the end, for all classes together.
     n_weights_ : int
-        How many of them have weight, before those of equal covers were joined in one rule.
+        Number of them with weight, before those of equal covers were joined in one rule.
     history_ : GrowthHistory
         Nodes, objective and gap of every round.
     n_iter_ : int
@@ -167,13 +170,12 @@ class HKLClassifier(HierarchicalClassifier):
     covers are joined in the shortest, and the smallest weights are dropped as far as ``tol``
     allows.  Ctrl-C keeps the best solution so far.
 
-    Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions,
-    which answer for sums over covers.  Here are groups of rows that are equal in class, in the
-    propositions in use and in the linear terms in use; linear terms of many different values make
-    as many groups, so that ``linear=False`` may be needed.  The bound is then one from sums alone:
-    weak for ``rho`` near 2, where ``gap_`` says how far it went.
+    Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions.  The
+    local problem has one example for each group of rows of equal class and equal propositions and
+    linear terms in use; if linear terms have many different values, use ``linear=False``.  The
+    bound then comes from sums over covers alone, and is weak for ``rho`` near 2.
 
-    Decisions of equal size for two classes go to the class that stands first.
+    Ties between two classes go to the first class.
 
     References
     ----------
@@ -314,8 +316,8 @@ class HKLClassifier(HierarchicalClassifier):
         names, two = self.classes_.tolist(), len(self.classes_) == 2
         # a class whose rows all weigh nothing cannot be learned
         learned = [1] if two else np.flatnonzero(present).tolist()
-        self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline=deadline)
-        seen = rows.seen([one.rules for one in self._functions])
+        self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline)
+        seen = rows.seen([rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
         found: list[tuple[Feature, WeightedRule]] = []
@@ -340,9 +342,10 @@ class HKLClassifier(HierarchicalClassifier):
         deadline: Deadline,
     ) -> _Learned:
         """Learn one function, with thresholds; for two classes decisions are by its sign."""
-        self._learn(rows, [""], start, deadline=deadline)
+        thresholds = int(np.count_nonzero(present)) - 1
+        self._learn(rows, [""], start, deadline, thresholds)
         [function] = self._functions
-        seen = rows.seen([function.rules])
+        seen = rows.seen(function.rules)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64))
         found = self._rules_of(function, seen.table, counts)
         bounds = np.maximum.accumulate(np.negative(function.bias))  # rounding apart
@@ -362,21 +365,18 @@ class HKLClassifier(HierarchicalClassifier):
             weighted = labels.weighted(self.class_weight, sample_weight)
             places = np.searchsorted(labels.classes, classes)
             present = weighted.present[places]
-            known = classes[present] if self.ordinal else None
+            numbers = labels.places_in(classes[present])
             sums = weighted.sums * weighted.factors
-            return PiecedRows.of(table, weighted, known), present, sums[places]
+            return PartitionedRows(table, weighted, numbers), present, sums[places]
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.isin(classes, several_classes(labels, weights))
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
         seen = SeenRows(table, labels, weights, counts, np.ones(len(labels)))
-        if self.ordinal:
-            place_of = {one: place for place, one in enumerate(classes[present].tolist())}
-            codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
-            targets = [codes]
-        else:
-            learned = [1] if len(classes) == 2 else np.flatnonzero(present).tolist()
-            targets = [np.where(labels == classes[k], 1.0, -1.0) for k in learned]
-        rows = WholeRows.of(table, targets, weights, seen, ordered=self.ordinal)
+        learned = classes[present]
+        order = np.argsort(learned, kind="stable")
+        place = np.searchsorted(learned, labels, sorter=order)
+        codes = order[np.minimum(place, len(order) - 1)]  # arbitrary for rows of weight 0
+        rows = WholeRows(table, codes.astype(np.float64), weights, seen)
         return rows, present, class_sums(labels, weights, classes)
 
     def _decide(

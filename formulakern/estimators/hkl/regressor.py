@@ -116,8 +116,8 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             largest = float(np.abs(target - mean)[weights > 0].max())
             unit = largest if largest > 1e-14 * abs(mean) else 0.0
             scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-            rows = WholeRows.of(table, [scaled], weights)
-            self._learn(rows, [""], None, deadline=deadline)
+            rows = WholeRows(table, scaled, weights)
+            self._learn(rows, [""], None, deadline)
             [model] = self._functions
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2

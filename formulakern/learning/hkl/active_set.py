@@ -259,7 +259,7 @@ def grow(
 class _OutsideSearch:
     """The search for features outside the sets that exceed what a solution allows.
 
-    It sets ``violators`` and ``wanted`` of the functions; ``given_up`` tells whether the time was
+    It sets ``violators`` and ``wanted`` of the functions; ``given_up`` is whether the time was
     over before enough was known.
     """
 

@@ -1,12 +1,12 @@
-"""Models of at most so many rules, chosen among the conjunctions that a solution holds.
+"""Models of a limited number of rules, chosen among the conjunctions of a solution.
 
 Let P(S) be the least objective of functions that give weight to the features S alone.  Wanted is S
 of at most k features with the smallest P(S); weights are those of the problem on S for every S
 that is looked at.  The search is that of :mod:`formulakern.learning.selection`; features are
 promising if their share of the dual norm is large.
 
-The lower bound on the optimum over all conjunctions holds for every S, so P(S) and it say how much
-the limit can cost at most.
+The lower bound on the optimum over all conjunctions holds for every S, so the difference to P(S)
+bounds the cost of the limit.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class FeatureSelection(Selection):
     """Choose at most ``most`` of the candidates.
 
     ``support`` are positions of candidates; ``solve`` returns the solution of a restriction, begun
-    from weights (K, len(nodes) + len(others)); ``tell`` is called with the number of features and
+    from weights (K, len(nodes) + len(others)); ``shown`` is called with the number of features and
     the objective of every better choice.
     """
 
@@ -147,7 +147,7 @@ class FeatureSelection(Selection):
     found: Candidates
     solve: Callable[[Restriction, FloatArray], HierarchicalSolution]
     n_functions: int
-    tell: Callable[[int, float], None]
+    shown: Callable[[int, float], None]
 
     def solved(self, kept: Sequence[int], before: Chosen | None = None) -> Chosen:
         """Solve the problem on some features, begun from the weights of ``before``."""
@@ -177,4 +177,4 @@ class FeatureSelection(Selection):
 
     def report(self, chosen: Chosen) -> None:
         """Report a better choice."""
-        self.tell(len(chosen.kept), chosen.objective)
+        self.shown(len(chosen.kept), chosen.objective)

@@ -1,7 +1,7 @@
 """One problem of hierarchical kernel learning, from 0/1 columns to the conjunctions it needs.
 
 The problem is solved over all conjunctions (:mod:`formulakern.learning.hkl.active_set`) to half of
-the tolerance that was asked for.  The other half pays for brevity: weights are dropped, the
+the tolerance.  The other half pays for brevity: weights are dropped, the
 smallest first, as long as the objective stays within the tolerance of the proven lower bound.
 Then conjunctions that are true on the same training rows become one rule, in the shortest of
 their forms, and of two propositions that are opposite on the training rows (``x <= 3`` and
@@ -108,11 +108,11 @@ def learn(
             [features] * K, loss, tol=options.tol / 4, start=start, deadline=deadline
         )
 
-    def tell(number: int, objective: float) -> None:
+    def shown(number: int, objective: float) -> None:
         gap = relative_gap(objective, grown.lower_bound)
         report(0, GrowthStep(number, objective, gap, 0, deadline.taken(), number))
 
-    selection = FeatureSelection(support, options.max_rules, deadline, found, solve, K, tell)
+    selection = FeatureSelection(support, options.max_rules, deadline, found, solve, K, shown)
     best = selection.run()
     few = replace(
         grown,

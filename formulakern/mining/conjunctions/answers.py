@@ -1,8 +1,8 @@
-"""What a piece of the rows answers to a search over conjunctions: sums of weights over covers.
+"""Sums of weights over covers in one partition of the rows, for searches over conjunctions.
 
 A row's weight is the vector of its group times its own share, so that new weights for all rows are
 a few numbers per group.  In units (see :mod:`formulakern.mining.search`) a weight is a whole
-number; sums of them are exact, and the sums over all pieces are the same however rows are divided.
+number; their sums are exact, and those over all partitions do not depend on the division of rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GroupedRows:
     table : PackedTable
         Propositions on the rows.
     group : ndarray of shape (m,), intp
-        0 to G − 1; every piece has numbers of its own.
+        0 to G − 1; every partition has numbers of its own.
     share : ndarray of shape (m,), float64
         Positive.
     """
@@ -158,10 +158,10 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
     exponent : int
         The unit is 2 to this power.
     whole : bool
-        Whether all shares, of all pieces, are whole numbers.  Then vectors are rounded, not the
+        Whether all shares, of all partitions, are whole numbers.  Then vectors are rounded, not the
         weights of rows, and it is of no effect whether equal rows are merged.
     vectors : ndarray of shape (G, K)
-        Weights of the piece's groups.
+        Weights of the groups.
     """
     exact = np.ldexp(vectors, -exponent)
     table, group, share = rows.table, rows.group, rows.share

@@ -62,7 +62,7 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
 
 @compiled()
 def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
-    """Say where a reference is surely true and surely false.
+    """Set where a reference is surely true and surely false.
 
     (A loop: numba takes seconds to compile an assignment from one slice to another.)
     """
@@ -95,7 +95,7 @@ class InstanceState(NamedTuple):
 
     ``columns`` are in units, 0 behind the last example; ``flags`` are upwards, downwards; ``steps``
     and ``output`` the program (:class:`formulakern.mining.templates.expansion.BitProgram`).
-    ``planes`` say where each reference is surely true, filled for slots and for the constant;
+    ``planes`` hold the rows where each reference is surely true, set for slots and the constant;
     ``unknown`` are those of slots that are not filled.  ``different`` marks slots that hold
     different propositions; ``orders`` are pairs of slots to be compared one after the other, then
     −1, strictly or not.  ``counters`` are open levels, results, instances and parts evaluated, and

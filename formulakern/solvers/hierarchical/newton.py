@@ -7,7 +7,7 @@ F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the s
 system is over the examples with h > 0 or over the features, whichever are fewer.  Features that
 matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
 
-*Signs.*  A weight may be asked to be at least, or at most, 0.  Those that are 0, and whose g_k has
+*Signs.*  A weight may have to be at least, or at most, 0.  Those that are 0, and whose g_k has
 the wrong sign, stay there for a step; whatever else comes to have the wrong sign on the way is set
 to 0.  Where such a step does not lower the objective, that to κ_k g_k, or 0 where that has the
 wrong sign, divided often enough, does.
