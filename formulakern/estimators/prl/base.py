@@ -30,7 +30,7 @@ class PreferenceModel(RuleClassifier):
 
     @lazily
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """The scores of the classes.
+        """Return the scores of the classes.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class PreferenceModel(RuleClassifier):
 
     @lazily
     def predict_ranking(self, X: Any) -> npt.NDArray[Any]:
-        """The classes of every row, best first.
+        """Return the classes of every row, best first.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class PreferenceModel(RuleClassifier):
     def accuracy_curve(
         self, X: Any, y: npt.ArrayLike, max_rules: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """The accuracy of the k heaviest rules alone, with the weights that they have.
+        """Return the accuracy of the k heaviest rules alone, with the weights that they have.
 
         The best k rules, with weights of their own, are those of ``max_rules=k``.
 
@@ -115,7 +115,7 @@ class EpochHistory(History):
     )
 
     def plot(self, ax: Any = None) -> Any:
-        """Value and bound against epochs: the optimum lies between the two lines.
+        """Draw value and bound against epochs: the optimum lies between the two lines.
 
         Parameters
         ----------

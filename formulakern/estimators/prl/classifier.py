@@ -604,17 +604,8 @@ def rules_of(
 
     Weights sum to 1 before columns of one feature and one pair of classes are joined, opposite ones
     with opposite signs.  Of ordered classes (``names`` is None) rules have weights of any sign.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    game : RestrictedGame
-    rows : RowCounts
-        What the different rows of the family's table stand for.
-    words : sequence of Formula or of str
-        What the columns of the encoded table say.
-    names : sequence, optional
-        The classes.
+    ``rows`` counts what the different rows of the family's table stand for, and ``words`` are the
+    columns of the encoded table.
     """
     total = sum(outcome.weights) or 1.0
     votes: dict[tuple[Any, int, int], float] = defaultdict(float)

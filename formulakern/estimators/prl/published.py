@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.checks import check_choice, check_integer
 from formulakern.errors import ParameterError
@@ -79,32 +78,6 @@ class PublishedPRL(PRLClassifier):
     random_state: int | np.random.RandomState | None = 0
     learns_on_pieces: ClassVar[bool] = False
     proves: ClassVar[bool] = False
-
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
-        y : array-like of shape (n_rows,)
-            Classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Not negative; what the preferences of a row weigh.
-
-        Returns
-        -------
-        PublishedPRL
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or there is one class only.
-        ParameterError, FormulaSyntaxError
-            If a parameter is wrong.
-        """
-        return super().fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

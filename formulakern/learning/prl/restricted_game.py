@@ -272,19 +272,17 @@ class RestrictedGame:
     def solve(
         self, tol: float = 1e-8, secured: float = -np.inf, deadline: Deadline = UNLIMITED
     ) -> Solution:
-        """Nearly optimal strategies with their guarantees.
+        """Nearly optimal strategies with their guarantees, or the best on the way to a deadline.
 
         Parameters
         ----------
         tol : float
-            Relative gap of the linear program, which an interior-point method solves: where
-            optimal strategies are not unique, p is then in the middle of them, and best responses
-            to it say most about the rest of the game.
+            Relative gap of the linear program, which an interior-point method solves: if optimal
+            strategies are not unique, p is then in the middle of them, and best responses to it
+            say most about the rest of the game.
         secured : float
-            A value that is known to be reached.  Where it is positive, the hard margin's linear
-            program needs no constant to be added, and is the more accurate for it.
-        deadline : Deadline, optional
-            Then the best strategies on the way come back.
+            A value that is reached already.  If it is positive, the hard margin's linear program
+            needs no constant to be added, and is the more accurate for it.
         """
         rows, weights, inverse = self._merged()
         unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
@@ -318,17 +316,8 @@ class RestrictedGame:
     ) -> Solution | None:
         """Optimal strategies over some of the columns that are a basic solution (by HiGHS).
 
-        A basic solution has no more columns of positive weight than there are constraints.
-
-        Parameters
-        ----------
-        columns : ndarray of int
-        deadline : Deadline, optional
-
-        Returns
-        -------
-        Solution or None
-            None where HiGHS found none in time.
+        A basic solution has no more columns of positive weight than there are constraints.  It is
+        None if HiGHS found none in time.
         """
         rows, weights, inverse = self._merged(columns)
         unit = float(np.abs(rows).max(initial=0)) or 1.0
