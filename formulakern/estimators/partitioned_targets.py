@@ -132,11 +132,6 @@ class PartitionedWeights:
     sums: FloatArray
     own: FloatArray | None
 
-    @property
-    def places(self) -> NDArray[np.intp]:
-        """The number of each class among those that are present, −1 of the others."""
-        return np.where(self.present, np.cumsum(self.present) - 1, -1)
-
     def rows(
         self, encoded: PackedPartitions, places: NDArray[np.intp], *, with_factors: bool = True
     ) -> Partitioned:

@@ -125,7 +125,6 @@ def _check_weights(data, spread, labels, class_weight, weights):
         of = (labels == spread.classes[place]) & (expected > 0)
         assert weighted.sums[place] == user[of].sum(), name
         assert (user * weighted.factors[place])[of].tolist() == expected[of].tolist()
-    assert (weighted.places[weighted.present] == np.arange(len(present))).all()
     assert (weighted.own is None) == (weights is None)
 
 
