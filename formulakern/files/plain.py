@@ -23,11 +23,9 @@ from formulakern.text import clip
 
 __all__ = ["Reader", "Writer", "canonical"]
 
-#: Instants, by name: the class, and how its text is read.
-INSTANTS: dict[str, tuple[Any, Callable[[str], Any]]] = {
-    "datetime": (datetime, datetime.fromisoformat),
-    "date": (date, date.fromisoformat),
-    "time": (time, time.fromisoformat),
+#: How the text of instants is read.
+INSTANTS: dict[str, Callable[[str], Any]] = {
+    kind.__name__: kind.fromisoformat for kind in (datetime, date, time)
 }
 #: Types that parameters may be.
 PLAIN_TYPES = (bool, int, float, str, object)
@@ -92,9 +90,8 @@ class Writer:
             return {"scalar": np.dtype(value).str}
         if isinstance(value, type) and value in PLAIN_TYPES:
             return {"type": value.__name__}
-        for name, (kind, _) in INSTANTS.items():
-            if type(value) is kind:
-                return {name: value.isoformat()}
+        if type(value) in (datetime, date, time):
+            return {type(value).__name__: value.isoformat()}
         if isinstance(value, np.generic):
             return {"number": self._of_array(np.asarray(value))}
         if isinstance(value, Formula) and (text := _text_of(value)) is not None:
@@ -192,6 +189,28 @@ class Reader:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
         self._made: list[Any] = []
+        self._kinds: dict[str, Callable[[Any], Any]] = {
+            **INSTANTS,
+            "float": float,
+            "tuple": lambda held: tuple(map(self, held)),
+            "dict": lambda held: {self(name): self(value) for name, value in held},
+            "set": lambda held: set(map(self, held)),
+            "frozenset": lambda held: frozenset(map(self, held)),
+            "slice": lambda held: slice(*map(self, held)),
+            "range": lambda held: range(*map(self, held)),
+            "bytes": bytes.fromhex,
+            "timedelta": lambda held: timedelta(*held),
+            "number": lambda held: self._array(*held)[()],
+            "dtype": np.dtype,
+            "scalar": lambda held: np.dtype(held).type,
+            "type": {kind.__name__: kind for kind in PLAIN_TYPES}.__getitem__,
+            "rule": parse_rule,
+            "formula": parse,
+            "again": self._made.__getitem__,
+            "array": lambda held: self._noted(self._array(*held)),
+            "csr": self._csr,
+            "object": self._object,
+        }
 
     def __call__(self, plain: Any) -> Any:
         """The object."""
@@ -202,71 +221,17 @@ class Reader:
         if len(plain) != 1:
             raise DataError(f"{clip(repr(plain), 60)} has not one member")
         ((name, held),) = plain.items()
-        if name in INSTANTS:
-            return INSTANTS[name][1](held)
-        read = getattr(self, f"_read_{name}", None)
-        if read is None:
+        if name not in self._kinds:
             raise DataError(f"{name!r} is no kind of value")
-        return read(held)
+        return self._kinds[name](held)
 
-    def _read_float(self, held: str) -> float:
-        return float(held)
-
-    def _read_tuple(self, held: list[Any]) -> tuple[Any, ...]:
-        return tuple(map(self, held))
-
-    def _read_dict(self, held: list[Any]) -> dict[Any, Any]:
-        return {self(name): self(value) for name, value in held}
-
-    def _read_set(self, held: list[Any]) -> set[Any]:
-        return set(map(self, held))
-
-    def _read_frozenset(self, held: list[Any]) -> frozenset[Any]:
-        return frozenset(map(self, held))
-
-    def _read_slice(self, held: list[Any]) -> slice:
-        return slice(*map(self, held))
-
-    def _read_range(self, held: list[Any]) -> range:
-        return range(*map(self, held))
-
-    def _read_bytes(self, held: str) -> bytes:
-        return bytes.fromhex(held)
-
-    def _read_timedelta(self, held: list[int]) -> timedelta:
-        return timedelta(*held)
-
-    def _read_number(self, held: list[Any]) -> Any:
-        return self._array(*held)[()]
-
-    def _read_dtype(self, held: str) -> np.dtype[Any]:
-        return np.dtype(held)
-
-    def _read_scalar(self, held: str) -> type:
-        return np.dtype(held).type
-
-    def _read_type(self, held: str) -> type:
-        return next(kind for kind in PLAIN_TYPES if kind.__name__ == held)
-
-    def _read_rule(self, held: str) -> Formula:
-        return parse_rule(held)
-
-    def _read_formula(self, held: str) -> Formula:
-        return parse(held)
-
-    def _read_again(self, held: int) -> Any:
-        return self._made[held]
-
-    def _read_array(self, held: list[Any]) -> Any:
-        return self._noted(self._array(*held))
-
-    def _read_csr(self, held: list[Any]) -> Any:
+    def _csr(self, held: list[Any]) -> Any:
         from scipy.sparse import csr_array
 
         (shape, *parts) = held
         return self._noted(csr_array(tuple(map(self, parts)), shape=tuple(shape)))
 
-    def _read_object(self, held: list[Any]) -> Any:
+    def _object(self, held: list[Any]) -> Any:
         name, arguments, *state = held
         function = self._named(name.removesuffix("()"))
         given = list(map(self, arguments))

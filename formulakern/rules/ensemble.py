@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from formulakern.arrays import FloatArray
-from formulakern.rules.export.json import ensemble_from_json
-from formulakern.rules.export.written import WrittenVotes
+from formulakern.optional import data_frame
+from formulakern.rules.export.exported import Votes
+from formulakern.rules.export.json import ensemble_from_json, ensemble_json
+from formulakern.rules.export.tables import columns_of, ensemble_html, ensemble_latex, ensemble_text
+from formulakern.rules.export.written import Written
 from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.simplification import JoinedRules, joined_votes, simplified_votes
-from formulakern.rules.voting import WeightedRule
+from formulakern.rules.voting import VotingRules, WeightedRule
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["RuleEnsemble", "WeightedRule"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleEnsemble(WrittenVotes):
+class RuleEnsemble(Written, VotingRules):
     """A weighted vote of rules, which predicts a class or a number.
 
     Let r(x) be 1 where the row x satisfies the rule r, else 0; a monomial and a linear term have
@@ -319,6 +325,68 @@ class RuleEnsemble(WrittenVotes):
         array([0.5, 1. , 1. ])
         """
         return ensemble_curve(self, table, y, max_rules, refit, ridge)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
+
+        Class, against, precision and base rate are left out where a number is predicted.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(columns_of(self))
+
+    __str__ = ensemble_text
+
+    def _repr_html_(self) -> str:
+        return ensemble_html(self)
+
+    def _exported(self) -> Votes:
+        levels = self.levels is not None
+        return Votes(
+            self.rules,
+            self.votes,
+            self.intercept.tolist(),
+            self.levels if levels else self.classes,
+            self.thresholds.tolist() if levels else None,
+            self.target,
+            is_opposite=self.is_opposite,
+        )
+
+    def to_latex(self, top: int | None = None) -> str:
+        """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.
+
+        Between them coverage, precision and base rate, where they are known.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only the first rules; all by default.
+
+        Examples
+        --------
+        >>> from formulakern import RuleEnsemble, WeightedRule, rule
+        >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
+        >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
+        \\begin{tabular}{rll}
+        weight & speaks & rule \\\\
+        \\hline
+        0.5 & for $\\text{large}$ & $\\text{size} \\geq 3$ \\\\
+        \\end{tabular}
+        """
+        return ensemble_latex(self if top is None else self.head(top))
+
+    def to_json(self) -> str:
+        """The ensemble as JSON; :meth:`from_json` reads an equal one back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return ensemble_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -20,7 +20,7 @@ from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
 from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.export.text import listed_levels, said
+from formulakern.rules.export.tables import listed_levels, said
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
 from formulakern.text import aligned, clip, significant, width

@@ -205,10 +205,25 @@ class RuleQuality:
         Weight of the covered rows by class.
     totals : ndarray of shape (K,), float64
         Weight of all rows by class.
-    base : ndarray of shape (R, K), float64
-        Weight of the rows by class that the bases of FOIL's gain cover.
-    m : float
-        The weight of the prior in the m-estimate.
+    positives, negatives : ndarray of shape (R,), float64
+        p and n, the weight of the covered rows of the rule's class, and of the other classes.
+    coverage : ndarray of shape (R,), float64
+        (p + n) / (P + N), the share of the rows that is covered.
+    accuracy : ndarray of shape (R,), float64
+        p / (p + n), the share of the rule's class in the covered rows; nan if there are none.
+    laplace, m_estimate : ndarray of shape (R,), float64
+        (p + 1) / (p + n + K) and (p + m·π) / (p + n + m), estimates of the accuracy, π = P/(P + N).
+    foil_gain : ndarray of shape (R,), float64
+        p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against the base.
+    entropy : ndarray of shape (R,), float64
+        −Σ_k f_k/f · log₂ f_k/f of the counts f_k of the covered rows by class, in bits.
+    lift : ndarray of shape (R,), float64
+        p/(p + n) : P/(P + N), the accuracy as a multiple of the share of the class.
+    weighted_relative_accuracy : ndarray of shape (R,), float64
+        (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy.
+    likelihood_ratio : ndarray of shape (R,), float64
+        2 Σ_k f_k ln(f_k / e_k), e_k = f · T_k / T of the totals T_k; χ² with K − 1 degrees of
+        freedom if the rule has nothing to do with the class.
     """
 
     rules: tuple[str, ...]
@@ -216,70 +231,17 @@ class RuleQuality:
     classes: tuple[Any, ...]
     counts: FloatArray
     totals: FloatArray
-    base: FloatArray
-    m: float
-
-    def _split(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of each rule the weight of its class, and of the others."""
-        places = class_positions(self.labels, self.classes, len(self))
-        own = np.broadcast_to(counts, self.counts.shape)[np.arange(len(places)), places]
-        return own, np.broadcast_to(counts, self.counts.shape).sum(axis=1) - own
-
-    @property
-    def positives(self) -> FloatArray:
-        """p, the weight of the covered rows of the rule's class, shape (R,)."""
-        return self._split(self.counts)[0]
-
-    @property
-    def negatives(self) -> FloatArray:
-        """n, the weight of the covered rows of the other classes, shape (R,)."""
-        return self._split(self.counts)[1]
-
-    @property
-    def coverage(self) -> FloatArray:
-        """The share of the rows that is covered, as :func:`coverage`."""
-        return coverage(*self._split(self.counts), *self._split(self.totals))
-
-    @property
-    def accuracy(self) -> FloatArray:
-        """The share of the rule's class in the covered rows, as :func:`accuracy`."""
-        return accuracy(*self._split(self.counts))
-
-    @property
-    def laplace(self) -> FloatArray:
-        """Laplace's estimate of the accuracy, as :func:`laplace`."""
-        return laplace(*self._split(self.counts), len(self.classes))
-
-    @property
-    def m_estimate(self) -> FloatArray:
-        """The m-estimate of the accuracy, as :func:`m_estimate`, with the share of the class."""
-        prior = _ratio(self._split(self.totals)[0], self.totals.sum())
-        return m_estimate(*self._split(self.counts), prior, self.m)
-
-    @property
-    def foil_gain(self) -> FloatArray:
-        """FOIL's information gain against the base, as :func:`foil_gain`."""
-        return foil_gain(*self._split(self.counts), *self._split(self.base))
-
-    @property
-    def entropy(self) -> FloatArray:
-        """The entropy of the classes of the covered rows, as :func:`entropy`."""
-        return entropy(self.counts)
-
-    @property
-    def lift(self) -> FloatArray:
-        """The accuracy as a multiple of the share of the class, as :func:`lift`."""
-        return lift(*self._split(self.counts), *self._split(self.totals))
-
-    @property
-    def weighted_relative_accuracy(self) -> FloatArray:
-        """Coverage times gain in accuracy, as :func:`weighted_relative_accuracy`."""
-        return weighted_relative_accuracy(*self._split(self.counts), *self._split(self.totals))
-
-    @property
-    def likelihood_ratio(self) -> FloatArray:
-        """The likelihood ratio statistic, as :func:`likelihood_ratio`."""
-        return likelihood_ratio(self.counts, self.totals)
+    positives: FloatArray
+    negatives: FloatArray
+    coverage: FloatArray
+    accuracy: FloatArray
+    laplace: FloatArray
+    m_estimate: FloatArray
+    foil_gain: FloatArray
+    entropy: FloatArray
+    lift: FloatArray
+    weighted_relative_accuracy: FloatArray
+    likelihood_ratio: FloatArray
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -392,15 +354,38 @@ def rule_quality(
         if formula not in counted:
             on = evaluate_formula(formula, rows, known)
             counted[formula] = class_counts(places[on], weights[on], len(classes))
-    totals, counts = counted[TRUE], [counted[formula] for formula in formulas]
+    totals = counted[TRUE]
+    counts, base_counts = (
+        np.reshape([counted[formula] for formula in some], (-1, len(classes)))
+        for some in (formulas, bases)
+    )
+    about = tuple(_labels(items, labels, classes, counts, totals))
+    places = class_positions(about, classes, len(items))
+
+    def split(of: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of each rule's class, and of the others."""
+        weights = np.broadcast_to(of, counts.shape)
+        own = weights[np.arange(len(places)), places]
+        return own, weights.sum(axis=1) - own
+
+    (p, n), whole = split(counts), split(totals)
     return RuleQuality(
         tuple(map(str, formulas)),
-        tuple(_labels(items, labels, classes, counts, totals)),
+        about,
         classes,
-        np.reshape(counts, (-1, len(classes))),
+        counts,
         totals,
-        np.reshape([counted[formula] for formula in bases], (-1, len(classes))),
-        float(m),
+        positives=p,
+        negatives=n,
+        coverage=coverage(p, n, *whole),
+        accuracy=accuracy(p, n),
+        laplace=laplace(p, n, len(classes)),
+        m_estimate=m_estimate(p, n, _ratio(whole[0], totals.sum()), float(m)),
+        foil_gain=foil_gain(p, n, *split(base_counts)),
+        entropy=entropy(counts),
+        lift=lift(p, n, *whole),
+        weighted_relative_accuracy=weighted_relative_accuracy(p, n, *whole),
+        likelihood_ratio=likelihood_ratio(counts, totals),
     )
 
 
@@ -408,7 +393,7 @@ def _labels(
     items: Sequence[Any],
     labels: Any,
     classes: tuple[Any, ...],
-    counts: Sequence[FloatArray],
+    counts: FloatArray,
     totals: FloatArray,
 ) -> list[Any]:
     if labels is not None:

@@ -269,31 +269,12 @@ class VotingRules:
 
     @lazily
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
-        """Which rows satisfy which rule.
-
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-            With the columns that the rules name.
-
-        Returns
-        -------
-        ndarray of shape (n, R), bool
-        """
+        """Return which rows of a table satisfy which rule, bool of shape (n, R)."""
         return np.asarray(self.values(table) != 0)
 
     @lazily
     def values(self, table: Any) -> FloatArray:
-        """1 where a row satisfies a rule, else 0; of monomials and linear terms their values.
-
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-
-        Returns
-        -------
-        ndarray of shape (n, R), float64
-        """
+        """Return 1 for a row that satisfies a rule, else 0; values of other terms; shape (n, R)."""
         rows = Table.of(table)
         known: dict[Formula, npt.NDArray[np.bool_]] = {}
         values = np.empty((len(self.rules), len(rows)))
@@ -306,16 +287,7 @@ class VotingRules:
 
     @lazily
     def scores(self, table: Any) -> FloatArray:
-        """The score of every class, or the predicted number in one column.
-
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-
-        Returns
-        -------
-        ndarray of shape (n, K), float64
-        """
+        """Return the score of every class, shape (n, K); a predicted number is one column."""
         return self.scores_of(self.values(table))
 
     def scores_of(self, values: npt.NDArray[Any]) -> FloatArray:
@@ -324,16 +296,7 @@ class VotingRules:
 
     @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
-        """The class or the level of every row, or the number.
-
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return the class, level or number that is predicted for every row, shape (n,)."""
         return self.decide(self.scores(table))
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:

@@ -69,8 +69,6 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
         If the model was not fitted.
     ParameterError
         If it keeps no history.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -180,8 +178,6 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
         If the model was not fitted.
     ParameterError
         If there was no cross-validation, it has no such column, or no setting has a score.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -270,8 +266,6 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
         If the search was not fitted.
     ParameterError
         If it is something else.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from formulakern.display.plots.style import (
 )
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.text import said
+from formulakern.rules.export.tables import said
 from formulakern.rules.quality import rule_quality
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import RuleList
@@ -87,8 +87,6 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
         If the model was not fitted.
     ParameterError
         If there are no rules, or they have no weights.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -157,8 +155,6 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
         If the model was not fitted.
     ParameterError
         If there are no rules, they have weights instead, or their rows were not counted.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -250,8 +246,6 @@ def waterfall(
         If there is not exactly one row.
     ParameterError
         If the rules have no weights, or a class is not known.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -376,8 +370,6 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
         If there are no rules.
     DataError
         If a column is absent.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -457,8 +449,6 @@ def coverage_precision(
         If there are no rules, they predict a number, or their rows were not counted.
     DataError
         If a column is absent, or there is not a class for every row.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -606,8 +596,6 @@ def rule_curves(
     ParameterError
         If something is neither a learner with rules nor two lists of one length, or X and y are
         missing.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----

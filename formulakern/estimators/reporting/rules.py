@@ -23,7 +23,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.export.text import decision_columns, listed_levels, said, stance
+from formulakern.rules.export.tables import decision_columns, listed_levels, said, stance
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.text import clip, counted

@@ -30,8 +30,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
 from formulakern.rewrite.pipeline import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-from formulakern.rules.export.html import ensemble_html
-from formulakern.rules.export.text import ensemble_text
+from formulakern.rules.export.tables import ensemble_html, ensemble_text
 from formulakern.rules.features import Instance
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula

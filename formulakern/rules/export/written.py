@@ -12,21 +12,22 @@ import numpy.typing as npt
 from formulakern.optional import data_frame, needed
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.exported import FirstRule, Votes
-from formulakern.rules.export.html import decision_html, ensemble_html
-from formulakern.rules.export.json import ensemble_json
-from formulakern.rules.export.latex import decision_latex, ensemble_latex
 from formulakern.rules.export.polars import polars_expression
 from formulakern.rules.export.python import python_file
 from formulakern.rules.export.sql import sql_query
-from formulakern.rules.export.text import columns_of, decision_columns, decision_text, ensemble_text
+from formulakern.rules.export.tables import (
+    decision_columns,
+    decision_html,
+    decision_latex,
+    decision_text,
+)
 from formulakern.rules.sql.dialects import DialectName, TableName
-from formulakern.rules.voting import VotingRules
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Written", "WrittenRules", "WrittenVotes"]
+__all__ = ["Written", "WrittenRules"]
 
 
 class Written(ABC):
@@ -261,70 +262,3 @@ class WrittenRules(Written, DecisionRules):
         \end{tabular}
         """
         return decision_latex(self, top)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WrittenVotes(Written, VotingRules):
-    """A weighted vote of rules, with what is written of it."""
-
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
-
-        Class, against, precision and base rate are left out where a number is predicted.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        return data_frame(columns_of(self))
-
-    __str__ = ensemble_text
-
-    def _repr_html_(self) -> str:
-        return ensemble_html(self)
-
-    def _exported(self) -> Votes:
-        levels = self.levels is not None
-        return Votes(
-            self.rules,
-            self.votes,
-            self.intercept.tolist(),
-            self.levels if levels else self.classes,
-            self.thresholds.tolist() if levels else None,
-            self.target,
-            is_opposite=self.is_opposite,
-        )
-
-    def to_latex(self, top: int | None = None) -> str:
-        """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.
-
-        Between them coverage, precision and base rate, where they are known.
-
-        Parameters
-        ----------
-        top : int, optional
-            Only the first rules; all by default.
-
-        Examples
-        --------
-        >>> from formulakern import RuleEnsemble, WeightedRule, rule
-        >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
-        >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
-        \\begin{tabular}{rll}
-        weight & speaks & rule \\\\
-        \\hline
-        0.5 & for $\\text{large}$ & $\\text{size} \\geq 3$ \\\\
-        \\end{tabular}
-        """
-        return ensemble_latex(self if top is None else self.head(top))
-
-    def to_json(self) -> str:
-        """The ensemble as JSON; :meth:`from_json` reads an equal one back.
-
-        Raises
-        ------
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-        """
-        return ensemble_json(self)

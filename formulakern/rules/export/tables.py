@@ -1,4 +1,4 @@
-"""Rules with votes or classes as columns: of values for a data frame, and as a printed table."""
+"""Rules with votes or classes as columns of values, and as printed, HTML and LaTeX tables."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from formulakern.markup import Barred, small_table
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules, WeightedRule
+from formulakern.syntax.notation import latex_name
 from formulakern.text import aligned, clip, significant, width
 
 __all__ = [
-    "LEFT",
-    "MAX_ROWS",
-    "MAX_RULE",
     "columns_of",
-    "decision_cells",
     "decision_columns",
+    "decision_html",
+    "decision_latex",
     "decision_text",
-    "ensemble_cells",
+    "ensemble_html",
+    "ensemble_latex",
     "ensemble_text",
-    "how_it_decides",
     "listed_levels",
-    "rules_together",
     "said",
     "stance",
 ]
@@ -247,3 +246,97 @@ def _folded(text: str, width: int) -> list[str]:
     glued = glued.replace(f",{glue}each{glue}", f", each{glue}")  # a step of a linear term
     lines = textwrap.wrap(glued, width, break_long_words=False, break_on_hyphens=False)
     return [line.replace(glue, " ") for line in lines or [""]]
+
+
+# -- HTML
+
+
+def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -> str:
+    """Return the first rules as a table, with bars for weights and shares."""
+    shown = rules_together(ensemble.head(MAX_ROWS))
+    cells = ensemble_cells(shown, lambda term, weight: clip(said(term, weight), MAX_RULE))
+    weights = [abs(item.weight) if shown.classes else item.weight for item in shown]
+    largest = max(map(abs, weights), default=0.0) or 1.0
+    zero = 0.5 if min(weights, default=0.0) < 0 else 0.0
+    bars = {
+        "weight": [zero + (1 - zero) * weight / largest for weight in weights],
+        "coverage": shown.coverage.tolist(),
+        "precision": shown.precision.tolist(),
+    }
+    if (more := ensemble.n_rules - shown.n_rules) > 0:
+        foot = f"… and {more:,} more rules. {foot}".rstrip()
+    caption = how_it_decides(ensemble) if decides else ""
+    return _html_table(cells, bars, {"weight": zero}, caption, foot)
+
+
+def decision_html(decision: DecisionRules) -> str:
+    """Return the first rules and the default as a table."""
+    cells = decision_cells(decision, MAX_ROWS)
+    cells["rule"] = [clip(text, MAX_RULE) for text in cells["rule"]]
+    accuracies = decision_columns(decision)["accuracy"]
+    bars = {"accuracy": [*accuracies[:-1][:MAX_ROWS], accuracies[-1]]}
+    more = len(decision) - MAX_ROWS
+    foot = f"… and {more:,} more rules, before the last line" if more > 0 else ""
+    return _html_table(cells, bars, {}, "", foot)
+
+
+def _html_table(
+    cells: Mapping[str, Sequence[str]],
+    bars: Mapping[str, Sequence[float]],
+    starts: Mapping[str, float],
+    caption: str,
+    foot: str,
+) -> str:
+    """Return columns of cells under their names, some with bars from a start to these ends."""
+    columns: dict[str, Sequence[str | Barred]] = dict(cells)
+    for name in bars.keys() & cells.keys():
+        start = starts.get(name, 0.0)
+        columns[name] = [
+            Barred(text, start, min(end, 1.0)) if text and not math.isnan(end) else text
+            for text, end in zip(cells[name], bars[name], strict=True)
+        ]
+    sides = "".join("r" if name == "rule" else "<" if name in LEFT else ">" for name in columns)
+    return small_table([*columns], [*zip(*columns.values(), strict=True)], sides, caption, foot)
+
+
+# -- LaTeX
+
+
+def ensemble_latex(ensemble: VotingRules) -> str:
+    """Return all rules with their weights; see :meth:`formulakern.RuleEnsemble.to_latex`."""
+    cells = ensemble_cells(ensemble, _latex_term, _latex_class)
+    for title in {"coverage", "precision", "base"} & cells.keys():
+        cells[title] = [text.replace("%", r"\%") for text in cells[title]]
+    return _tabular(cells)
+
+
+def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
+    """Return the first rules with their classes; see :meth:`formulakern.RuleList.to_latex`."""
+    cells = decision_cells(decision, top)
+    known = [label in decision.classes for label in (item.label for item in decision)][:top]
+    known.append(decision.default in decision.classes)
+    cells["class"] = [
+        _latex_class(text) if sure else text
+        for text, sure in zip(cells["class"], known, strict=True)
+    ]
+    cells["rule"] = [*(f"${item.rule.latex()}$" for item in decision.rules[:top]), "otherwise"]
+    for name in {"covered", "accuracy"} & cells.keys():
+        cells[name] = [text.replace("%", r"\%") for text in cells[name]]
+    return _tabular(cells)
+
+
+def _tabular(cells: Mapping[str, Sequence[str]]) -> str:
+    """Columns of cells under their names."""
+    sides = "".join("l" if name in LEFT else "r" for name in cells)
+    rows = [[*cells], *zip(*cells.values(), strict=True)]
+    head, *lines = [" & ".join(row) + r" \\" for row in rows]
+    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])
+
+
+def _latex_term(term: Term, weight: float) -> str:
+    effect = f", {term.effect(weight)}" if isinstance(term, LinearTerm) else ""
+    return f"${term.latex()}${effect}"
+
+
+def _latex_class(label: Any) -> str:
+    return f"${latex_name(str(label) or ' ')}$"
