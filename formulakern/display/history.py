@@ -61,13 +61,7 @@ class History:
         return np.array([getattr(s, name) for s, p in chosen if problem in (None, p)])
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step (needs pandas).
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """One row per step (needs pandas)."""
         columns: dict[str, Any] = {"problem": list(self.problems)} if self.problems else {}
         return data_frame(columns | {c[0]: self.values(c[0]) for c in self.COLUMNS})
 

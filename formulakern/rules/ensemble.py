@@ -330,11 +330,6 @@ class RuleEnsemble(Written, VotingRules):
         """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
 
         Class, against, precision and base rate are left out where a number is predicted.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
         """
         return data_frame(columns_of(self))
 

@@ -116,13 +116,7 @@ class RowExplanations(ABC):
         return self.predictions.tolist()[self._only("prediction")]
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the explanation as a data frame; ``row`` is the number of a row, from 0.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return the explanation as a data frame; ``row`` is the number of a row, from 0."""
         return data_frame(self._columns())
 
     def __repr__(self) -> str:
@@ -443,11 +437,6 @@ class Explanation(RowExplanations):
 
         The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
         Columns: row (from 0), prediction, class (not of numbers), adds, value, rule.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
         """
         return super().to_frame()
 

@@ -247,13 +247,7 @@ class RuleQuality:
         return len(self.rules)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: class, positives, negatives, the measures, rule.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """One row per rule: class, positives, negatives, the measures, rule."""
         numbers = {name: getattr(self, name) for name in ("positives", "negatives", *MEASURES)}
         return data_frame({"class": list(self.labels), **numbers, "rule": list(self.rules)})
 

@@ -72,10 +72,6 @@ class RuleList(WrittenRules):
     def first_match(self, table: Any) -> npt.NDArray[np.intp]:
         """The number of the first rule that covers each row, from 0; R if none does.
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-
         Returns
         -------
         ndarray of shape (n,), intp
@@ -158,10 +154,6 @@ class RuleList(WrittenRules):
             Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
             Whether entries may be missing, of columns without a domain.
-
-        Returns
-        -------
-        RuleList
 
         Notes
         -----

@@ -113,10 +113,6 @@ class RuleSet(WrittenRules):
         The counts of the rules that cover a row are added up, n_k of class k and n in all; with K
         classes the probability is (n_k + 1) / (n + K).
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of n rows
-
         Returns
         -------
         ndarray of shape (n, K), float64
@@ -184,10 +180,6 @@ class RuleSet(WrittenRules):
             Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
             Whether entries may be missing, of columns without a domain.
-
-        Returns
-        -------
-        RuleSet
         """
         return simplified_set(self, domains, missing)
 

@@ -69,6 +69,8 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
         If the model was not fitted.
     ParameterError
         If it keeps no history.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -178,6 +180,8 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
         If the model was not fitted.
     ParameterError
         If there was no cross-validation, it has no such column, or no setting has a score.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -266,6 +270,8 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
         If the search was not fitted.
     ParameterError
         If it is something else.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------

@@ -67,6 +67,8 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
         If the kernel is something else, or X is missing.
     DataError
         If the matrix is not square and finite, or there is not a class for every row.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Notes
     -----
@@ -155,6 +157,8 @@ def kernel_pca(
         If the kernel is something else, X is missing, or there is no such component.
     DataError
         If the matrix is not square and finite, or there is not a class for every row.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Notes
     -----

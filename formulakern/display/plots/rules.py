@@ -87,6 +87,8 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
         If the model was not fitted.
     ParameterError
         If there are no rules, or they have no weights.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -155,6 +157,8 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
         If the model was not fitted.
     ParameterError
         If there are no rules, they have weights instead, or their rows were not counted.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -246,6 +250,8 @@ def waterfall(
         If there is not exactly one row.
     ParameterError
         If the rules have no weights, or a class is not known.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -370,6 +376,8 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
         If there are no rules.
     DataError
         If a column is absent.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Notes
     -----
@@ -449,6 +457,8 @@ def coverage_precision(
         If there are no rules, they predict a number, or their rows were not counted.
     DataError
         If a column is absent, or there is not a class for every row.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Notes
     -----
@@ -596,6 +606,8 @@ def rule_curves(
     ParameterError
         If something is neither a learner with rules nor two lists of one length, or X and y are
         missing.
+    MissingDependencyError
+        If matplotlib is not installed.
 
     Notes
     -----

@@ -8,8 +8,7 @@ from typing import Any
 from formulakern.rules.export.exported import FirstRule, Votes
 from formulakern.rules.export.json import plain
 from formulakern.rules.features import Monomial, Term
-from formulakern.rules.python.conditions import PythonConditions
-from formulakern.rules.python.files import PythonFile
+from formulakern.rules.python.files import PythonConditions, PythonFile
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import in_groups
 

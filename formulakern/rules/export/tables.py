@@ -304,10 +304,7 @@ def _html_table(
 
 def ensemble_latex(ensemble: VotingRules) -> str:
     """Return all rules with their weights; see :meth:`formulakern.RuleEnsemble.to_latex`."""
-    cells = ensemble_cells(ensemble, _latex_term, _latex_class)
-    for title in {"coverage", "precision", "base"} & cells.keys():
-        cells[title] = [text.replace("%", r"\%") for text in cells[title]]
-    return _tabular(cells)
+    return _tabular(ensemble_cells(ensemble, _latex_term, _latex_class))
 
 
 def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
@@ -320,15 +317,17 @@ def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
         for text, sure in zip(cells["class"], known, strict=True)
     ]
     cells["rule"] = [*(f"${item.rule.latex()}$" for item in decision.rules[:top]), "otherwise"]
-    for name in {"covered", "accuracy"} & cells.keys():
-        cells[name] = [text.replace("%", r"\%") for text in cells[name]]
     return _tabular(cells)
 
 
 def _tabular(cells: Mapping[str, Sequence[str]]) -> str:
     """Columns of cells under their names."""
     sides = "".join("l" if name in LEFT else "r" for name in cells)
-    rows = [[*cells], *zip(*cells.values(), strict=True)]
+    columns = (
+        texts if name in LEFT else [text.replace("%", r"\%") for text in texts]
+        for name, texts in cells.items()
+    )
+    rows = [[*cells], *zip(*columns, strict=True)]
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])
 

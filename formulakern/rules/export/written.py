@@ -158,11 +158,6 @@ class Written(ABC):
             From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  NA and
             NaN are missing; an unknown class is None.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
         Examples
         --------
         >>> import pandas
@@ -228,11 +223,6 @@ class WrittenRules(Written, DecisionRules):
 
         ``covered`` is the weight of the counts, ``accuracy`` the share of the rule's class in it;
         both are nan where counts are not known.  The default has no rule.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
         """
         return data_frame(decision_columns(self))
 

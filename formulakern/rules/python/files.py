@@ -1,4 +1,4 @@
-"""A file of Python with functions of one row, and with all that they use."""
+"""Rules as Python: conditions on the entries of one row, in a file with all that they use."""
 
 from __future__ import annotations
 
@@ -8,11 +8,217 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from typing import Any
 
-from formulakern.rules.python.conditions import PythonConditions
+from formulakern.encoding.propositions import number_of
+from formulakern.errors import DataError
+from formulakern.rules.conditions import ConditionWriter
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
-__all__ = ["PythonFile", "formula_python"]
+__all__ = ["PythonConditions", "PythonFile", "formula_python"]
+
+#: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
+OR, AND, NOT, COMPARISON, NAME = range(5)
+#: Expressions of more levels than this get a name.
+DEEPEST = 20
+#: Whole numbers up to this are the same as floating point numbers.
+EXACT = 2**53
+
+
+@dataclass(frozen=True)
+class Text:
+    """An expression of Python, how tightly it binds, and how many levels it has."""
+
+    text: str
+    binds: int = NAME
+    depth: int = 0
+
+    def inside(self, least: int) -> str:
+        """The expression where parts have to bind at least so tightly."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+
+@dataclass
+class PythonConditions(ConditionWriter[Text]):
+    """Writes conditions, and the lines that read what they need.
+
+    Names and values of the rules stand in the text as literals only.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.parser import parse_rule
+    >>> conditions = PythonConditions()
+    >>> print(conditions.condition(parse_rule("odor = foul & ~(size >= 3) ^ wet")).text)
+    (x1 == 'foul' and not x2 >= 3) != x3
+    >>> print(*conditions.lines, sep="\\n")
+    x1 = entry(row, 'odor', missing)
+    x2 = number(row, 'size', missing)
+    x3 = truth(row, 'wet', missing)
+    """
+
+    TARGET = "Python code"
+
+    lines: list[str] = field(default_factory=list)
+    functions: dict[str, None] = field(default_factory=dict)
+    constants: dict[Temporal, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
+    _parts: int = 0
+
+    def read(self, function: str, name: str, *more: Any) -> str:
+        """The variable that holds an entry, read by a function of ``functions``."""
+        arguments = ", ".join(["row", repr(name), "missing", *map(repr, more)])
+        return self._assigned(function, f"{function}({arguments})")
+
+    def _assigned(self, function: str, call: str) -> str:
+        self.functions.setdefault(function)
+        if call not in self._names:
+            self._names[call] = f"x{len(self._names) + 1}"
+            self.lines.append(f"{self._names[call]} = {call}")
+        return self._names[call]
+
+    def _shallow(self, part: Text) -> Text:
+        """The same, with a name if it has many levels."""
+        if part.depth < DEEPEST:
+            return part
+        self._parts += 1
+        self.lines.append(f"c{self._parts} = {part.text}")
+        return Text(f"c{self._parts}")
+
+    def negated(self, part: Text) -> Text:
+        """Return the condition that another one is not true."""
+        part = self._shallow(part)
+        return Text(f"not {part.inside(NOT)}", NOT, part.depth + 1)
+
+    def joined(self, word: str, parts: Sequence[Text]) -> Text:
+        """Return conditions joined by "and" or "or"."""
+        return _joined(word, [self._shallow(part) for part in parts])
+
+    def equal(self, left: Text, right: Text, same: bool) -> Text:
+        """Return the condition that two others are both true or both not, or else differ."""
+        sides = [self._shallow(part) for part in (left, right)]
+        text = f" {'==' if same else '!='} ".join(part.inside(NAME) for part in sides)
+        return Text(text, COMPARISON, max(part.depth for part in sides) + 1)
+
+    # -- leaves -----------------------------------------------------------------------------------
+
+    def constant(self, value: bool) -> Text:
+        """Return a condition that is always true or always false."""
+        return Text(str(value))
+
+    def truth(self, name: str) -> Text:
+        """Return the condition that a column is true, or 1."""
+        return Text(self.read("truth", name))
+
+    def comparison(self, leaf: Comparison) -> Text:
+        """Return the condition of a comparison."""
+        name, relation, values = leaf.column, leaf.relation, leaf.values
+        if leaf.value is None:
+            negated = "" if relation == "is missing" else "not "
+            return Text(f"{self.read('entry', name)} is {negated}None", COMPARISON)
+        if leaf.part is not None:
+            found = self.read("part", name, leaf.part)
+            if relation in ORDERS:
+                return Text(f"{found} {relation} {values[0]}", COMPARISON)
+            return _all_or_one(relation, self._among(relation, found, values))
+        if relation in ORDERS:
+            return self._order(name, relation, values[0])
+        parts = []
+        if numbers := [value for value in values if isinstance(value, (int, float))]:
+            parts += self._among(relation, self.read("number_or_word", name), numbers)
+        if words := [value for value in values if isinstance(value, str)]:
+            meant = [item for word in words for item in _meanings(word)]
+            dated = any(isinstance(item, tuple) for item in meant)
+            found = self.read("dated_entry" if dated else "entry", name)
+            parts += self._among(relation, found, meant, f"{found} is not None")
+        moments = [value for value in values if isinstance(value, Temporal)]
+        for kind in dict.fromkeys(value.kind for value in moments):
+            alike = [value for value in moments if value.kind == kind]
+            parts += self._among(relation, self.read("moment_or_word", name, kind), alike)
+        positive = "=" if relation in ("=", "in") else "!="
+        others = [value.name for value in values if isinstance(value, ColumnName)]
+        parts += [self._pair(name, positive, other) for other in others]
+        return _all_or_one(relation, parts)
+
+    def _among(
+        self, relation: str, found: str, values: Sequence[Any], present: str = ""
+    ) -> list[Text]:
+        """Whether an entry equals one of some values; or that it is not missing, and none."""
+        positive = relation in ("=", "in")
+        parts = [] if positive else [Text(present or f"{found} == {found}", COMPARISON)]
+        large = [v for v in values if isinstance(v, (int, float)) and abs(v) >= EXACT]
+        shown = [self._literal(v) for v in values if v not in large]
+        if len(shown) == 1:
+            parts.append(Text(f"{found} {'==' if positive else '!='} {shown[0]}", COMPARISON))
+        elif shown:
+            sign = "in" if positive else "not in"
+            parts.append(Text(f"{found} {sign} ({', '.join(shown)})", COMPARISON))
+        signs = "=" if positive else "!="
+        return parts + [self._compared(found, signs, value) for value in large]
+
+    def _compared(self, found: str, relation: str, value: Any) -> Text:
+        self.functions.setdefault("compare")
+        return Text(f"compare({found}, {relation!r}, {value!r})")
+
+    def _literal(self, value: Any) -> str:
+        """A literal; a date or time is a name, beside which stands what it is."""
+        if isinstance(value, Temporal):
+            return self.constants.setdefault(value, f"T{len(self.constants) + 1}")
+        return repr(value)
+
+    def _order(self, name: str, relation: str, value: Any) -> Text:
+        if isinstance(value, ColumnName):
+            return self._pair(name, relation, value.name)
+        if isinstance(value, Level):
+            passed = [repr(str(word)) for word in value.passed(relation)]
+            found = self.read("word", name)
+            return Text(f"{found} in ({', '.join(passed)}{',' * (len(passed) == 1)})", COMPARISON)
+        if isinstance(value, str):
+            number = number_of(value)
+            moment = read_moment(value) if number is None else None
+            if number is None and moment is None:
+                raise DataError(
+                    f"the order of {value!r} among the entries of column {name!r} is not known "
+                    "here. Write the categories with in, or learn from ordered categories."
+                )
+            value = number if moment is None else Temporal(*moment)
+        if isinstance(value, Temporal):
+            found = self.read("moment", name, value.kind)
+            return Text(f"{found} {relation} {self._literal(value)}", COMPARISON)
+        found = self.read("number", name)
+        if abs(value) >= EXACT:
+            return self._compared(found, relation, value)
+        return Text(f"{found} {relation} {value!r}", COMPARISON)
+
+    def _pair(self, name: str, relation: str, other: str) -> Text:
+        self.functions.setdefault("compare_columns")
+        arguments = ", ".join(["row", repr(name), repr(other), "missing", repr(relation)])
+        return Text(self._assigned("compare_columns", f"compare_columns({arguments})"))
+
+
+def _all_or_one(relation: str, parts: Sequence[Text]) -> Text:
+    """Of a relation that is positive one part, else all."""
+    return (
+        parts[0] if len(parts) == 1 else _joined("or" if relation in ("=", "in") else "and", parts)
+    )
+
+
+def _meanings(word: str) -> list[Any]:
+    """Return the entries that are equal to a word: the word, a number, a date or time."""
+    found: list[Any] = [word]
+    number = number_of(word)
+    if number is not None:
+        found.append(float(number) if abs(number) >= 2**63 else number)
+    kinds: tuple[TemporalKind, ...] = tuple(KINDS)
+    return found + [moment for kind in kinds if (moment := read_moment(word, kind)) is not None]
+
+
+def _joined(word: str, parts: Sequence[Text]) -> Text:
+    binds = AND if word == "and" else OR
+    text = f" {word} ".join(part.inside(binds + 1) for part in parts)
+    return Text(text, binds, max(part.depth for part in parts) + 1)
+
 
 FUNCTIONS = "formulakern.rules.python.functions"
 ROOT = __name__.partition(".")[0]

@@ -1,4 +1,4 @@
-"""A query of one table: all its columns, and expressions of them.
+"""Conditions and queries of one table in SQL, whose three truth values are made two.
 
 Expressions need no names of their own, so that none can be that of a column.
 """
@@ -6,15 +6,329 @@ Expressions need no names of their own, so that none can be that of a column.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from formulakern.encoding.propositions import number_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.column_types import ColumnType
-from formulakern.rules.sql.conditions import SqlConditions
-from formulakern.rules.sql.dialects import Dialect, DialectName, TableName, dialect_of
+from formulakern.rules.conditions import ConditionWriter
+from formulakern.rules.sql.dialects import (
+    Dialect,
+    DialectName,
+    TableName,
+    bounded,
+    constant,
+    dialect_of,
+    is_held,
+    part_of,
+    temporal_column,
+)
 from formulakern.rules.sums import in_groups
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
+from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
+from formulakern.tables.temporal import RELATIONS, value_of_kind
 
 __all__ = ["Lines", "Query", "cases", "wrapped"]
+
+TRUE, FALSE = "1 = 1", "1 = 0"
+SIGNS = {"=": "=", "in": "=", "!=": "<>", "not in": "<>"}
+#: A condition, and whether it may be unknown rather than false.
+Condition = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class SqlConditions(ConditionWriter[Condition]):
+    """Writes conditions on the columns of one table, in one dialect.
+
+    Examples
+    --------
+    >>> from formulakern.rules.sql.dialects import dialect_of
+    >>> from formulakern.syntax.parser import parse_rule
+    >>> writer = SqlConditions(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
+    >>> print(writer.expression(parse_rule("~ring & odor != foul")))
+    (("t"."ring") IS NOT TRUE AND "t"."odor" <> 'foul')
+    >>> print(writer.expression(parse_rule("size > 3")))
+    ("t"."size" > 3 AND "t"."size" <= CAST('Infinity' AS DOUBLE))
+    >>> writer = SqlConditions(dialect_of("sqlite"), '"t"', writer.types)
+    >>> print(writer.expression(parse_rule("~ring ^ size > 3")))
+    (("t"."ring" = 1) IS NOT 1) <> (("t"."size" > 3) IS 1)
+    """
+
+    TARGET = "SQL"
+
+    dialect: Dialect
+    table: str
+    types: Mapping[str, ColumnType]
+
+    def column(self, name: str) -> str:
+        """A column, with its table."""
+        return f"{self.table}.{self.dialect.identifier(name)}"
+
+    def expression(self, formula: Formula) -> str:
+        """Return a condition that is true in the rows of a formula; in others false or unknown.
+
+        A comparison with NULL is unknown in SQL and false in a rule.  The difference matters only
+        under ``NOT`` and connectives that contain one, which ask whether the comparison is true.
+        """
+        return self.condition(formula)[0]
+
+    def present(self, name: str) -> str:
+        """Whether an entry is not missing, which is never unknown."""
+        column, kind = self.column(name), self.types.get(name)
+        if self._has_nan(name):
+            return f"({column} <= {self.dialect.infinity}) IS TRUE"
+        if self.dialect.nan and kind in ("truth", "open", None):
+            known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
+            if kind is None:  # perhaps text, and then not NaN but a word
+                floating = self.dialect.floating.format(column=column)
+                known = f"CASE WHEN {floating} THEN {known} ELSE {column} IS NOT NULL END"
+            return f"({known}) IS TRUE"
+        return f"{column} IS NOT NULL"
+
+    def number(self, name: str) -> str:
+        """A column of numbers, or of truth values, as a number."""
+        kind = self.types.get(name)
+        if kind == "text":
+            raise DataError(
+                f'column "{name}" holds text, and a rule reads numbers of it, which SQL does in '
+                "another way. Make it a column of numbers, and say so by types."
+            )
+        if kind in KINDS:
+            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are no numbers.')
+        if self.dialect.boolean and kind in ("boolean", "truth", "open"):
+            true, false = self._truth(name)[0], self._truth(name, False)[0]
+            return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
+        return self.column(name)
+
+    # -- leaves -----------------------------------------------------------------------------------
+
+    def _has_nan(self, name: str) -> bool:
+        return bool(self.dialect.nan) and self.types.get(name) == "number"
+
+    def _truth(self, name: str, value: bool = True) -> Condition:
+        """Whether a column is true, or 1; or else whether it is false, or 0."""
+        column, kind = self.column(name), self.types.get(name, "open")
+        if kind == "text" or kind in KINDS:
+            held = KINDS[kind][0] if kind in KINDS else kind
+            raise DataError(
+                f'column "{name}" holds {held}, which is no truth value in SQL; '
+                f"compare it with a value: {Variable(name)} = …"
+            )
+        if kind == "boolean" and self.dialect.boolean:
+            return (column if value else f"NOT {column}"), True
+        form = self.dialect.truth if kind in ("truth", "open") else "{column} = {number}"
+        return form.format(column=column, number=int(value), word=str(value).lower()), True
+
+    def _among(self, name: str, truths: Sequence[int]) -> Condition:
+        """Whether a column of truth values has one of these."""
+        if len(truths) == 1:
+            return self._truth(name, bool(truths[0]))
+        return (self.present(name) if truths else FALSE), False
+
+    def constant(self, value: bool) -> Condition:
+        """Return a condition that is always true or always false."""
+        return (TRUE if value else FALSE), False
+
+    def truth(self, name: str) -> Condition:
+        """Return the condition that a column is true, or 1."""
+        return self._truth(name)
+
+    def comparison(self, leaf: Comparison) -> Condition:
+        """Return the condition of a comparison."""
+        name, relation = leaf.column, leaf.relation
+        if leaf.value is None:
+            present = self.present(name)
+            if relation == "is not missing":
+                return present, False
+            if present.endswith("IS TRUE"):
+                return present[: -len("TRUE")] + "NOT TRUE", False
+            return f"{self.column(name)} IS NULL", False
+        values = leaf.values
+        if leaf.part is not None:
+            kind = self._temporal(name)
+            number = part_of(self.dialect, self.column(name), name, leaf.part, kind)
+            if relation in ORDERS:
+                return f"{number} {relation} {values[0]}", True
+            return _listed(number, SIGNS[relation], list(map(str, values))), True
+        if relation in ORDERS:
+            return self._order(name, relation, values[0])
+        names = [value.name for value in values if isinstance(value, ColumnName)]
+        constants = [value for value in values if not isinstance(value, ColumnName)]
+        sign = SIGNS[relation]
+        parts = [self._equal(name, sign, constants)] if constants else []
+        parts += [self._pair(name, sign, other) for other in names]
+        return _joined("OR" if sign == "=" else "AND", parts)
+
+    def _order(self, name: str, relation: str, value: Any) -> Condition:
+        """An order.  NaN is larger than every number in most databases."""
+        if isinstance(value, ColumnName):
+            return self._pair(name, relation, value.name)
+        if isinstance(value, Level):
+            return self._passed(name, value.passed(relation))
+        if (kind := self._temporal(name, value)) is not None:
+            found = value_of_kind(value, kind, name)
+            relation, found = bounded(self.dialect, relation, found)
+            column = temporal_column(self.dialect, self.column(name), kind)
+            return f"{column} {relation} {constant(self.dialect, found)}", True
+        if isinstance(value, str):
+            value = self._ordered_word(name, value)
+        if self.types.get(name) in ("boolean", "truth"):
+            return self._among(name, [k for k in (1, 0) if RELATIONS[relation](k, value)])
+        text = f"{self.number(name)} {relation} {self.dialect.number(value, exact=False)}"
+        return self._guarded(text, [name] if relation in (">", ">=") else [])
+
+    def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
+        """The kind of dates or times that a column, or else a value beside it, is of."""
+        kind = self.types.get(name)
+        if kind in KINDS:
+            return kind
+        found = [value for value in values if isinstance(value, Temporal)]
+        if found and kind is not None:
+            raise DataError(
+                f'column "{name}" holds {_held(kind)}; it is compared with {found[0]}, one of '
+                f"{KINDS[found[0].kind][0]}. Make it a column of those, and say so by types: "
+                f"{{{name!r}: {found[0].kind!r}}}."
+            )
+        return found[0].kind if found else None
+
+    def _passed(self, name: str, words: Sequence[str]) -> Condition:
+        """Whether an entry is one of some categories."""
+        kind = self.types.get(name)
+        if kind not in (None, "text"):
+            raise DataError(
+                f'column "{name}" holds {_held(kind)}, and a rule compares it with categories in '
+                "their order. Make it a column of text, and say so by types."
+            )
+        return self._equal(name, "=", words) if words else (FALSE, False)
+
+    def _ordered_word(self, name: str, value: str) -> int | float:
+        """A word that stands for a number."""
+        number = number_of(value)
+        if number is None:
+            raise DataError(
+                f'the order of {value!r} among the entries of column "{name}" is not known in '
+                "SQL. Write the categories with in, or learn from a column of ordered categories."
+            )
+        return number
+
+    def _guarded(self, text: str, names: Iterable[str]) -> Condition:
+        """A comparison, and that these columns do not hold NaN."""
+        infinity = self.dialect.infinity
+        known = [f"{self.column(name)} <= {infinity}" for name in names if self._has_nan(name)]
+        return _joined("AND", [(part, True) for part in (text, *known)])
+
+    def _pair(self, name: str, sign: str, other: str) -> Condition:
+        """A comparison of two columns."""
+        kinds = [self.types.get(name), self.types.get(other)]
+        left, right = self.column(name), self.column(other)
+        if (kind := self._temporal(name) or self._temporal(other)) is not None:
+            if not set(kinds) <= {kind, None}:
+                held = [
+                    f'"{c}" holds {_held(k)}' for c, k in zip((name, other), kinds, strict=True)
+                ]
+                raise DataError(
+                    f"two columns are compared that differ in kind: {' and '.join(held)}. "
+                    "Convert one of them, and say so by types."
+                )
+            left, right = (temporal_column(self.dialect, c, kind) for c in (left, right))
+        elif kinds == ["text", "text"] and sign in ("=", "<>"):
+            left, right = (self.dialect.text.format(column=column) for column in (left, right))
+        elif "text" in kinds and None not in kinds:
+            numbers, texts = (name, other) if kinds[1] == "text" else (other, name)
+            raise DataError(
+                f'column "{texts}" holds text and "{numbers}" does not; SQL does not compare them '
+                "as a rule does. Make them columns of one type, and say so by types."
+            )
+        elif None not in kinds and kinds != ["boolean", "boolean"]:
+            left, right = self.number(name), self.number(other)
+        return self._guarded(f"{left} {sign} {right}", dict.fromkeys((name, other)))
+
+    def _equal(self, name: str, sign: str, values: Sequence[Any]) -> Condition:
+        """Whether a column equals one of some constants, or none of them."""
+        column, kind = self.column(name), self.types.get(name)
+        if (temporal := self._temporal(name, *values)) is not None:
+            found = [value_of_kind(value, temporal, name) for value in values]
+            shown = [constant(self.dialect, v) for v in found if is_held(self.dialect, v)]
+            column = temporal_column(self.dialect, column, temporal)
+        elif kind is None:
+            return _listed(column, sign, [self._constant(value) for value in values]), True
+        elif kind == "text":
+            words = [self._word(name, value) for value in values]
+            shown = [self.dialect.string(word) for word in words if self.dialect.holds(word)]
+            column = self.dialect.text.format(column=column)
+        else:
+            read = [number_of(value) if isinstance(value, str) else value for value in values]
+            numbers = [number for number in read if number is not None]
+            if kind in ("boolean", "truth"):
+                return self._among(name, [k for k in (1, 0) if (k in numbers) == (sign == "=")])
+            if kind == "open":
+                truths = [self._truth(name, bool(k)) for k in (1, 0) if k in numbers]
+                equal = _joined("OR", truths)
+                if sign == "=":
+                    return equal
+                return _joined("AND", [self.negated(equal), (self.present(name), False)])
+            shown = [self.dialect.number(number, exact=False) for number in numbers]
+        if not shown:
+            return (FALSE if sign == "=" else self.present(name)), False
+        return self._guarded(_listed(column, sign, shown), [name] if sign == "<>" else [])
+
+    def _word(self, name: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        raise DataError(
+            f'column "{name}" holds text, and a rule compares it with the number {value!r}, which '
+            f'is every text that spells it. Write {Variable(name)} = "{value}" for one of them.'
+        )
+
+    def _constant(self, value: Any) -> str:
+        """A constant beside a column of which nothing is known."""
+        if isinstance(value, str):
+            return self.dialect.string(value)
+        return self.dialect.number(value, exact=False)
+
+    # -- connectives ------------------------------------------------------------------------------
+
+    def negated(self, part: Condition) -> Condition:
+        """Return the condition that another one is not true."""
+        text, unknown = part
+        return (f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"), False
+
+    def joined(self, word: str, parts: Sequence[Condition]) -> Condition:
+        """Return conditions joined by "and" or "or"."""
+        return _joined(word.upper(), parts)
+
+    def equal(self, left: Condition, right: Condition, same: bool) -> Condition:
+        """Return the condition that two others are both true or both not, or else differ."""
+        sides = [
+            f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
+            for text, unknown in (left, right)
+        ]
+        return f"{sides[0]} {'=' if same else '<>'} {sides[1]}", False
+
+
+def _held(kind: ColumnType | None) -> str:
+    """Return what a column of a type holds, in words."""
+    if kind in KINDS:
+        return KINDS[kind][0]
+    return {"text": "text", None: "what is not known"}.get(kind, "numbers or truth values")
+
+
+def _listed(column: str, sign: str, constants: Sequence[str]) -> str:
+    if len(constants) == 1:
+        return f"{column} {sign} {constants[0]}"
+    return f"{column} {'IN' if sign == '=' else 'NOT IN'} ({', '.join(constants)})"
+
+
+def _joined(word: str, parts: Sequence[Condition]) -> Condition:
+    """Conditions with AND or OR between them."""
+    if len(parts) <= 1:
+        return parts[0] if parts else (TRUE if word == "AND" else FALSE, False)
+    parts = in_groups(parts, lambda group: _joined(word, group))
+    text = f" {word} ".join(text for text, _ in parts)
+    return f"({text})", any(unknown for _, unknown in parts)
+
 
 #: Lines of an expression.  The text of a constant may go over several lines inside one of these,
 #: to which nothing may be added.
