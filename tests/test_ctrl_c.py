@@ -104,6 +104,7 @@ class Run:
         if event == "line":
             self.lines += 1
             handler = interrupts._HANDLER
+            handler = interrupts._HANDLER
             if self.after and handler.found and not handler.searching:
                 self.presses = tuple(self.lines + number for number in self.after)
                 self.after = ()
