@@ -203,16 +203,17 @@ class Intrinsic:
 
 _lock = threading.RLock()
 _helpers: dict[str, Any] = {}
+#: How long this process has been compiling.
+_seconds = 0.0
 
 
+@held()
 def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
-    # An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
-    # RuntimeError, and one at the wrong moment leaves numba's lock held.
-    with held():
-        return _compiled_code(loop, signature)
+    """Compile a function, or read its machine code, without an interrupt.
 
-
-def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
+    An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
+    RuntimeError, and one at the wrong moment leaves numba's lock held.
+    """
     from numba import config, njit
 
     if config.DISABLE_JIT:
@@ -269,24 +270,18 @@ class _Entry:
             code_cache.save(self.digest, dumps(result._reduce()))
 
 
-class _Announcement:
-    """How long this process has been compiling, and whether the notice was printed."""
-
-    seconds = 0.0
-    printed = False
-
-    @classmethod
-    def print(cls) -> None:
-        if not cls.printed:
-            cls.printed = True
-            print(NOTICE, file=sys.stderr, flush=True)
+@cache
+def _announce() -> None:
+    """Print the notice, once."""
+    print(NOTICE, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def _announced() -> Iterator[None]:
-    """Print the notice once, if compiling takes ``PATIENCE`` seconds in all."""
+    """Announce that compiling takes ``PATIENCE`` seconds in all."""
+    global _seconds  # noqa: PLW0603
     begin = time.monotonic()
-    timer = threading.Timer(max(PATIENCE - _Announcement.seconds, 0.0), _Announcement.print)
+    timer = threading.Timer(max(PATIENCE - _seconds, 0.0), _announce)
     timer.daemon = True
     timer.start()
     try:
@@ -294,9 +289,9 @@ def _announced() -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()
-        _Announcement.seconds += time.monotonic() - begin
-        if _Announcement.seconds > PATIENCE:
-            _Announcement.print()
+        _seconds += time.monotonic() - begin
+        if _seconds > PATIENCE:
+            _announce()
 
 
 def _parsed(signature: str, state: type | None = None) -> Any:

@@ -89,36 +89,46 @@ class Command(NamedTuple):
                 group.add_argument(*names, **settings)
 
 
-def option(*names: str, **settings: Any) -> Option:
-    """Declare an option of a command."""
-    return Option(names, settings)
+def option(spec: str, help: str | None = None, default: Any = None, **settings: Any) -> Option:
+    """Declare an option by its names and the name of its value, such as ``"-o --out FILE"``.
+
+    A default of False makes a flag, and an integer reads integers.
+    """
+    words = spec.split()
+    names = [word for word in words if word.startswith("-")] or words[:1]
+    if default is False:
+        settings["action"] = "store_true"
+    elif isinstance(default, int):
+        settings["type"] = int
+    if words[len(names) :]:
+        settings["metavar"] = words[-1]
+    return Option(tuple(names), {"help": help, "default": default, **settings})
 
 
-def output(*names: str, **settings: Any) -> tuple[Option, Option]:
+def output(spec: str, help: str | None = None, **settings: Any) -> tuple[Option, Option]:
     """Declare the option that names the file to write, and ``--force``."""
-    force = option("--force", action="store_true", help="replace the file if it exists")
-    return option(*names, type=Path, **settings), force
+    force = option("--force", "replace the file if it exists", default=False)
+    return option(spec, help, type=Path, **settings), force
 
 
-MODEL = option("model", metavar="model.json", help="the file that learn -o wrote")
+MODEL = option("model model.json", "the file that learn -o wrote")
 
 # -- formulas --------------------------------------------------------------------------------------
 
 #: A formula and its kernel.
 FORMULA = (
-    option("formula", metavar="FORMULA"),
+    option("formula FORMULA"),
     option(
-        "--variables",
+        "--variables READING",
+        "the meaning of names: bound (default), free or distinct",
         default="bound",
-        metavar="READING",
-        help="the meaning of names: bound (default), free or distinct",
     ),
-    option("--scale", default="count", help="count (default) or probability"),
-    option("--backend", default="auto", help="auto (default), interpreter, lookup or numba"),
+    option("--scale", "count (default) or probability", default="count"),
+    option("--backend", "auto (default), interpreter, lookup or numba", default="auto"),
     option(
         "--inputs",
+        "binary (default), or graded: numbers become degrees of truth, not cut points",
         default="binary",
-        help="binary (default), or graded: numbers become degrees of truth, not cut points",
     ),
 )
 
@@ -146,10 +156,9 @@ def check_domains(kernel: FormulaKernel | GradedKernel) -> None:
 
 #: Numeric columns whose numbers are names.
 NOMINAL = option(
-    "--nominal",
+    "--nominal COLUMNS",
+    "numeric columns whose numbers are names: all, or a list with commas (default: auto)",
     default="auto",
-    metavar="COLUMNS",
-    help="numeric columns whose numbers are names: all, or a list with commas (default: auto)",
 )
 
 
@@ -173,18 +182,14 @@ def check_at_least_one(name: str, value: int | None) -> None:
 #: A cross-validation.
 FOLDS = (
     NOMINAL,
+    option("--cv FOLDS", "folds; 0 for no scores (default: 5)", default=5),
+    option("--seed", "for folds and learners (default: 0)", default=0),
     option(
-        "--cv", type=int, default=5, metavar="FOLDS", help="folds; 0 for no scores (default: 5)"
-    ),
-    option("--seed", type=int, default=0, help="for folds and learners (default: 0)"),
-    option(
-        "--max-rows",
-        type=int,
+        "--max-rows N",
+        f"scores are from a sample of at most this number of rows (default: {MAX_ROWS:,})",
         default=MAX_ROWS,
-        metavar="N",
-        help=f"scores are from a sample of at most this number of rows (default: {MAX_ROWS:,})",
     ),
-    option("--time-limit", type=float, metavar="SECONDS", help="for each fit of a rule learner"),
+    option("--time-limit SECONDS", "for each fit of a rule learner", type=float),
 )
 
 
@@ -197,23 +202,19 @@ def fold_values(options: argparse.Namespace) -> dict[str, int]:
 
 _FILES = "a file of CSV (also .tsv, .csv.gz) or Parquet"
 _TEXT = (
-    option("--encoding", metavar="NAME", help="of a text file (default: utf-8)"),
-    option(
-        "--delimiter", metavar="CHARACTER", help="of a text file (default: as its header has it)"
-    ),
+    option("--encoding NAME", "of a text file (default: utf-8)"),
+    option("--delimiter CHARACTER", "of a text file (default: as its header has it)"),
 )
 #: The rows of a file.
-ROWS = (option("data", metavar="DATA", help=_FILES), *_TEXT)
+ROWS = (option("data DATA", _FILES), *_TEXT)
 #: A table with a column that is predicted.
 TABLE = (
-    option("data", metavar="DATA", help=f"{_FILES}, or the name of a built-in set"),
+    option("data DATA", f"{_FILES}, or the name of a built-in set"),
     option(
-        "--target",
-        "--class",
-        metavar="COLUMN",
-        help="the column of the class, or of the number that is predicted (default: the last)",
+        "--target --class COLUMN",
+        "the column of the class, or of the number that is predicted (default: the last)",
     ),
-    option("--drop", metavar="COLUMNS", help="columns to leave out, with commas"),
+    option("--drop COLUMNS", "columns to leave out, with commas"),
     *_TEXT,
 )
 

@@ -31,12 +31,14 @@ _CLASSES: dict[str, tuple[str, ...]] = {
         "ScaledKernel",
         "SumKernel",
     ),
-    "formulakern.kernels.boolean.counted": ("BalancedKernel", "CountedKernel", "TanimotoKernel"),
-    "formulakern.kernels.boolean.families": (
+    "formulakern.kernels.boolean.counted": (
+        "BalancedKernel",
         "ClausesOfClauses",
         "Conjunctions",
+        "CountedKernel",
         "Powers",
         "Subsets",
+        "TanimotoKernel",
     ),
     "formulakern.kernels.choquet": ("BalancedChoquet", "ChoquetKernel", "SubsetsUpTo"),
     "formulakern.kernels.formula": ("FormulaKernel",),

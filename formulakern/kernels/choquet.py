@@ -29,8 +29,14 @@ from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.kernels.algebra import DerivedKernel, Kernel
-from formulakern.kernels.boolean.counted import CountedKernel, fractions
-from formulakern.kernels.boolean.families import TINY, Conjunctions, Family, Subsets
+from formulakern.kernels.boolean.counted import (
+    TINY,
+    Conjunctions,
+    CountedKernel,
+    Family,
+    Subsets,
+    fractions,
+)
 from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry
 

@@ -12,8 +12,7 @@ from strategies import countable, tables
 import formulakern as fk
 from formulakern.backends.tables import TablePair
 from formulakern.gram.triple_index import TripleIndex
-from formulakern.kernels.boolean.counted import CountedKernel
-from formulakern.kernels.boolean.families import Subsets
+from formulakern.kernels.boolean.counted import CountedKernel, Subsets
 
 
 def one_hot(rows: int, columns: int, values: int = 3, seed: int = 0) -> np.ndarray:

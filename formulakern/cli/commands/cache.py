@@ -21,6 +21,6 @@ COMMAND = Command(
     "cache",
     "show where compiled functions are kept, and how many; --clear deletes them",
     [""],
-    [option("--clear", action="store_true", help="delete them")],
+    [option("--clear", "delete them", default=False)],
     _cache,
 )

@@ -42,8 +42,8 @@ COMMAND = Command(
     "list the built-in tables, or write one as CSV",
     ["", "monks-1", "monks-1 -o monks-1.csv"],
     [
-        option("name", nargs="?", help="write this one (default: list all)"),
-        *output("-o", "--out", metavar="FILE", help="default: the terminal"),
+        option("name", "write this one (default: list all)", nargs="?"),
+        *output("-o --out FILE", "default: the terminal"),
     ],
     _datasets,
 )

@@ -74,10 +74,9 @@ COMMAND = Command(
         MODEL,
         *ROWS,
         option(
-            "--row",
+            "--row N",
+            "the number of the row, from 1; also several, as 1,4-6 (default: 1)",
             default="1",
-            metavar="N",
-            help="the number of the row, from 1; also several, as 1,4-6 (default: 1)",
         ),
     ],
     _explain,

@@ -45,17 +45,13 @@ COMMAND = Command(
     [
         MODEL,
         [
-            option("--sql", metavar="DIALECT", help=", ".join(get_args(DialectName))),
-            option(
-                "--python",
-                action="store_true",
-                help="a file with predict(row), which needs nothing else",
-            ),
-            option("--latex", action="store_true", help="a table of the rules"),
-            option("--json", action="store_true", help="the rules alone"),
+            option("--sql DIALECT", ", ".join(get_args(DialectName))),
+            option("--python", "a file with predict(row), which needs nothing else", default=False),
+            option("--latex", "a table of the rules", default=False),
+            option("--json", "the rules alone", default=False),
         ],
-        option("--table", default="data", help="name of the table (default: data)"),
-        *output("-o", "--out", metavar="FILE", help="default: the terminal"),
+        option("--table", "name of the table (default: data)", default="data"),
+        *output("-o --out FILE", "default: the terminal"),
     ],
     _export,
 )

@@ -108,12 +108,9 @@ COMMAND = Command(
         MODEL,
         *ROWS,
         *output(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help="CSV, or .parquet of a Parquet file (default: CSV on the terminal)",
+            "-o --out FILE", "CSV, or .parquet of a Parquet file (default: CSV on the terminal)"
         ),
-        option("--probabilities", action="store_true", help="also the probability of every class"),
+        option("--probabilities", "also the probability of every class", default=False),
     ],
     _predict,
 )

@@ -81,27 +81,11 @@ COMMAND = Command(
     [
         MODEL,
         *TABLE,
-        *output(
-            "-o",
-            "--out",
-            metavar="FILE",
-            default=Path("report.html"),
-            help="default: report.html",
-        ),
-        option("--title", metavar="TEXT", help="default: the name of the learner"),
+        *output("-o --out FILE", "default: report.html", default=Path("report.html")),
+        option("--title TEXT", "default: the name of the learner"),
+        option("--rows N", "rows that the page holds (default: 200)", default=200),
         option(
-            "--rows",
-            type=int,
-            metavar="N",
-            default=200,
-            help="rows that the page holds (default: 200)",
-        ),
-        option(
-            "--top",
-            type=int,
-            metavar="N",
-            default=20,
-            help="rules that are read from a support vector machine (default: 20)",
+            "--top N", "rules that are read from a support vector machine (default: 20)", default=20
         ),
     ],
     _report,

@@ -58,8 +58,8 @@ COMMAND = Command(
     ["model.json --top 5", "model.json --html rules.html"],
     [
         MODEL,
-        option("--top", type=int, metavar="N", help="only the N heaviest rules"),
-        *output("--html", metavar="FILE", help="write a page instead"),
+        option("--top N", "only the N heaviest rules", type=int),
+        *output("--html FILE", "write a page instead"),
     ],
     _show,
 )

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.kernels.boolean.families import Conjunctions
+from formulakern.kernels.boolean.counted import Conjunctions
 
 __all__ = ["PairFunction", "RowFunction", "SetFunction", "monotonicity_degree"]
 

@@ -34,13 +34,14 @@ from __future__ import annotations
 
 from formulakern.backends.base import Scale
 from formulakern.checks import check_flag, check_number
-from formulakern.kernels.boolean.counted import CountedKernel, tanimoto
-from formulakern.kernels.boolean.families import (
+from formulakern.kernels.boolean.counted import (
     ClausesOfClauses,
     Conjunctions,
+    CountedKernel,
     Powers,
     Subsets,
     degree,
+    tanimoto,
 )
 from formulakern.kernels.formula import FormulaKernel, kernel
 
