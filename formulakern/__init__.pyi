@@ -61,13 +61,13 @@ from .rules.rule_list import RuleList as RuleList
 from .rules.rule_set import RuleSet as RuleSet
 from .solvers.games import GameSolution as GameSolution
 from .solvers.games import solve_game as solve_game
-from .syntax.choice import Choice as Choice
 from .syntax.formula import Formula as Formula
 from .syntax.formula import MinimalForm as MinimalForm
 from .syntax.formula import TruthTable as TruthTable
 from .syntax.formula import Variable as Variable
 from .syntax.formula import from_dimacs as from_dimacs
 from .syntax.formula import variables as variables
+from .syntax.leaves import Choice as Choice
 from .syntax.parser import parse as parse
 from .syntax.random import random_formula as random_formula
 from .tables.table import Table as Table

@@ -13,9 +13,8 @@ import numpy as np
 from formulakern.program.program import Program, cell_count, values_of
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
-from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
+from formulakern.syntax.leaves import Choice
 
 
 def _leaves_in_text(formula: Formula) -> list[Formula]:

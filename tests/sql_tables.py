@@ -12,9 +12,9 @@ import numpy as np
 
 from formulakern import ClassRule, Rule, RuleEnsemble, RuleList, RuleSet, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
+from formulakern.syntax.leaves import ColumnName, Comparison, Level
 from formulakern.syntax.temporal import PARTS, Temporal
 from formulakern.tables.table import Table
 from tests.engines import DATES, filled, quoted

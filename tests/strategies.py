@@ -10,11 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 from formulakern.rules.decision import ClassRule, conjunction
 from formulakern.rules.rule import Rule
-from formulakern.syntax.choice import KINDS, Choice
-from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
-from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, fold
+from formulakern.syntax.leaves import CHOICES, RELATIONS, Choice, ColumnName, Comparison
 
 #: Names that look like something else: Python, keywords, format strings, SymPy's own, text tricks.
 ODD_NAMES = (
@@ -132,12 +130,12 @@ def choices(inner: st.SearchStrategy[Formula], max_degree: int = 3) -> st.Search
 
     def of(parts: tuple[str, Formula, int, int]) -> Choice:
         kind, formula, degree, count = parts
-        return Choice(kind, formula, degree, count if KINDS[kind] == 2 else None)
+        return Choice(kind, formula, degree, count if CHOICES[kind] == 2 else None)
 
     degrees = st.integers(1, max_degree).flatmap(
         lambda degree: st.tuples(st.just(degree), st.integers(0, degree))
     )
-    return st.tuples(st.sampled_from(sorted(KINDS)), inner, degrees).map(
+    return st.tuples(st.sampled_from(sorted(CHOICES)), inner, degrees).map(
         lambda parts: of((parts[0], parts[1], *parts[2]))
     )
 

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from formulakern.checks import check_choice, check_integer
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaError, ParameterError
-from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula
+from formulakern.syntax.formula import Formula, evaluate
+from formulakern.syntax.leaves import Choice
 from formulakern.syntax.parser import parse
-from formulakern.syntax.traversal import evaluate
 from formulakern.tables.table import Table
 
 __all__ = [

@@ -22,8 +22,8 @@ from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
-from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.select import column_positions

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError, FormulaError
-from formulakern.syntax.choice import Choice
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.syntax.leaves import ORDERS, Choice, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
-from formulakern.syntax.traversal import evaluate
 from formulakern.tables.column import did_you_mean, numbers_in, read_number, to_float
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import (

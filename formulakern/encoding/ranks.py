@@ -19,8 +19,8 @@ from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.plan import ColumnPlan
 from formulakern.encoding.propositions import numbers_of_part
-from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
+from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.column import text_column
 from formulakern.tables.table import Table

@@ -14,8 +14,8 @@ from formulakern.checks import is_integer
 from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.syntax.comparison import ORDERS, Comparison
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
 

@@ -29,7 +29,7 @@ from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql.dialects import DialectName, TableName
-from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.leaves import Comparison
 from formulakern.tables.table import Table
 
 if TYPE_CHECKING:

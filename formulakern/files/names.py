@@ -61,7 +61,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.rules.rule_set": ("RuleSet",),
     "formulakern.rules.voting": ("WeightedRule",),
     "formulakern.solvers.hierarchical.solve": ("HierarchicalSolution",),
-    "formulakern.syntax.comparison": ("ColumnName", "Comparison", "Level"),
+    "formulakern.syntax.leaves": ("ColumnName", "Comparison", "Level"),
     "formulakern.syntax.formula": ("Constant", "Variable", "_assemble"),
     "formulakern.syntax.temporal": ("Temporal",),
     "sklearn.calibration": (

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from formulakern.errors import DataError, FormulaKernError
-from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
 

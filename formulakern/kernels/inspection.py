@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from formulakern.program.program import Program, listing
 from formulakern.rewrite.pipeline import Rewriting
 from formulakern.semantics import READINGS
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.leaves import Choice
 from formulakern.syntax.notation import UNICODE
 from formulakern.text import clip
 

@@ -38,10 +38,9 @@ from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, fold
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["Clauses", "Space", "parts_of", "spaces_of"]
 

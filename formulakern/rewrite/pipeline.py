@@ -11,7 +11,6 @@ from operator import is_
 
 from formulakern.errors import FormulaSizeError
 from formulakern.rewrite.rules import Rule, constants, de_morgan, definitions, kinds
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR, Connective
 from formulakern.syntax.formula import (
     MAX_ARGUMENTS,
@@ -19,9 +18,11 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
+    fold,
+    postorder,
     substitute,
 )
-from formulakern.syntax.traversal import fold, postorder
+from formulakern.syntax.leaves import Choice
 
 __all__ = [
     "MAX_OPERATIONS",

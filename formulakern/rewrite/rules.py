@@ -21,10 +21,11 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
+    fold,
+    postorder,
     substitute,
 )
 from formulakern.syntax.parser import parse
-from formulakern.syntax.traversal import fold, postorder
 
 __all__ = [
     "ALL_READINGS",

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from formulakern.encoding.propositions import evaluate_proposition, number_of
 from formulakern.errors import DataError, FormulaError, ParameterError
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.covers import Cube
 from formulakern.syntax.diagrams import Diagrams
 from formulakern.syntax.formula import (
@@ -34,6 +33,7 @@ from formulakern.syntax.formula import (
     either,
     shortest_form,
 )
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.notation import spell
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 from formulakern.tables.column import Column, text_column, to_float

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 from formulakern.encoding.propositions import number_of
 from formulakern.errors import ParameterError
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import PARTS_OF, Temporal
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table

@@ -8,10 +8,9 @@ from functools import partial, reduce
 from typing import ClassVar, Generic, TypeVar
 
 from formulakern.errors import DataError
-from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.connectives import ARGUMENTS
-from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Constant, Formula, Variable, fold
+from formulakern.syntax.leaves import Comparison
 
 __all__ = ["ConditionWriter"]
 

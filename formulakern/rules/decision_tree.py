@@ -17,8 +17,7 @@ from formulakern.rules.export.exported import FirstRule
 from formulakern.rules.export.written import Written
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
-from formulakern.syntax.formula import Constant, Formula
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Constant, Formula, fold
 from formulakern.tables.table import Table
 from formulakern.text import preformatted
 

@@ -16,10 +16,9 @@ from formulakern.rules.column_types import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
 from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.rules.sql.query import Query
-from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm
+from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm, fold
+from formulakern.syntax.leaves import ColumnName, Comparison
 from formulakern.syntax.parser import parse_rule
-from formulakern.syntax.traversal import fold
 from formulakern.tables.table import Table
 
 __all__ = ["MinimalRule", "Rule", "rule"]

@@ -20,8 +20,8 @@ from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, 
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
-from formulakern.syntax.comparison import ORDERS, Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Formula
+from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.table import Table
 
 __all__ = [

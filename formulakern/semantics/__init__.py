@@ -12,8 +12,8 @@ from formulakern.checks import check_choice
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.program import Program
 from formulakern.semantics import bound, distinct, free
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["READINGS", "Reading", "check_reading", "lower"]
 

@@ -16,10 +16,10 @@ from itertools import product
 from formulakern.program.program import Builder, Program
 from formulakern.semantics.free import ConstantStep, Reference, Step, Steps, Value
 from formulakern.semantics.pairs import HARD, Branches, reach, sum_up
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.diagrams import Diagrams
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["MAX_PAIRS", "lower"]
 

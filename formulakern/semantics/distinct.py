@@ -18,10 +18,9 @@ from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.program import Builder, Program
 from formulakern.semantics.free import ChoiceTerms, opposite
 from formulakern.semantics.pairs import HARD, reach, sum_up
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.diagrams import Diagrams, models_with_each
-from formulakern.syntax.formula import Constant, Formula, diagrams_of
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import Constant, Formula, diagrams_of, evaluate
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]
 

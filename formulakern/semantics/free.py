@@ -28,10 +28,9 @@ from typing import Any
 
 from formulakern.errors import FormulaSizeError
 from formulakern.program.program import Builder, Program, check_nodes
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Constant, Formula, Variable, fold
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["ChoiceTerms", "ConstantStep", "Reference", "Step", "Steps", "lower", "opposite"]
 

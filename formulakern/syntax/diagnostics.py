@@ -14,8 +14,8 @@ from lark import Token
 from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSyntaxError
-from formulakern.syntax.choice import KINDS
 from formulakern.syntax.connectives import CONNECTIVES
+from formulakern.syntax.leaves import CHOICES
 from formulakern.text import clip
 
 __all__ = ["explain"]
@@ -32,8 +32,8 @@ _SIGNS = "|".join(
 _PIECE = re.compile(rf"[\w.]+|{_SIGNS}|.", re.DOTALL)
 _LAST_PIECE = re.compile(rf"(?:\w+|{_SIGNS}|.)\Z", re.DOTALL)
 #: The beginning of a choice such as ``all[2](x)``: the word, and the word with its brackets.
-_CHOICE_WORD = re.compile(rf"\b({'|'.join(KINDS)})\s*\Z", re.IGNORECASE)
-_CHOICE_HEAD = re.compile(rf"\b({'|'.join(KINDS)})\s*\[[^\[\]()]*\]\Z", re.IGNORECASE)
+_CHOICE_WORD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\Z", re.IGNORECASE)
+_CHOICE_HEAD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\[[^\[\]()]*\]\Z", re.IGNORECASE)
 #: How many characters before the place are looked at, and how many of a word are shown.
 _LOOK_BACK, _SHOWN = 200, 21
 

@@ -1,10 +1,10 @@
 """Formulas: immutable trees of variables, constants and connectives, compared by value; and logic.
 
 ``Variable``, ``Constant`` and ``Operation`` are the basic shapes; comparisons over named columns
-(:mod:`formulakern.syntax.comparison`) and choices of features (:mod:`formulakern.syntax.choice`)
-are two more kinds of leaf.  Chains of an associative connective are one operation with many
-arguments, so ``(a & b) & c == a & (b & c)``.  Forms and questions of logic are read from the truth
-tables of the connectives.  Nothing recurses: formulas may be as deep as memory allows.
+and choices of features (:mod:`formulakern.syntax.leaves`) are two more kinds of leaf.  Chains of an
+associative connective are one operation with many arguments, so ``(a & b) & c == a & (b & c)``.
+Forms and questions of logic are read from the truth tables of the connectives.  Nothing recurses:
+formulas may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias
+from operator import attrgetter, or_
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, TypeVar
 
 from formulakern.checks import check_choice, check_integer
 from formulakern.errors import (
@@ -28,11 +30,10 @@ from formulakern.errors import (
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
-from formulakern.syntax.connectives import connective as _row
+from formulakern.syntax.connectives import connective as connective_named
 from formulakern.syntax.covers import Cube, irredundant_cover, ordered_cubes, smallest_cover
 from formulakern.syntax.diagrams import ADVICE, Diagrams, count_models, models
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render, spell
-from formulakern.syntax.traversal import fold, postorder, same
 from formulakern.text import aligned, clip
 
 if TYPE_CHECKING:
@@ -56,9 +57,12 @@ __all__ = [
     "diagram_of",
     "diagrams_of",
     "either",
+    "evaluate",
+    "fold",
     "from_dimacs",
     "from_sympy",
     "literal",
+    "postorder",
     "shortest_form",
     "substitute",
     "variables",
@@ -75,6 +79,153 @@ MAX_TABLE_NAMES, SHOWN_ROWS = 16, 64
 #: "shortest" is the one of the two with fewer literals, or the formula as it was given.
 Form: TypeAlias = Literal["dnf", "cnf"]
 WantedForm: TypeAlias = Literal["shortest", "dnf", "cnf"]
+
+# -- walks over trees without recursion, and the truth value of a formula
+
+
+Node = TypeVar("Node")
+T = TypeVar("T")
+Inside = Callable[[Node], Iterable[Node]]
+_arguments = attrgetter("arguments")
+
+
+def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
+    """Return all different node objects, operands before what uses them, in order of appearance.
+
+    Linear in the number of different objects; ``inside`` returns the operands of a node.
+    """
+    seen = {id(root)}
+    order: list[Node] = []
+    stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(inside(root)))]
+    while stack:
+        node, remaining = stack[-1]
+        for argument in remaining:
+            if id(argument) in seen:
+                continue
+            seen.add(id(argument))
+            below = inside(argument)
+            if below == ():  # a leaf: many formulas consist of little else
+                order.append(argument)
+                continue
+            stack.append((argument, iter(below)))
+            break
+        else:
+            stack.pop()
+            order.append(node)
+    return order
+
+
+def fold(
+    root: Node, function: Callable[[Node, list[T]], T], inside: Inside[Node] = _arguments
+) -> T:
+    """Compute ``function(node, values of its operands)`` bottom-up, once per node object."""
+    values: dict[int, T] = {}
+    for node in postorder(root, inside):
+        values[id(node)] = function(node, [values[id(argument)] for argument in inside(node)])
+    return values[id(root)]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two formulas are equal; pairs of shared objects are compared once."""
+    pending = [(left, right)]
+    compared: set[tuple[int, int]] = set()
+    while pending:
+        one, other = pending.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other) or one._hash != other._hash:
+            return False
+        if one.connective is None:
+            if one.__reduce__() != other.__reduce__():
+                return False
+            continue
+        if one.connective is not other.connective or len(one.arguments) != len(other.arguments):
+            return False
+        pair = (id(one), id(other))
+        if pair not in compared:
+            compared.add(pair)
+            pending.extend(zip(one.arguments, other.arguments, strict=True))
+    return True
+
+
+def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
+    """Return the truth value of a formula, for Python bools or Boolean arrays alike.
+
+    ``value_of`` returns the value of every leaf that is not a constant.  A value is dropped as soon
+    as nothing needs it, and of two operands the larger one is evaluated first: of a formula of n
+    leaves without shared subformulas at most log₂(n) + 2 values are held at a time.
+
+    >>> a, b = variables("a b")
+    >>> evaluate(a >> b, {a: True, b: False}.__getitem__)
+    False
+    """
+    uses = Counter(id(argument) for node in postorder(root) for argument in node.arguments)
+    known: dict[int, Any] = {}  # by id: values that are still to be used
+    if root.connective is None:
+        return _leaf_value(root, value_of)
+    stack = [(root, _ordered(root), dict[int, Any]())]
+    while stack:
+        node, pending, values = stack[-1]
+        if not pending:
+            stack.pop()
+            known[id(node)] = values[0]
+            continue
+        place, argument = pending[-1]
+        key = id(argument)
+        if key not in known:
+            if argument.connective is not None:
+                stack.append((argument, _ordered(argument), {}))
+                continue
+            known[key] = _leaf_value(argument, value_of)
+        pending.pop()
+        _take(node, place, known[key], values)
+        uses[key] -= 1
+        if not uses[key]:
+            del known[key]
+    return known[id(root)]
+
+
+def _leaf_value(leaf: Any, value_of: Callable[[Any], Any]) -> Any:
+    return value_of(leaf) if leaf.truth is None else leaf.truth
+
+
+def _ordered(node: Any) -> list[tuple[int, Any]]:
+    """Return the operands with their places, the largest last, which is evaluated first.
+
+    So at most log₂ of the number of leaves values wait for others, however deep the tree is.
+    """
+    operands = list(enumerate(node.arguments))
+    operands.sort(key=lambda pair: pair[1].n_leaves)
+    return operands
+
+
+def _take(node: Any, place: int, value: Any, values: dict[int, Any]) -> None:
+    """Take in the value of one operand; the value of the whole so far is at 0."""
+    row = node.connective
+    if row.arity == 1:
+        values[0] = value ^ True
+    elif row.chain == "flat":
+        values[0] = _joined_values(row, values[0], value) if values else value
+    else:
+        values[place] = value
+        if len(values) == 2:
+            values[0] = _joined_values(row, values[0], values.pop(1))
+
+
+def _joined_values(row: Connective, x: Any, z: Any) -> Any:
+    """Return ``x ∘ z``: its true cells joined by "or", or its false ones, negated."""
+    fewer = "1" if row.truth.count("1") <= 2 else "0"
+    cells = [
+        (x if one else x ^ True) & (z if two else z ^ True)
+        for (one, two), bit in zip(ARGUMENTS, row.truth, strict=True)
+        if bit == fewer
+    ]
+    result = reduce(or_, cells)
+    return result if fewer == "1" else result ^ True
+
+
+# -- formulas
+
 
 Operator = Callable[["Formula", object], "Formula"]
 
@@ -746,7 +897,7 @@ class Operation(Formula):
     length: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
-        row = _row(connective) if isinstance(connective, str) else connective
+        row = connective_named(connective) if isinstance(connective, str) else connective
         parts = tuple(arguments)
         length, chain = _measured(row, parts)
         fits = length >= 2 if row.chain == "flat" else length == row.arity
@@ -1332,7 +1483,7 @@ _FROM_SYMPY: dict[str, Callable[[list[Formula]], Formula]] = {
     "Xnor": lambda parts: ~_xor(parts),
     "Implies": lambda parts: Operation(IMPLIES, parts),
     "Equivalent": lambda parts: both(
-        Operation(_row("iff"), pair) for pair in itertools.pairwise(parts)
+        Operation(connective_named("iff"), pair) for pair in itertools.pairwise(parts)
     ),
     "ITE": lambda parts: parts[0] & parts[1] | ~parts[0] & parts[2],
 }

@@ -12,11 +12,17 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
-from formulakern.syntax.choice import Choice, degrees_problem
-from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison, Value
 from formulakern.syntax.connectives import CONNECTIVES, Connective
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, from_sympy
+from formulakern.syntax.leaves import (
+    RELATIONS,
+    Choice,
+    ColumnName,
+    Comparison,
+    Value,
+    degrees_problem,
+)
 from formulakern.syntax.notation import BARE, RESERVED_WORDS, unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 

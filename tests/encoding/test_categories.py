@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.datasets import read_table
 from formulakern.encoding.propositions import evaluate_proposition
-from formulakern.syntax.comparison import Comparison, Level
+from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse_rule
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding.propositions import evaluate_proposition
-from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.leaves import ColumnName, Comparison
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.cut_points import cuts, shortest_between
 from formulakern.encoding.propositions import evaluate_formula, evaluate_proposition
-from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import FALSE, TRUE
+from formulakern.syntax.leaves import ColumnName, Comparison
 
 TABLE = fk.Table(
     {

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from formulakern import DataError, ParameterError, PropositionEncoder, Table, Variable
 from formulakern.datasets import monks, tic_tac_toe
 from formulakern.encoding.propositions import evaluate_proposition
-from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.leaves import Comparison
 from formulakern.syntax.parser import parse_rule
 
 TABLE = Table(

@@ -89,8 +89,7 @@ def test_generated_formulas_equal_the_definition(formula, X, Z, reading, scale, 
 
 
 def _with_domains(formula, names):
-    from formulakern.syntax.formula import Operation, Variable
-    from formulakern.syntax.traversal import fold
+    from formulakern.syntax.formula import Operation, Variable, fold
 
     def step(node, parts):
         if isinstance(node, Variable):

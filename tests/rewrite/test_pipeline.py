@@ -11,9 +11,8 @@ import formulakern as fk
 from formulakern.rewrite import rules
 from formulakern.rewrite.pipeline import RewriteStep, rewrite
 from formulakern.semantics import READINGS, lower
-from formulakern.syntax.formula import Operation
+from formulakern.syntax.formula import Operation, postorder
 from formulakern.syntax.parser import parse_rule
-from formulakern.syntax.traversal import postorder
 
 RULES = [*rules.definitions(), *rules.de_morgan(), *rules.constants()]
 readings = st.sampled_from(sorted(READINGS))

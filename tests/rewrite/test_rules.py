@@ -9,7 +9,7 @@ import pytest
 import formulakern as fk
 from formulakern.rewrite import rules
 from formulakern.rewrite.rules import ALL_READINGS, FUNCTION_READINGS, Rule
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import evaluate
 
 CATALOGUE = [*rules.definitions(), *rules.de_morgan(), *rules.constants()]
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])

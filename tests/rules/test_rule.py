@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import Rule, Variable, datasets, rule
-from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.leaves import ColumnName, Comparison
 
 MUSHROOMS = {
     "odor": ["foul", "foul", "none", None, "foul"],

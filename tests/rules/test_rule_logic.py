@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import FormulaError, ParameterError, Table
-from formulakern.syntax.comparison import Comparison, Level
-from formulakern.syntax.traversal import postorder
+from formulakern.syntax.formula import postorder
+from formulakern.syntax.leaves import Comparison, Level
 from tests.strategies import ENTRIES, class_rules
 
 ROWS = [*itertools.product(*ENTRIES.values())]

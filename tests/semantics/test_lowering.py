@@ -18,9 +18,8 @@ from formulakern.program.values import dimension, run, upper_bound
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, bound, distinct, lower
 from formulakern.syntax import diagrams
-from formulakern.syntax.formula import FALSE, TRUE
+from formulakern.syntax.formula import FALSE, TRUE, evaluate
 from formulakern.syntax.parser import parse_rule
-from formulakern.syntax.traversal import evaluate
 
 readings = st.sampled_from(sorted(READINGS))
 

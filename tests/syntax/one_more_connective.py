@@ -37,10 +37,13 @@ from formulakern.rewrite import rules  # noqa: E402
 from formulakern.rewrite.pipeline import rewrite  # noqa: E402
 from formulakern.semantics import READINGS  # noqa: E402
 from formulakern.syntax.connectives import CONNECTIVES  # noqa: E402
-from formulakern.syntax.formula import Formula, Operation  # noqa: E402
+from formulakern.syntax.formula import (  # noqa: E402
+    Formula,
+    Operation,
+    postorder,
+)
 from formulakern.syntax.notation import is_bare, spell  # noqa: E402
 from formulakern.syntax.parser import parse_rule  # noqa: E402
-from formulakern.syntax.traversal import postorder  # noqa: E402
 
 A, B, C = fk.variables("a b c")
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]])

@@ -12,10 +12,9 @@ from strategies import formulas, rules
 import formulakern as fk
 from formulakern import ParameterError, Variable, parse, variables
 from formulakern.errors import FormulaTypeError
-from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES, connective
-from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation, postorder
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation, evaluate, postorder
+from formulakern.syntax.leaves import ColumnName, Comparison
 
 A, B, C = variables("a b c")
 

@@ -14,8 +14,15 @@ import formulakern as fk
 from formulakern import FormulaError, FormulaSizeError, ParameterError, Variable
 from formulakern.errors import FormulaTypeError
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
-from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation, clauses_of
-from formulakern.syntax.traversal import evaluate, postorder
+from formulakern.syntax.formula import (
+    FALSE,
+    TRUE,
+    Constant,
+    Operation,
+    clauses_of,
+    evaluate,
+    postorder,
+)
 from tests.strategies import combined, countable
 
 A, B, C, D = fk.variables("a b c d")

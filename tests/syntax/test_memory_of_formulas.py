@@ -19,8 +19,7 @@ from formulakern.program.values import dimension
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
-from formulakern.syntax.formula import Operation
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import Operation, evaluate
 
 
 def peak(function, *arguments):

@@ -7,10 +7,9 @@ from strategies import formulas, rules
 import formulakern as fk
 from formulakern import Formula, FormulaSizeError, FormulaSyntaxError, Variable, parse
 from formulakern.syntax.connectives import IMPLIES
-from formulakern.syntax.formula import Operation
+from formulakern.syntax.formula import Operation, fold
 from formulakern.syntax.notation import ASCII, Notation, latex_name, render
 from formulakern.syntax.parser import parse_rule
-from formulakern.syntax.traversal import fold
 
 
 @given(formulas())

@@ -14,9 +14,9 @@ import formulakern as fk
 from formulakern import Choice, FormulaKernError, FormulaSizeError, Variable, parse
 from formulakern.errors import FormulaTypeError
 from formulakern.syntax import notation as spelling
-from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Operation
+from formulakern.syntax.leaves import ColumnName, Comparison
 from formulakern.syntax.parser import MAX_CHARACTERS, _parser, parse_rule
 
 A, B, C, D = fk.variables("a b c d")

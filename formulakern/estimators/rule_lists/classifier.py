@@ -48,8 +48,8 @@ from formulakern.partitions.lazy_rows import lazily, needs_rows
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
-from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table
 from formulakern.text import counted

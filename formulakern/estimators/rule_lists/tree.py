@@ -47,8 +47,8 @@ from formulakern.learning.covering.tree_rules import (
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import RuleList
-from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
+from formulakern.syntax.leaves import Comparison
 from formulakern.tables.column import did_you_mean
 from formulakern.tables.read import default_names
 from formulakern.tables.table import Table

@@ -69,8 +69,8 @@ from formulakern.learning.formula_features.listing import (
     n_instances,
 )
 from formulakern.mining.templates.expansion import atoms_of, depends, truth_table
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import Choice
 
 __all__ = ["TrueSubstitutions", "choose_features"]
 

@@ -26,7 +26,7 @@ from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.mining.templates.expansion import expand
 from formulakern.rules.features import BIAS, Conjunction, Instance, Monomial
 from formulakern.solvers.games import solve_game
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import evaluate
 
 __all__ = ["IteratedGame", "RandomColumns", "random_columns"]
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import FormulaError, FormulaSizeError
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR, Connective
 from formulakern.syntax.formula import (
     FALSE,
@@ -24,9 +23,12 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
+    evaluate,
+    fold,
+    postorder,
     substitute,
 )
-from formulakern.syntax.traversal import evaluate, fold, postorder
+from formulakern.syntax.leaves import Choice
 
 __all__ = [
     "MAX_SLOTS",

@@ -38,8 +38,7 @@ from formulakern.mining.templates.expansion import (
     truth_table,
 )
 from formulakern.slices import DONE, FULL, SLICE
-from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import Formula, Variable, evaluate
 
 __all__ = ["function_of", "mine_templates"]
 

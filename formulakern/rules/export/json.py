@@ -15,8 +15,8 @@ from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.features import LinearTerm, Monomial, Term
 from formulakern.rules.rule import Rule, rule
 from formulakern.rules.voting import NUMBERS, VotingRules
-from formulakern.syntax.comparison import ORDERS, Comparison, Level
 from formulakern.syntax.formula import Formula, substitute
+from formulakern.syntax.leaves import ORDERS, Comparison, Level
 
 __all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensemble_json", "plain"]
 

@@ -17,8 +17,8 @@ from formulakern.rules.export.json import plain
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import in_groups
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Variable
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode

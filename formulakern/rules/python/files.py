@@ -13,8 +13,8 @@ from typing import Any
 from formulakern.encoding.propositions import number_of
 from formulakern.errors import DataError
 from formulakern.rules.conditions import ConditionWriter
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
 __all__ = ["PythonConditions", "PythonFile", "formula_python"]

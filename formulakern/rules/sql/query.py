@@ -25,8 +25,8 @@ from formulakern.rules.sql.dialects import (
     temporal_column,
 )
 from formulakern.rules.sums import in_groups
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 

@@ -12,7 +12,7 @@ import formulakern as fk
 from formulakern import Variable, boolean
 from formulakern.deadline import Deadline
 from formulakern.estimators.svm.extraction import pair_weights, propositions_of
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import evaluate
 from tests import oracle
 
 RNG = np.random.default_rng(0)

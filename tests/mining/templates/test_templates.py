@@ -12,8 +12,7 @@ from strategies import combined, tables
 import formulakern as fk
 from formulakern.mining.templates.expansion import bit_program, expand
 from formulakern.mining.templates.search import mine_templates
-from formulakern.syntax.formula import FALSE, TRUE, Constant, substitute
-from formulakern.syntax.traversal import evaluate
+from formulakern.syntax.formula import FALSE, TRUE, Constant, evaluate, substitute
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 
@@ -292,7 +291,7 @@ def test_templates_that_are_too_large(text, message):
 
 
 def test_a_comparison_is_no_template():
-    from formulakern.syntax.comparison import Comparison
+    from formulakern.syntax.leaves import Comparison
 
     with pytest.raises(fk.FormulaError, match="comparison"):
         mine_templates(Comparison("age", "<", 3), X2, W2)

@@ -9,8 +9,8 @@ import formulakern as fk
 from formulakern import Rule, RuleEnsemble, Variable, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
 from formulakern.rules.sums import LONGEST_CHAIN
-from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import FALSE, TRUE
+from formulakern.syntax.leaves import ColumnName, Comparison
 from tests.database import answers
 from tests.strategies import combined
 

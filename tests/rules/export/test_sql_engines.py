@@ -14,9 +14,9 @@ from sqlglot.expressions import Column, Literal
 import formulakern as fk
 from formulakern import DataError, ParameterError, WeightedRule
 from formulakern.rules.sql.dialects import DialectName
-from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import Operation
+from formulakern.syntax.leaves import Comparison, Level
 from tests.engines import ENGINES, filled, why_no_postgres
 from tests.sql_tables import differing, random_case
 
