@@ -29,11 +29,11 @@ from .estimators.strings.classifier import StringSVC as StringSVC
 from .estimators.svm.classifier import FormulaSVC as FormulaSVC
 from .estimators.svm.cross_validation import FormulaSVCCV as FormulaSVCCV
 from .estimators.svm.extraction import RuleExtraction as RuleExtraction
+from .estimators.svm.extraction import Simplification as Simplification
 from .estimators.svm.extraction import extract_rules as extract_rules
-from .estimators.svm.one_class import FormulaOneClass as FormulaOneClass
+from .estimators.svm.extraction import simplify_svm as simplify_svm
+from .estimators.svm.regressor import FormulaOneClass as FormulaOneClass
 from .estimators.svm.regressor import FormulaSVR as FormulaSVR
-from .estimators.svm.simplification import Simplification as Simplification
-from .estimators.svm.simplification import simplify_svm as simplify_svm
 from .files.model_file import load as load
 from .kernels import boolean as boolean
 from .kernels import strings as strings

@@ -89,7 +89,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         "novelty": Learner(
             "FormulaOneClass",
-            "svm.one_class",
+            "svm.regressor",
             "which rows are unlike the others; reads no class",
             "novelty",
         ),

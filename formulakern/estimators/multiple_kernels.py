@@ -13,23 +13,19 @@ from sklearn.base import ClassifierMixin
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
-from formulakern.estimators.base import TableEstimator, class_score
-from formulakern.estimators.reporting.report import report
+from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import read_candidates
-from formulakern.estimators.svm.base import warn_stopped
-from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.extraction import TrainedModel, pair_weights
-from formulakern.estimators.svm.pairwise import PairwiseDecisions, PairwiseModel, PairwiseProblem
-from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
+from formulakern.estimators.svm.classifier import FormulaSVC, PairwiseMachine
+from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.learning.kernel_machines.decomposition import Limits
-from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from formulakern.learning.kernel_machines import KernelRows, Limits, PairwiseModel
 from formulakern.learning.multiple_kernels import (
     KernelFamily,
     KernelWeights,
@@ -150,12 +146,14 @@ class FormulaWeights:
 FORMULAS = ("a", "a & b", "a | b", "a & ~b", "a ^ b", "(a & b) | c")
 #: A kernel of less than this share of the largest weight is left out of the sum.
 NEGLIGIBLE = 1e-9
+#: Kernel values that are held at a time in prediction.
+PREDICTION_BLOCK = 1 << 24
 #: Nor is a kernel divided by a variance below this share of its largest value: it is constant.
 CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
@@ -294,8 +292,7 @@ class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: i
     svc_: PairwiseModel = field(init=False)
     intercept_: FloatArray = field(init=False)
 
-    report = report
-    score = class_score
+    rules = rules
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, learn the weights, solve.
@@ -350,23 +347,24 @@ class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: i
         with self._showing() as bar:
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.at(x, "weights"))
             bar.end(f"weights, gap {learnt.gap:.1e}")
-        self.weights_, self.gap_ = learnt.weights, learnt.gap
-        kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
-        self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))
-        gram = family.combined(np.where(kept, self.weights_, 0.0))
-        rows = KernelRows.of_matrix(self.kernel_, table, gram)
-        problem = PairwiseProblem.of(self.kernel_, rows, labels, self.C * given, 0.0)
-        self.svc_, _ = problem.solve(Limits(min(1e-3, self.tol)))
-        warn_stopped(self.svc_.stopped_, float(self.svc_.gaps_.max()), min(1e-3, self.tol))
-        self._take_over_pairs(self.svc_, table)
+        self.weights_ = learnt.weights
+        shares = np.where(learnt.weights > NEGLIGIBLE * learnt.weights.max(), learnt.weights, 0.0)
+        self.kernel_ = SumKernel.of(
+            *(ScaledKernel.of(float(w), k) for w, k in zip(shares, self.kernels_, strict=True) if w)
+        )
+        rows = KernelRows(self.kernel_, table, gram=family.combined(shares))
+        self._train(rows, labels, self.C * given)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, labels)
-        self.n_iter_ = learnt.iterations
+        self.n_iter_, self.gap_ = learnt.iterations, learnt.gap
         self.summary_ = self._summary(formulas, family)
         if self.formulas is not FORMULAS:
             warn_of_columns(self.formulas, self)
         if not warn_of_zeros(self.kernel_, table):
             warn_of_one_class(self, table, labels)
         return self
+
+    def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:
+        return Limits(min(1e-3, self.tol), seconds=deadline.left())
 
     # -- what is computed ---------------------------------------------------------------------
 
@@ -411,7 +409,7 @@ class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: i
 
     def _summary(self, formulas: Sequence[Any], family: KernelFamily) -> FormulaWeights:
         shares = np.zeros(len(formulas))
-        for _, _, coefficients in pair_weights(self.svc_):
+        for coefficients in self._pair_weights:
             u = np.zeros(family.n_rows)
             u[self.support_] = coefficients
             shares += self.weights_ * family.forms(u)
@@ -434,13 +432,3 @@ class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: i
             for pair, own in enumerate(weights):
                 found[start : start + part.n_rows, pair] = (gram * own).sum(axis=1)
         return found
-
-
-def _weighted_sum(kernels: Sequence[Kernel], weights: FloatArray) -> Kernel:
-    """Σ η_r K_r over the kernels of positive weight."""
-    parts = [
-        ScaledKernel.of(float(weight), kernel)
-        for weight, kernel in zip(weights, kernels, strict=True)
-        if weight > 0
-    ]
-    return parts[0] if len(parts) == 1 else SumKernel.of(*parts)

@@ -13,8 +13,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.encoding.degrees": ("Degrees",),
     "formulakern.encoding.packed": ("PackedTable",),
     "formulakern.encoding.real": ("RealTable",),
-    "formulakern.estimators.choquet.base": ("AttributeScaling", "Solution"),
-    "formulakern.estimators.choquet.monotone": ("MonotoneModel",),
+    "formulakern.estimators.choquet.base": ("AttributeScaling",),
     "formulakern.estimators.choquet.set_function": ("PairFunction", "RowFunction"),
     "formulakern.estimators.encoder": ("PropositionEncoder",),
     "formulakern.estimators.features": ("FormulaFeatures",),
@@ -24,7 +23,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.estimators.rule_lists.classifier": ("ListHistory",),
     "formulakern.estimators.search.results": ("SearchResults",),
     "formulakern.estimators.svm.extraction": ("TrainedModel",),
-    "formulakern.estimators.svm.pairwise": ("PairwiseModel",),
     "formulakern.kernels.algebra": (
         "NormalizedKernel",
         "ProductKernel",
@@ -52,6 +50,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.learning.formula_features.sampling": ("ChosenFeatures",),
     "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
     "formulakern.learning.hkl.problem": ("HierarchicalModel", "ScoreFunction"),
+    "formulakern.learning.kernel_machines": ("PairwiseModel",),
     "formulakern.learning.prl.column_generation": ("Epoch",),
     "formulakern.rules.decision": ("ClassRule",),
     "formulakern.rules.ensemble": ("RuleEnsemble",),
@@ -75,7 +74,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
         "RepeatedStratifiedKFold",
         "StratifiedKFold",
     ),
-    "sklearn.svm._classes": ("SVC", "SVR"),
 }
 
 

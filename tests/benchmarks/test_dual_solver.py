@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.kernel_machines import decomposition
-from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from formulakern.learning import kernel_machines
+from formulakern.learning.kernel_machines import KernelRows
 from tests import turns
 
 ROWS, ATTRIBUTES = 6_000, 24
@@ -65,8 +65,8 @@ def test_where_the_time_goes(C: float, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(KernelRows, "product", timed("products", KernelRows.product))
     monkeypatch.setattr(KernelRows, "block", timed("blocks", KernelRows.block))
-    steps = timed("pairs", decomposition.descend_pairs)
-    monkeypatch.setattr(decomposition, "descend_pairs", steps)
+    steps = timed("pairs", kernel_machines.descend_pairs)
+    monkeypatch.setattr(kernel_machines, "descend_pairs", steps)
     model = fk.FormulaSVC("a & b", C=C, encoder=None, cache_size=0).fit(X, y)
     spent.update(dict.fromkeys(spent, 0.0))
     begin = time.process_time()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
@@ -25,6 +26,7 @@ from formulakern.checks import (
     is_integer,
     is_number,
 )
+from formulakern.deadline import UNLIMITED
 from formulakern.display.plots.matrices import draw_importance
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.real import RealTable, read_real
@@ -35,20 +37,18 @@ from formulakern.errors import (
     MagnitudeError,
     ParameterError,
 )
-from formulakern.estimators.base import bar_of, showing
-from formulakern.estimators.choquet.monotone import pair_features
+from formulakern.estimators.choquet.monotone import Losses, MonotoneModel, MonotoneProblem
 from formulakern.estimators.choquet.set_function import (
-    PairFunction,
     RowFunction,
     SetFunction,
     monotonicity_degree,
 )
-from formulakern.estimators.reporting.report import report
-from formulakern.estimators.svm.prediction import grams_with_training
-from formulakern.estimators.targets import Split, random_source, refused
+from formulakern.estimators.svm.base import KernelMachine
+from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
+from formulakern.estimators.targets import Split, random_source
 from formulakern.files.model_file import Saved
-from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.choquet import choquet
+from formulakern.kernels.algebra import Kernel, ScaledKernel
+from formulakern.kernels.choquet import ChoquetKernel, choquet
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.rules.export.json import plain
@@ -60,27 +60,15 @@ from formulakern.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "LAZY",
-    "SCALINGS",
-    "AttributeScaling",
-    "ChoquetEstimator",
-    "LearntFunctions",
-    "Problem",
-    "Solution",
-    "choquet_python",
-    "column_position",
-    "learn_scaling",
-]
+__all__ = ["AttributeScaling", "ChoquetEstimator"]
 
 SCALINGS = ("minmax", "rank")
 #: A set function of more columns has too many values to be written down.
 MOST_COLUMNS = 14
-#: What is computed when it is first asked for, and forgotten by the next fit.
+#: What is computed on demand, and what only some fits learn; the next fit forgets both.
 LAZY = ("_degrees_of_monotonicity", "shapley_values_", "interaction_indices_")
-#: ``cv="auto"``.
-FOLDS = 5
-#: The share of a fit after which settings are chosen.
+FORGOTTEN = ("cv_results_", "svc_", "dual_coef_", "_pair_weights", "_support_rows")
+#: The share of the progress of a fit at which settings are chosen.
 LAST = 0.8
 #: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
@@ -202,25 +190,8 @@ def choquet_python(
     functions: Sequence[SetFunction],
     intercepts: Sequence[float],
     classes: Sequence[Any] | None,
-    surest: bool,
 ) -> str:
-    """What ``to_python`` of the estimators documents.
-
-    Parameters
-    ----------
-    names : sequence of n str
-    scaling : AttributeScaling
-    functions, intercepts : sequences
-        One for each pair of classes, or one for a number.
-    classes : sequence or None
-    surest : bool
-        Whether ties of votes are broken by the scores.
-
-    Raises
-    ------
-    FormulaSizeError
-        If there are more than 14 columns.
-    """
+    """Return what ``to_python`` of the estimators documents; ``classes`` is None for numbers."""
     n = len(names)
     if n > MOST_COLUMNS:
         raise FormulaSizeError(
@@ -242,10 +213,9 @@ def choquet_python(
         file.define("predict", "The number that is predicted.", "float", lines, reads=True)
         file.define("score", "The same.", "float", ["return predict(row, missing)"])
         return file.text()
-    chosen = "surest_winner" if surest else "winner"
-    file.functions.append(chosen)
+    file.functions.append("winner")
     file.constants.append(f"CLASSES = {[plain(label) for label in classes]!r}")
-    best = f"return CLASSES[{chosen}(score(row, missing), len(CLASSES))]"
+    best = "return CLASSES[winner(score(row, missing), len(CLASSES))]"
     file.define("predict", "The class of a row.", "Any", [best])
     about = "Of every pair of CLASSES the score, which is positive for the second."
     file.define("score", about, "list[float]", [*lines, f"return {total}"], reads=True)
@@ -267,16 +237,129 @@ def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, directi
     return text if direction > 0 else f"1.0 - {text}"
 
 
-class LearntFunctions:
-    """The Möbius transform m, the set function μ, and what follows from them."""
+@dataclass(eq=False, repr=False)
+class ChoquetEstimator(KernelMachine, Saved, BaseEstimator):  # type: ignore[misc]
+    """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
-    n_features_in_: int
-    _seed: int
+    C: float | str | Sequence[float] = "auto"
+    additivity: int | str | Sequence[int | None] | None = None
+    directions: Any = "auto"
+    _: KW_ONLY
+    scaling: Literal["minmax", "rank"] = "minmax"
+    cv: Any = "auto"
+    enforce_monotone: bool = False
+    tol: float = 1e-3
+    max_iter: int = -1
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
+    kernel_: Kernel = field(init=False)
+    scaling_: AttributeScaling = field(init=False)
+    directions_: npt.NDArray[np.int64] = field(init=False)
+    C_: float = field(init=False)
+    additivity_: int | None = field(init=False)
+    cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
+    n_features_in_: int = field(init=False)
+    #: One set function, or one for each pair of classes.
+    _functions: tuple[SetFunction, ...] = field(init=False)
+    _automatic_C: ClassVar[float] = 1.0
+
+    # -- training -------------------------------------------------------------------------------
+
+    def _fit(
+        self,
+        values: FloatArray,
+        targets: npt.NDArray[Any],
+        ranked: FloatArray,
+        weights: FloatArray,
+        unit: float,
+        scoring: str,
+    ) -> None:
+        """Scale, choose, train.
+
+        ``ranked`` are numbers in the order of the targets; C is chosen from multiples of ``unit``.
+        """
+        additivities, penalties = self._additivities(values.shape[1]), self._penalties(unit)
+        for name in (*LAZY, *FORGOTTEN):
+            self.__dict__.pop(name, None)
+        names = getattr(self, "feature_names_in_", None)
+        self.scaling_ = learn_scaling(values, ranked, self.directions, self.scaling, names)
+        self.directions_ = self.scaling_.directions
+        rows = RealTable(None, self.scaling_.degrees(values))
+        self._seed = int(random_source(self.random_state).randint(2**31 - 1))
+        with self._showing() as bar, self._in_range(values.shape[1]):
+            kernels, best = [self._kernel(rows, k) for k in additivities], 0
+            if len(additivities) * len(penalties) > 1:
+                pairs = list(itertools.product(additivities, penalties))
+                best, self.cv_results_ = search_penalties(
+                    self,
+                    kernels,
+                    {"additivity": [k for k, _ in pairs], "C": [C for _, C in pairs]},
+                    (rows, targets, weights),
+                    self._splits(targets),
+                    scoring,
+                    self._limits(),
+                    UNLIMITED,
+                )
+            k, c = divmod(best, len(penalties))
+            self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]
+            bar.at(LAST, f"C {self.C_:.3g}, all rows")
+            self._train(rows, targets, self.C_ * weights, stacklevel=5)
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
+
+    @abstractmethod
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        """Return the folds of the cross-validation."""
 
     @property
-    def _functions(self) -> tuple[SetFunction, ...]:
-        """One set function, or one for each pair of classes."""
-        raise NotImplementedError
+    def _n_folds(self) -> Any:
+        return FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+
+    def _kernel(self, rows: RealTable, k: int | None) -> Kernel:
+        """Return the kernel whose mean square length of training rows is 1."""
+        kernel = choquet(k, scale="probability")
+        mean = float(kernel.diagonal(rows).mean())
+        return ScaledKernel(1.0 / mean if mean > 0 else 1.0, kernel)
+
+    @contextmanager
+    def _in_range(self, n: int) -> Iterator[None]:
+        try:
+            yield
+        except MagnitudeError:
+            raise MagnitudeError(
+                f"rows of {n:,} columns have so little in common that the kernel is below "
+                "2.2e-308, the end of float64. Choose a small additivity, such as 2."
+            ) from None
+
+    def _monotone(
+        self, kernel: Any, parts: Sequence[tuple[FloatArray, Losses]], labels: Any = None
+    ) -> MonotoneProblem:
+        """Return the problem of degrees and losses, one for each pair of classes."""
+        n = parts[0][0].shape[1]
+        k = min(kernel.kernel.additivity or n, 2)
+        return MonotoneProblem(parts, k, kernel.weight / kernel.kernel.dimension(n), labels)
+
+    def _take_over_monotone(self, models: Sequence[MonotoneModel]) -> None:
+        self._functions = tuple(model.function for model in models)
+        self.intercept_ = np.array([model.intercept for model in models])
+        self.gap_ = max(model.gap for model in models)
+        self.n_iter_ = max(model.rounds for model in models)
+        self.stopped_ = "optimal" if self.gap_ <= self.tol else "stalled"
+        self.support_ = np.empty(0, dtype=np.intp)
+
+    def _row_functions(self, coefficients: FloatArray) -> tuple[SetFunction, ...]:
+        """Return the set functions of support vectors with some sets of coefficients."""
+        kernel, rows = self.kernel_, self._support_rows.values
+        assert isinstance(kernel, ScaledKernel)
+        k = cast(ChoquetKernel, kernel.kernel).additivity or rows.shape[1]
+        return tuple(RowFunction(rows, beta * kernel.weight, k) for beta in coefficients)
+
+    def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
+        if not self.enforce_monotone:
+            return super()._values(rows, weights)
+        functions: Any = self._functions  # of pairs
+        return np.column_stack([function.integrals(rows.values) for function in functions])
+
+    # -- what is learned --------------------------------------------------------------------------
 
     def moebius(self, subset: Any) -> Any:
         """m(T), the weight of min_T of the degrees in the decision.
@@ -365,6 +448,7 @@ class LearntFunctions:
         return draw_importance(shapley, interactions, names, ax)
 
     def _of_each(self, what: Callable[[SetFunction], Any]) -> Any:
+        check_is_fitted(self, "scaling_")
         found = [what(function) for function in self._functions]
         return found[0] if len(found) == 1 else np.array(found)
 
@@ -373,244 +457,12 @@ class LearntFunctions:
         names = getattr(self, "feature_names_in_", None)
         return sorted({column_position(c, self.n_features_in_, names) for c in listed})
 
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Training rows with a kernel.
-
-    Parameters
-    ----------
-    degrees : ndarray of shape (rows, n)
-    kernel : Kernel
-        Of degrees: ``weight`` times the Choquet kernel divided by its number of sets.
-    gram : ndarray of shape (rows, rows), or None where constraints make it useless
-    additivity : int
-    weight : float
-    """
-
-    degrees: FloatArray
-    kernel: Kernel
-    gram: FloatArray | None
-    additivity: int
-    weight: float
-
-    @property
-    def squared_feature(self) -> float:
-        """What the square of every feature is multiplied by in the kernel."""
-        return self.weight / self.kernel.dimension(self.degrees.shape[1])
-
-    def of(self, rows: npt.NDArray[np.intp]) -> Problem:
-        """With these training rows only."""
-        gram = None if self.gram is None else self.gram[np.ix_(rows, rows)]
-        return Problem(self.degrees[rows], self.kernel, gram, self.additivity, self.weight)
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What was learnt: a set function and an intercept for every pair of classes (or just one).
-
-    Parameters
-    ----------
-    model : SVC or SVR, or None where there are constraints
-    functions : tuple of SetFunction
-    intercepts : ndarray of shape (functions,)
-    gap : float
-        The duality gap relative to the objective, at most ``tol`` as for the solver.
-    n_iter : int
-    """
-
-    model: Any
-    functions: tuple[SetFunction, ...]
-    intercepts: FloatArray
-    gap: float
-    n_iter: Any
-
-    def scores(self, degrees: FloatArray) -> FloatArray:
-        """Choquet integrals plus intercepts, of 2-additive functions: (rows, functions)."""
-        columns = []
-        for function, intercept in zip(self.functions, self.intercepts, strict=True):
-            assert isinstance(function, PairFunction)
-            i, j = np.triu_indices(function.n, 1)
-            m = np.append(function.single, function.pairs[i, j])
-            columns.append(pair_features(degrees, 2) @ m + intercept)
-        return np.column_stack(columns)
-
-
-@dataclass(eq=False, repr=False)
-class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
-    """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
-
-    C: float | str | Sequence[float] = "auto"
-    additivity: int | str | Sequence[int | None] | None = None
-    directions: Any = "auto"
-    _: KW_ONLY
-    scaling: Literal["minmax", "rank"] = "minmax"
-    cv: Any = "auto"
-    enforce_monotone: bool = False
-    tol: float = 1e-3
-    max_iter: int = -1
-    random_state: int | np.random.RandomState | None = 0
-    verbose: int = 0
-    kernel_: Kernel = field(init=False)
-    scaling_: AttributeScaling = field(init=False)
-    directions_: npt.NDArray[np.int64] = field(init=False)
-    C_: float = field(init=False)
-    additivity_: int | None = field(init=False)
-    cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
-    gap_: float = field(init=False)
-    n_features_in_: int = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
-    _solution: Solution = field(init=False)
-    #: Where the model of scikit-learn stands.
-    _solver: ClassVar[str]
-    _automatic_C: ClassVar[float] = 1.0
-
-    report = report
-    _showing = showing
-    _bar = property(bar_of)
-
-    @abstractmethod
-    def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
-        """Train on all rows of a problem."""
-
-    @abstractmethod
-    def _predicted(
-        self, solution: Solution, degrees: FloatArray, gram: FloatArray | None
-    ) -> npt.NDArray[Any]:
-        """Predictions, from the kernel with the training rows or from 2-additive functions."""
-
-    @abstractmethod
-    def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-        """What cross-validation maximises."""
-
-    @property
-    def _n_folds(self) -> Any:
-        return FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
-
-    @property
-    def _functions(self) -> tuple[SetFunction, ...]:
-        check_is_fitted(self, "scaling_")
-        return self._solution.functions
-
-    # -- training -------------------------------------------------------------------------------
-
-    def _fit(
-        self,
-        values: FloatArray,
-        target: npt.NDArray[Any],
-        ranked: FloatArray,
-        unit: float,
-        folds: Callable[[int], list[Split]],
-    ) -> None:
-        """Scale, choose, train.
-
-        Parameters
-        ----------
-        values : ndarray of shape (rows, n)
-        target : ndarray of shape (rows,)
-        ranked : ndarray of shape (rows,)
-            Numbers in the order of the target.
-        unit : float
-            What the values of C to choose from are multiplied by.
-        folds : callable
-            From a seed to the splits of the cross-validation.
-        """
-        n = values.shape[1]
-        self._check_parameters()
-        additivities = self._additivities(n)
-        penalties = self._penalties(unit)
-        for name in (*LAZY, "cv_results_", "gap_", "support_", self._solver):
-            self.__dict__.pop(name, None)
-        names = getattr(self, "feature_names_in_", None)
-        self.scaling_ = learn_scaling(values, ranked, self.directions, self.scaling, names)
-        self.directions_ = self.scaling_.directions
-        degrees = self.scaling_.degrees(values)
-        self._seed = int(random_source(self.random_state).randint(2**31 - 1))
-        best: tuple[Any, ...] = (None, additivities[0], penalties[0])
-        if len(additivities) * len(penalties) > 1:
-            with refused("Pass a smaller cv, or more rows."):
-                made = folds(self._seed)
-            best = self._chosen(degrees, target, additivities, penalties, made)
-        _, self.additivity_, self.C_ = best
-        self._bar.at(LAST, f"C {self.C_:.3g}, all rows")
-        problem = self._problem(degrees, self.additivity_)
-        self.kernel_ = problem.kernel
-        self._solution = self._solve(problem, target, self.C_)
-        self.intercept_ = self._solution.intercepts
-        self.n_iter_ = self._solution.n_iter
-        if self._solution.model is not None:
-            setattr(self, self._solver, self._solution.model)
-            self.support_ = self._solution.model.support_
-            return
-        self.gap_ = self._solution.gap
-        if self.gap_ > self.tol:
-            warnings.warn(
-                f"the relative duality gap is {self.gap_:.2g}, above tol={self.tol:g}. Choose a "
-                "smaller C.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _chosen(
-        self,
-        degrees: FloatArray,
-        target: npt.NDArray[Any],
-        additivities: Sequence[int | None],
-        penalties: Sequence[float],
-        folds: list[Split],
-    ) -> tuple[float, int | None, float]:
-        """The best mean score, of equals with the fewest sets and the smallest C."""
-        pairs = [(k, C) for k in additivities for C in penalties]
-        scores = np.empty((len(pairs), len(folds)))
-        for start, k in enumerate(additivities):
-            problem = self._problem(degrees, k)
-            for number, (train, test) in enumerate(folds):
-                part = problem.of(train)
-                across = None if problem.gram is None else problem.gram[np.ix_(test, train)]
-                for place, C in enumerate(penalties):
-                    done = (start * len(folds) + number) * len(penalties) + place
-                    what = f"C {C:.3g}, fold {number + 1} of {len(folds)}"
-                    self._bar.at(LAST * done / scores.size, what)
-                    with refused("Pass a smaller cv, or more rows of each class."):
-                        solution = self._solve(part, target[train], C)
-                    found = self._predicted(solution, degrees[test], across)
-                    scores[start * len(penalties) + place, number] = self._score(
-                        target[test], found
-                    )
-        mean = scores.mean(axis=1)
-        best = int(np.flatnonzero(mean >= mean.max() - 1e-12)[0])
-        self.cv_results_ = {
-            "additivity": np.array([k for k, _ in pairs], dtype=object),
-            "C": np.array([C for _, C in pairs]),
-            "mean_score": mean,
-            "std_score": scores.std(axis=1),
-            **{f"split{i}_score": scores[:, i] for i in range(len(folds))},
-        }
-        said = f"additivity={pairs[best][0]}, C={pairs[best][1]:g}: mean score {mean[best]:.4f}"
-        self._bar.at(LAST, "all rows", line=said)
-        return float(mean[best]), *pairs[best]
-
-    def _problem(self, degrees: FloatArray, k: int | None) -> Problem:
-        """The kernel whose mean square length of training rows is 1, and its matrix."""
-        kernel = choquet(k, scale="probability")
-        try:
-            mean = float(kernel.diagonal(degrees).mean())
-            weight = 1.0 / mean if mean > 0 else 1.0
-            gram = None if self.enforce_monotone else (weight * kernel)(degrees)
-        except MagnitudeError:
-            raise MagnitudeError(
-                f"rows of {degrees.shape[1]:,} columns have so little in common that {kernel!r} is "
-                "below 2.2e-308, the end of float64. Choose a small additivity, such as 2."
-            ) from None
-        return Problem(degrees, weight * kernel, gram, k or degrees.shape[1], weight)
-
     # -- parameters -----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS)
         check_flag("enforce_monotone", self.enforce_monotone)
-        check_number("tol", self.tol, 0, above=True)
-        check_integer("max_iter", self.max_iter, -1)
+        self._limits()
 
     def _penalties(self, unit: float) -> list[float]:
         automatic = isinstance(self.C, str) and self.C == "auto"
@@ -674,16 +526,15 @@ class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[m
         up to rounding, a share of 1e-9 or so.  Where the model's own score is that near to 0, the
         class may be the other one of the pair.
         """
-        functions = self._functions
+        check_is_fitted(self, "scaling_")
         classes = getattr(self, "classes_", None)
         names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
         return choquet_python(
             list(map(str, names)),
             self.scaling_,
-            functions,
-            self._solution.intercepts.tolist(),
+            self._functions,
+            self.intercept_.tolist(),
             None if classes is None else classes.tolist(),
-            self.enforce_monotone,
         )
 
     # -- tables ---------------------------------------------------------------------------------
@@ -717,12 +568,8 @@ class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[m
                 )
         return np.asarray(values)
 
-    def _grams(self, degrees: FloatArray) -> Iterable[FloatArray]:
-        """K between rows and the training rows, some rows at a time; only support vectors count."""
-        model, function = self._solution.model, self._solution.functions[0]
-        assert isinstance(function, RowFunction)
-        rows, support = RealTable(None, degrees), RealTable(None, function.rows)
-        return grams_with_training(model, self.kernel_, rows, support)
+    def _read_table(self, X: Any) -> RealTable:
+        return X if isinstance(X, RealTable) else RealTable(None, self.degrees(X))
 
     def degrees(self, X: Any) -> FloatArray:
         """The attributes as the kernel reads them, between 0 and 1.

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.svm import SVC
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from formulakern.arrays import FloatArray
-from formulakern.estimators.base import class_score
-from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
-from formulakern.estimators.choquet.monotone import Losses, solve_monotone
-from formulakern.estimators.choquet.set_function import RowFunction
-from formulakern.estimators.svm.prediction import answers_from_grams
+from formulakern.estimators.choquet.base import ChoquetEstimator
+from formulakern.estimators.choquet.monotone import Losses
+from formulakern.estimators.path_search import folds_of
+from formulakern.estimators.svm.classifier import PairwiseMachine
 from formulakern.estimators.targets import (
+    Split,
     read_classes,
     require_target,
     row_weights,
     several_classes,
-    splits,
 )
-from formulakern.partitions.lazy_rows import lazily
+from formulakern.learning.kernel_machines import KernelRows
 
 __all__ = ["ChoquetSVC"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
+class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector classification by a Choquet integral of the attributes.
 
     Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is
@@ -71,9 +67,10 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     class_weight : mapping or "balanced", optional
         Multiplies C per class.
     tol : float, default=1e-3
-        Stopping tolerance of the solver; with ``enforce_monotone`` the relative duality gap.
+        The relative duality gap at which the solver stops.
     max_iter : int, default=-1
-        Limit on its iterations; −1 for none.
+        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
+        for each row if that is more.
     random_state : int, RandomState or None, default=0
         For folds, and for the pairs drawn for ``monotonicity_degree_``.
     verbose : int, default=0
@@ -89,8 +86,8 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     C_, additivity_
         What was used, or chosen.
     cv_results_ : dict of str to ndarray
-        ``additivity``, ``C``, ``mean_score``, ``std_score``, ``split0_score``, …, accuracies; only
-        where something was chosen.
+        ``additivity``, ``C``, ``mean_score``, ``std_score``, ``gap``, ``split0_score``, …,
+        accuracies; only if something was chosen.
     monotonicity_degree_ : float
         The share of the pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i}); exact for up to 20 columns, from
         up to 10,000 random pairs beyond.  Computed when first asked for.
@@ -102,13 +99,13 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         Σ m(T) / (size(T) − 1) over the sets that hold both columns; zero on the diagonal.
     kernel_ : Kernel
         Of degrees.
-    svc_ : SVC
-        The solved model on the precomputed Gram matrix; not with ``enforce_monotone``.
+    svc_ : PairwiseModel
+        The solved model; not with ``enforce_monotone``.
     support_ : ndarray of int
     intercept_ : ndarray of shape (pairs,)
         b of every pair, positive for the larger class.
     gap_ : float
-        The relative duality gap; only with ``enforce_monotone``.
+        The largest relative duality gap of all pairs of classes.
     n_iter_ : int or ndarray
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -143,9 +140,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     classes_: npt.NDArray[Any] = field(init=False)
     pairs_: list[tuple[Any, Any]] = field(init=False)
-    _solver: ClassVar[str] = "svc_"
-
-    score = class_score
+    decision_function_shape: ClassVar[Literal["ovr"]] = "ovr"  # type: ignore[misc]
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Learn directions and scaling, choose C and additivity if asked, train.
@@ -175,118 +170,42 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
             If ``enforce_monotone`` leaves a duality gap above ``tol``.
         """
         require_target(self, y)
+        self._check_parameters()
         values = self._read(X, reset=True)
         labels = read_classes(y, len(values))
-        self.classes_ = several_classes(labels)
-        several_classes(labels, row_weights(labels, self.class_weight, None))
-        codes = np.searchsorted(self.classes_, labels)
-        self.pairs_ = list(combinations(self.classes_.tolist(), 2))
-        with self._showing() as bar:
-            self._fit(
-                values, codes, codes.astype(float), 1.0, partial(splits, self._n_folds, codes)
-            )
-            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
+        classes = several_classes(labels)
+        weights = row_weights(labels, self.class_weight, None)
+        several_classes(labels, weights)
+        self.pairs_ = list(combinations(classes.tolist(), 2))
+        codes = np.searchsorted(classes, labels).astype(np.float64)
+        self._fit(values, labels, codes, weights, 1.0, "accuracy")
         return self
 
-    def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
-        present = np.unique(target)
-        pairs = list(combinations(present.tolist(), 2))
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        return folds_of(self._n_folds, targets, self._seed)
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        if not self.enforce_monotone:
+            return super()._problem(rows, targets, boxes)
+        labels, parts = several_classes(targets, boxes), []
+        for first, second in combinations(labels, 2):
+            some = np.flatnonzero((targets == first) | (targets == second))
+            sign = np.where(targets[some] == second, 1.0, -1.0)
+            losses = Losses(np.arange(len(some)), sign, np.ones(len(some)), boxes[some])
+            parts.append((rows.rows.values[some], losses))
+        return self._monotone(rows.kernel, parts, labels)
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
         if self.enforce_monotone:
-            return self._solve_monotone(problem, target, C, pairs)
-        weight = self.class_weight
-        if isinstance(weight, Mapping):
-            known = dict(enumerate(self.classes_.tolist()))
-            weight = {code: weight.get(label, 1.0) for code, label in known.items()}
-        model = SVC(
-            C=C, kernel="precomputed", class_weight=weight, tol=self.tol, max_iter=self.max_iter
-        ).fit(problem.gram, target)
-        rows = problem.degrees[model.support_]
-        owners = np.repeat(np.arange(len(present)), model.n_support_)
-        functions = []
-        for first, second in combinations(range(len(present)), 2):
-            beta = np.where(owners == first, model.dual_coef_[second - 1], 0.0)
-            beta = np.where(owners == second, model.dual_coef_[first], beta)
-            sign = 1.0 if len(present) == 2 else -1.0  # libsvm's positive class is the first
-            functions.append(RowFunction(rows, sign * beta * problem.weight, problem.additivity))
-        intercepts = model.intercept_ * (1.0 if len(present) == 2 else -1.0)
-        return Solution(model, tuple(functions), intercepts, 0.0, model.n_iter_)
+            self.classes_, models = solved
+            self._pair_weights = np.empty((len(models), 0))
+            self._take_over_monotone(models)
+            return
+        super()._take_over(solved, solution, rows)
+        if len(self.classes_) > 2:  # here positive for the second class of a pair
+            self._pair_weights, self.intercept_ = -self._pair_weights, -self.intercept_
+        self._functions = self._row_functions(self._pair_weights)
 
-    def _solve_monotone(
-        self, problem: Problem, target: npt.NDArray[Any], C: float, pairs: list[tuple[int, int]]
-    ) -> Solution:
-        weights = C * row_weights(self.classes_[target], self.class_weight, None)
-        models = []
-        for first, second in pairs:
-            rows = np.flatnonzero((target == first) | (target == second))
-            sign = np.where(target[rows] == second, 1.0, -1.0)
-            losses = Losses(np.arange(len(rows)), sign, np.ones(len(rows)), weights[rows])
-            models.append(
-                solve_monotone(
-                    problem.degrees[rows],
-                    problem.additivity,
-                    losses,
-                    problem.squared_feature,
-                    self.tol,
-                )
-            )
-        return Solution(
-            None,
-            tuple(model.function for model in models),
-            np.array([model.intercept for model in models]),
-            max(model.gap for model in models),
-            max(model.rounds for model in models),
-        )
-
-    def _predicted(
-        self, solution: Solution, degrees: FloatArray, gram: FloatArray | None
-    ) -> npt.NDArray[Any]:
-        if solution.model is not None:
-            return np.asarray(solution.model.predict(gram))
-        scores = _by_class(solution.scores(degrees))
-        return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-
-    def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-        return float((truth == predicted).mean())
-
-    @lazily
-    def decision_function(self, X: Any) -> FloatArray:
-        """f(x), positive for the second of two classes; for more, one column per class.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
-        """
-        degrees = self.degrees(X)
-        if self.enforce_monotone:
-            return _by_class(self._solution.scores(degrees))
-        return answers_from_grams(self.svc_, "decision_function", self._grams(degrees))
-
-    @lazily
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        degrees = self.degrees(X)
-        grams = [None] if self.enforce_monotone else self._grams(degrees)
-        codes = [self._predicted(self._solution, degrees, gram) for gram in grams]
-        none = np.empty(0, dtype=np.intp)
-        return np.asarray(self.classes_[np.concatenate([none, *codes])])
-
-
-def _by_class(scores: FloatArray) -> FloatArray:
-    """Scores of pairs: the only one, or votes for every class, ties broken by the scores."""
-    if scores.shape[1] == 1:
-        return scores[:, 0]
-    n_classes = int((1 + (1 + 8 * scores.shape[1]) ** 0.5) / 2)
-    return np.asarray(_ovr_decision_function(scores > 0, scores, n_classes))
+    def _decided(self, X: Any) -> FloatArray:
+        values = super()._decided(X)
+        return values if len(self.classes_) == 2 else -values

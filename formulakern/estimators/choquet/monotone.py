@@ -10,17 +10,18 @@ is at least the optimum, the dual value at most, and their difference is the dua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from formulakern.arrays import FloatArray
-from formulakern.estimators.choquet.set_function import PairFunction
+from formulakern.estimators.choquet.set_function import PairFunction, pair_features
+from formulakern.learning.kernel_machines import Limits
 
-__all__ = ["Losses", "MonotoneModel", "pair_features", "solve_monotone"]
+__all__ = ["Losses", "MonotoneModel", "MonotoneProblem", "solve_monotone"]
 
 #: Rounds of constraints, and steps of an interior-point method within a round.
 ROUNDS, STEPS = 100, 100
@@ -30,14 +31,7 @@ FRACTION = 0.995
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Hinge losses Cᵢ·max(0, tᵢ − sᵢ·(⟨m, φ(xᵢ)⟩ + b)).
-
-    Parameters
-    ----------
-    rows : ndarray of shape (l,), intp
-        The row that each is about.
-    sign, target, C : ndarray of shape (l,), float64
-    """
+    """Hinge losses Cᵢ·max(0, tᵢ − sᵢ·(⟨m, φ(xᵢ)⟩ + b)) of some rows, with sign, target and C."""
 
     rows: np.ndarray[tuple[int], np.dtype[np.intp]]
     sign: FloatArray
@@ -45,25 +39,16 @@ class Losses:
     C: FloatArray
 
     def value(self, scores: FloatArray) -> float:
-        """Their sum for the scores ⟨m, φ(xᵢ)⟩ + b of all rows."""
+        """Return their sum for the scores ⟨m, φ(xᵢ)⟩ + b of all rows."""
         return float(self.C @ np.maximum(0.0, self.target - self.sign * scores[self.rows]))
 
 
 @dataclass(frozen=True, eq=False)
 class MonotoneModel:
-    """A solution.
+    """A monotone set function and an intercept.
 
-    Parameters
-    ----------
-    function : PairFunction
-        Monotone.
-    intercept : float
-    objective : float
-        ‖m‖² / (2·weight) + Σ losses.
-    gap : float
-        The most by which it exceeds the optimum, over the objective.
-    rounds : int
-        How often the quadratic program was solved.
+    The objective ‖m‖² / (2·weight) + Σ losses exceeds the optimum at most by its share ``gap``;
+    ``rounds`` quadratic programs were solved.
     """
 
     function: PairFunction
@@ -73,15 +58,24 @@ class MonotoneModel:
     rounds: int
 
 
-def pair_features(rows: FloatArray, additivity: int) -> FloatArray:
-    """The entries of each row, and for additivity 2 the minima of two: (rows, p).
+@dataclass(frozen=True, eq=False)
+class MonotoneProblem:
+    """The problems of degrees with losses, one for each pair of classes."""
 
-    >>> pair_features(np.array([[0.5, 1.0, 0.25]]), 2)
-    array([[0.5 , 1.  , 0.25, 0.5 , 0.25, 0.25]])
-    """
-    i, j = np.triu_indices(rows.shape[1], 1)
-    pairs = [np.minimum(rows[:, i], rows[:, j])] if additivity > 1 else []
-    return np.concatenate([rows, *pairs], axis=1)
+    parts: Sequence[tuple[FloatArray, Losses]]
+    additivity: int
+    weight: float
+    labels: Any = None
+
+    def solve(self, limits: Limits, factor: float = 1.0, **_: Any) -> tuple[Any, None]:
+        """Solve them with C times a factor: (labels, models), and nothing to begin another with."""
+        models = [
+            solve_monotone(
+                rows, self.additivity, replace(losses, C=losses.C * factor), self.weight, limits.tol
+            )
+            for rows, losses in self.parts
+        ]
+        return (self.labels, models), None
 
 
 def solve_monotone(
@@ -89,26 +83,10 @@ def solve_monotone(
 ) -> MonotoneModel:
     """Minimise ‖m‖² / (2·weight) + Σ losses over monotone m and all b.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (N, n), float64
-        Degrees in [0, 1].
-    additivity : {1, 2}
-    losses : Losses
-    weight : float
-        Of the kernel weight·⟨φ(x), φ(z)⟩.
-    tol : float
-        The relative duality gap at which to stop.
-
-    Returns
-    -------
-    MonotoneModel
-
-    Notes
-    -----
-    A round is a primal-dual interior-point method on the dual, whose matrix has the rank of the
-    number p of features: O((l + constraints)·p²) a step, some twenty steps, and mostly fewer than
-    ten rounds.
+    ``rows`` are degrees in [0, 1], ``weight`` that of the kernel weight·⟨φ(x), φ(z)⟩, ``tol`` the
+    relative duality gap at which to stop.  A round is a primal-dual interior-point method on the
+    dual, whose matrix has the rank of the number p of features: O((l + constraints)·p²) a step,
+    some twenty steps, and mostly fewer than ten rounds.
     """
     n = rows.shape[1]
     features = pair_features(rows, additivity) * weight**0.5
@@ -184,6 +162,22 @@ def _interior_point(
     start = 1.0 + np.abs(slope).max()
     z, v = np.full(len(u), start), np.where(boxed, start - slope, 0.0)
     z, v = z + np.maximum(0.0, -v), v + np.maximum(0.0, -v)
+
+    def newton(to_z: Any, to_v: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the changes of u, w, z and v that make z·u and v·room what is given."""
+        change_z, change_v = to_z - z * u, np.where(boxed, to_v - v * room, 0.0)
+        right = -dual + change_z / u - change_v / room
+        dw = scipy.linalg.cho_solve(factor, Z.T @ (inverse * right) + primal)
+        du = inverse * (right - Z @ dw)
+        return du, dw, (change_z - z * du) / u, np.where(boxed, (change_v + v * du) / room, 0.0)
+
+    def longest(du: FloatArray, dz: FloatArray, dv: FloatArray) -> float:
+        """Return the longest step up to 1 / FRACTION for which nothing becomes negative."""
+        values = np.concatenate([u, z, room[boxed], v[boxed]])
+        changes = np.concatenate([du, dz, -du[boxed], dv[boxed]])
+        falling = changes < 0
+        return float((-values[falling] / changes[falling]).min(initial=1.0 / FRACTION))
+
     for _ in range(STEPS):
         dual = Z @ w - target - z + v  # the gradient of the Lagrangian
         primal = Z.T @ u - np.append(w[:-1], 0.0)
@@ -199,16 +193,14 @@ def _interior_point(
             factor = scipy.linalg.cho_factor(inner)
         except np.linalg.LinAlgError:  # as near as float64 comes
             break
-
-        step = partial(_newton, Z, factor, inverse, dual, primal, (u, room, z, v), boxed)
-        du, dw, dz, dv = step(0.0, 0.0)
-        length = _length(u, du, z, dz, room, v, dv, boxed)
+        du, dw, dz, dv = newton(0.0, 0.0)
+        length = longest(du, dz, dv)
         ahead = float(
             (z + length * dz) @ (u + length * du) + (v + length * dv) @ (room - length * du * boxed)
         )
         aim = mean * (ahead / count / mean) ** 3
-        du, dw, dz, dv = step(aim - du * dz, aim + du * dv)
-        length = min(1.0, FRACTION * _length(u, du, z, dz, room, v, dv, boxed))
+        du, dw, dz, dv = newton(aim - du * dz, aim + du * dv)
+        length = min(1.0, FRACTION * longest(du, dz, dv))
         u, w, z, v = u + length * du, w + length * dw, z + length * dz, v + length * dv
         room = room - length * du * boxed
     for sign, more in ((1.0, float(e @ u)), (-1.0, -float(e @ u))):
@@ -216,34 +208,3 @@ def _interior_point(
             side = e * sign > 0
             u[side] *= 1.0 - more / float(u[side] @ (e * sign)[side])
     return u * largest, float(w[-1])
-
-
-def _newton(
-    Z: FloatArray,
-    factor: Any,
-    inverse: FloatArray,
-    dual: FloatArray,
-    primal: FloatArray,
-    now: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    boxed: FloatArray,
-    to_z: FloatArray | float,
-    to_v: FloatArray | float,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The changes of u, the weights, z and v that make z·u and v·room what is given."""
-    u, room, z, v = now
-    change_z, change_v = to_z - z * u, np.where(boxed, to_v - v * room, 0.0)
-    right = -dual + change_z / u - change_v / room
-    dw = scipy.linalg.cho_solve(factor, Z.T @ (inverse * right) + primal)
-    du = inverse * (right - Z @ dw)
-    return du, dw, (change_z - z * du) / u, np.where(boxed, (change_v + v * du) / room, 0.0)
-
-
-def _length(
-    u: FloatArray, du: FloatArray, z: FloatArray, dz: FloatArray,
-    room: FloatArray, v: FloatArray, dv: FloatArray, boxed: FloatArray,
-) -> float:  # fmt: skip
-    """The longest step up to 1 / FRACTION for which nothing becomes negative."""
-    values = np.concatenate([u, z, room[boxed], v[boxed]])
-    changes = np.concatenate([du, dz, -du[boxed], dv[boxed]])
-    falling = changes < 0
-    return float((-values[falling] / changes[falling]).min(initial=1.0 / FRACTION))

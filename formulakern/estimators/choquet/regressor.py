@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, check_cv
-from sklearn.svm import SVR
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number, is_integer
 from formulakern.estimators.base import number_score
-from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
-from formulakern.estimators.choquet.monotone import Losses, solve_monotone
-from formulakern.estimators.choquet.set_function import RowFunction
-from formulakern.estimators.targets import Split, read_numbers, require_target
+from formulakern.estimators.choquet.base import ChoquetEstimator
+from formulakern.estimators.choquet.monotone import Losses
+from formulakern.estimators.targets import Split, read_numbers, refused, require_target
+from formulakern.learning.kernel_machines import KernelRows, MachineProblem, regression
 from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["ChoquetRegressor"]
@@ -48,8 +48,8 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         As in :class:`ChoquetSVC`.
     monotonicity_degree_, monotonicity_degree_error_, shapley_values_, interaction_indices_
         As in :class:`ChoquetSVC`, of the one set function.
-    svr_ : SVR
-        The solved model on the precomputed Gram matrix; not with ``enforce_monotone``.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Not with ``enforce_monotone``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -73,7 +73,6 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
     C: float | str | Sequence[float] = "auto"
     _: KW_ONLY
     epsilon: float = 0.1
-    _solver: ClassVar[str] = "svr_"
     _automatic_C: ClassVar[float] = 10.0
 
     score = number_score
@@ -106,58 +105,40 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         """
         require_target(self, y, "a number for every row")
         check_number("epsilon", self.epsilon, 0)
+        self._check_parameters()
         values = self._read(X, reset=True)
         target = read_numbers(y, len(values))
         unit = float(target.std()) or 1.0
-        with self._showing() as bar:
-            self._fit(values, target, target, unit, self._folds(values))
-            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
+        self._fit(values, target, target, np.ones(len(target)), unit, "r2")
         return self
 
-    def _folds(self, values: FloatArray) -> Any:
-        def made(seed: int) -> list[Split]:
-            folds = self._n_folds
-            if is_integer(folds):
-                folds = KFold(int(folds), shuffle=True, random_state=seed)
-            return list(check_cv(folds).split(values))
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        folds = self._n_folds
+        if is_integer(folds):
+            folds = KFold(int(folds), shuffle=True, random_state=self._seed)
+        with refused("Pass a smaller cv, or more rows."):
+            return list(check_cv(folds).split(targets))
 
-        return made
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        if not self.enforce_monotone:
+            problem = regression(targets, boxes, float(self.epsilon))
+            return MachineProblem.of(problem, rows, self._memory)
+        n = len(targets)
+        every, signs = np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n)
+        losses = Losses(every, signs, signs * targets[every] - self.epsilon, boxes[every])
+        return self._monotone(rows.kernel, [(rows.rows.values, losses)])
 
-    def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
         if self.enforce_monotone:
-            every = np.arange(len(target))
-            losses = Losses(
-                np.append(every, every),
-                np.repeat([1.0, -1.0], len(target)),
-                np.append(target, -target) - self.epsilon,
-                np.full(2 * len(target), C),
-            )
-            model = solve_monotone(
-                problem.degrees, problem.additivity, losses, problem.squared_feature, self.tol
-            )
-            intercepts = np.array([model.intercept])
-            return Solution(None, (model.function,), intercepts, model.gap, model.rounds)
-        model = SVR(
-            C=C, kernel="precomputed", epsilon=self.epsilon, tol=self.tol, max_iter=self.max_iter
-        ).fit(problem.gram, target)
-        weights = model.dual_coef_[0] * problem.weight
-        function = RowFunction(problem.degrees[model.support_], weights, problem.additivity)
-        return Solution(model, (function,), model.intercept_, 0.0, model.n_iter_)
-
-    def _predicted(
-        self, solution: Solution, degrees: FloatArray, gram: FloatArray | None
-    ) -> FloatArray:
-        if solution.model is not None:
-            return np.asarray(solution.model.predict(gram))
-        return solution.scores(degrees)[:, 0]
-
-    def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-        spread = float(((truth - truth.mean()) ** 2).sum())
-        return 1.0 - float(((truth - predicted) ** 2).sum()) / (spread or 1.0)
+            self.dual_coef_ = np.empty((1, 0))
+            self._take_over_monotone(solved[1])
+            return
+        super()._take_over(solved, solution, rows)
+        self._functions = self._row_functions(self.dual_coef_)
 
     @lazily
     def predict(self, X: Any) -> FloatArray:
-        """f(x) of every row.
+        """Return f(x) of every row.
 
         Parameters
         ----------
@@ -167,7 +148,6 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        degrees = self.degrees(X)
-        grams = [None] if self.enforce_monotone else self._grams(degrees)
-        found = [self._predicted(self._solution, degrees, gram) for gram in grams]
-        return np.concatenate([np.empty(0), *found])
+        check_is_fitted(self, "scaling_")
+        rows = self._read_table(X)
+        return np.asarray(self._values(rows, self.dual_coef_)[:, 0] + self.intercept_)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.kernels.boolean.counted import Conjunctions
 
-__all__ = ["PairFunction", "RowFunction", "SetFunction", "monotonicity_degree"]
+__all__ = ["PairFunction", "RowFunction", "SetFunction", "monotonicity_degree", "pair_features"]
 
 #: Up to so many columns, all sets are listed.
 LISTED = 20
@@ -216,6 +216,22 @@ class PairFunction(SetFunction):
     def interactions(self) -> FloatArray:
         """m({i, j})."""
         return self.pairs.copy()
+
+    def integrals(self, degrees: FloatArray) -> FloatArray:
+        """Return the Choquet integral Σ m(T)·min_T x of every row."""
+        m = np.append(self.single, self.pairs[np.triu_indices(self.n, 1)])
+        return np.asarray(pair_features(degrees, 2) @ m)
+
+
+def pair_features(rows: FloatArray, additivity: int) -> FloatArray:
+    """Return the entries of each row, and for additivity 2 the minima of two: (rows, p).
+
+    >>> pair_features(np.array([[0.5, 1.0, 0.25]]), 2)
+    array([[0.5 , 1.  , 0.25, 0.5 , 0.25, 0.25]])
+    """
+    i, j = np.triu_indices(rows.shape[1], 1)
+    pairs = [np.minimum(rows[:, i], rows[:, j])] if additivity > 1 else []
+    return np.concatenate([rows, *pairs], axis=1)
 
 
 def monotonicity_degree(function: SetFunction, seed: int) -> tuple[float, float]:

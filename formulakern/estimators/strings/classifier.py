@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import GridSearchCV
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.checks import check_flag, check_integer
+from formulakern.deadline import UNLIMITED
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import class_score
-from formulakern.estimators.reporting.report import report
+from formulakern.estimators.path_search import folds_of
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.base import number_C
-from formulakern.estimators.svm.extraction import pair_weights
-from formulakern.estimators.svm.pairwise import SOLVED
-from formulakern.estimators.svm.prediction import answers_from_grams, grams_with_training
+from formulakern.estimators.svm.classifier import PairwiseMachine
+from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
 from formulakern.estimators.targets import (
     read_classes,
     require_target,
     row_weights,
     several_classes,
-    splits,
 )
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings import string_kernel
-from formulakern.kernels.strings.strings import read_strings
+from formulakern.kernels.strings.strings import Strings, read_strings
 from formulakern.kernels.strings.weighted_degrees import WeightedDegreeKernel
-from formulakern.partitions.lazy_rows import lazily, needs_rows
+from formulakern.learning.kernel_machines import pair_weights
+from formulakern.partitions.lazy_rows import needs_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,20 +39,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CANDIDATES", "StringSVC"]
 
-#: ``cv="auto"``.
-FOLDS = 5
 #: What C="cv" chooses from.
 CANDIDATES = (0.1, 1.0, 10.0, 100.0)
-#: Parameters that the solver has, too.
-SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(PairwiseMachine, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
-    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the
-    quadratic program.
+    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
 
     Parameters
     ----------
@@ -78,13 +67,14 @@ class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The cross-validation of C="cv": a number of stratified folds, ``"auto"`` is 5, or what
         scikit-learn takes.
     tol : float, default=1e-3
-        Stopping tolerance of the solver.
+        Where the solver stops: (primal − dual) / primal objective.
     max_iter : int, default=-1
-        Limit on its iterations; −1 for none.
+        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
+        for each row if that is more.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
     cache_size : float, default=200
-        Megabytes of the solver's cache.
+        Megabytes.  A Gram matrix that takes no more, or half of the free memory, is held.
     random_state : int, default=0
         Seed of the folds.
 
@@ -96,14 +86,12 @@ class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The penalty that was used.
     cv_accuracy_ : dict
         Only of C="cv": the mean accuracy of each candidate.
-    svc_ : SVC
-        The solved model, on the precomputed Gram matrix.
+    svc_ : PairwiseModel
+        The solved model.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
         As in :class:`sklearn.svm.SVC`.
-
-    Notes
-    -----
-    Time and memory grow with the square of the number of rows: the Gram matrix is held in memory.
+    gap_, stopped_
+        As in :class:`FormulaSVC`.
 
     References
     ----------
@@ -134,11 +122,8 @@ class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
 
-    report = report
-    score = class_score
-
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Compute the Gram matrix, choose C where that is asked for, solve.
+        """Choose C if that is asked for, and solve.
 
         Parameters
         ----------
@@ -159,30 +144,29 @@ class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If strings or classes cannot be read, or the kernel cannot compare these strings.
         ParameterError
             If the kernel or a parameter is wrong.
-        GramSizeError
-            If the Gram matrix does not fit into memory.
         """
         chosen = isinstance(self.C, str) and self.C == "cv"
-        penalty = math.nan if chosen else number_C(self.C, 1.0, '"auto", "cv"')
+        self.C_ = 1.0 if chosen else number_C(self.C, 1.0, '"auto", "cv"')
         check_flag("normalize", self.normalize)
-        check_number("tol", self.tol, 0, above=True)
-        check_integer("max_iter", self.max_iter, -1)
-        check_number("cache_size", self.cache_size, 0, above=True)
-        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        self._check_decisions()
+        limits = self._limits()
         require_target(self, y)
         strings = replace(read_strings(X, self.column), role="the training set")
         labels = read_classes(y, strings.n_rows)
         weights = row_weights(labels, self.class_weight, sample_weight)
         several_classes(labels, weights)
         self.kernel_ = self._make_kernel()
-        gram = self.kernel_(strings)
-        options = {name: value for name, value in self.get_params().items() if name in SOLVER}
-        self.svc_ = SVC(kernel="precomputed", **options)
-        self.C_ = self._chosen(gram, labels, weights) if chosen else penalty
-        self.svc_.set_params(C=self.C_).fit(gram, labels, weights)
-        for name in SOLVED:
-            setattr(self, name, getattr(self.svc_, name))
-        self._support_rows = strings.take(self.support_)
+        self.__dict__.pop("cv_accuracy_", None)
+        if chosen:
+            cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+            splits, training = folds_of(cv, labels, self.random_state), (strings, labels, weights)
+            best, results = search_penalties(
+                self, [self.kernel_], {"C": CANDIDATES}, training, splits, "accuracy", limits,
+                UNLIMITED, stacklevel=5,
+            )  # fmt: skip
+            self.C_ = CANDIDATES[best]
+            self.cv_accuracy_ = dict(zip(CANDIDATES, results["mean_score"].tolist(), strict=True))
+        self._train(strings, labels, self.C_ * weights)
         return self
 
     def _make_kernel(self) -> Kernel:
@@ -194,57 +178,11 @@ class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return made.normalized() if self.normalize else made
 
-    def _chosen(self, gram: Any, labels: npt.NDArray[Any], weights: FloatArray) -> float:
-        self.__dict__.pop("cv_accuracy_", None)
-        number = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
-        folds = splits(number, labels, self.random_state)
-        search = GridSearchCV(self.svc_, {"C": list(CANDIDATES)}, cv=folds, refit=False)
-        search.fit(gram, labels, sample_weight=weights)
-        means = search.cv_results_["mean_test_score"].tolist()
-        self.cv_accuracy_ = dict(zip(CANDIDATES, means, strict=True))
-        return CANDIDATES[int(np.argmax(means))]
-
-    @lazily
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Signed distances from the separating surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : list, array, Series or table of n_rows strings
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
-        """
-        check_is_fitted(self, "svc_")
-        return answers_from_grams(self.svc_, "decision_function", self._grams(X))
-
-    @lazily
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every string.
-
-        Parameters
-        ----------
-        X : list, array, Series or table of n_rows strings
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "svc_")
-        return answers_from_grams(self.svc_, "predict", self._grams(X))
-
-    @property
-    def _pair_weights(self) -> npt.NDArray[np.float64]:
-        """Coefficients of the support vectors, a row for each pair of classes."""
-        return np.array([weights for *_, weights in pair_weights(self.svc_)])
-
-    def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
-        """K between X and the training strings, so many rows at a time; 0 off the support."""
+    def _read_table(self, X: Any) -> Strings:
         strings = read_strings(X, self.column)
         if not strings.n_rows and needs_rows():
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        return grams_with_training(self.svc_, self.kernel_, strings, self._support_rows)
+        return strings
 
     def position_weights(self, top: int = 20, max_length: int | None = None) -> PositionWeights:
         """The heaviest k-mers of the hypothesis, by position.

@@ -1,4 +1,4 @@
-"""Support vector classification with the kernel of a formula, on any table."""
+"""Classification by machines for all pairs of classes, and FormulaSVC."""
 
 from __future__ import annotations
 
@@ -7,31 +7,115 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
-from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.real import RealTable
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.base import class_score
-from formulakern.estimators.svm.base import KernelEstimator, number_C, warn_stopped
-from formulakern.estimators.svm.extraction import TrainedModel
-from formulakern.estimators.svm.pairwise import PairwiseDecisions, PairwiseModel, PairwiseProblem
+from formulakern.estimators.svm.base import FormulaMachine, KernelMachine, number_C
+from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.learning.kernel_machines import (
+    KernelRows,
+    PairwiseModel,
+    PairwiseProblem,
+    pair_weights,
+    pairwise_votes,
+)
+from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["FormulaSVC", "SupportVectorClassifier"]
+__all__ = ["FormulaSVC", "PairwiseMachine", "SupportVectorClassifier"]
 
+#: Attributes that are copied from the solved model.
+SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "stopped_")
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time_limit", "interrupted")
-
 #: ``C="auto"``, for kernels that are normalized.
 AUTOMATIC_C = 10.0
 
 
+class PairwiseMachine(KernelMachine):
+    """A classifier that decides for every pair of classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    intercept_ : float64 (pairs,)
+    """
+
+    classes_: npt.NDArray[Any]
+    decision_function_shape: Literal["ovr", "ovo"]
+    svc_: PairwiseModel
+    _pair_weights: FloatArray  # coefficients of the support vectors, a row for each pair
+
+    score = class_score
+
+    def _check_decisions(self) -> None:
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        several_classes(targets, boxes)
+        return PairwiseProblem.of(rows, targets, boxes, self._memory)
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:  # noqa: ARG002
+        self.svc_ = solved
+        for name in SOLVED:
+            setattr(self, name, getattr(solved, name))
+        self.gap_ = float(solved.gaps_.max())
+        self._pair_weights = np.array([weights for *_, weights in pair_weights(solved)])
+        self._support_rows = rows.take(self.support_)
+
+    @lazily
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return signed distances from the separating surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            What ``fit`` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        """
+        values = self._decided(X)
+        if len(self.classes_) == 2:
+            return np.ascontiguousarray(values[:, 0])
+        if self.decision_function_shape == "ovo":
+            return values
+        return pairwise_votes(values, len(self.classes_))[1]
+
+    @lazily
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            What ``fit`` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values, n_classes = self._decided(X), len(self.classes_)
+        if n_classes == 2:
+            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes_[pairwise_votes(values, n_classes)[0].argmax(axis=1)])
+
+    def _decided(self, X: Any) -> FloatArray:
+        """Return the decision of every pair of classes: float64 (rows, pairs)."""
+        check_is_fitted(self, "intercept_")
+        return np.asarray(self._values(self._read_table(X), self._pair_weights) + self.intercept_)
+
+
 @dataclass(eq=False, repr=False)
-class SupportVectorClassifier(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):  # type: ignore[misc]
     """The base of :class:`FormulaSVC` and :class:`FormulaSVCCV`."""
 
     _: KW_ONLY
@@ -43,7 +127,7 @@ class SupportVectorClassifier(PairwiseDecisions, ClassifierMixin, KernelEstimato
     _pair_weights: FloatArray = field(init=False)
     _trained: TrainedModel = field(init=False)
 
-    score = class_score
+    rules = rules
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, and solve.
@@ -85,41 +169,26 @@ class SupportVectorClassifier(PairwiseDecisions, ClassifierMixin, KernelEstimato
     def _chosen_C(
         self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
     ) -> float:
-        """The penalty parameter for all rows; ``kernel_`` is known."""
+        """Return the penalty parameter for all rows; ``kernel_`` is known."""
 
     def _fit_encoded(
         self,
-        table: PackedTable | RealTable,
+        table: Any,
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
         deadline: Deadline = UNLIMITED,
     ) -> Self:
-        """Fit to rows that are encoded already; of X only the columns' names are looked at."""
+        """Fit to rows that are encoded already; of X only the columns' names are read."""
         several_classes(classes)
         self._check_decisions()
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
         self.C_ = self._chosen_C(table, classes, weights, deadline)
-        self._solve(table, classes, self.C_ * weights, deadline)
-        return self
-
-    def _solve(
-        self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray, deadline: Deadline
-    ) -> None:
-        """Solve for every pair of classes."""
-        memory, limits = float(self.cache_size), self._limits(deadline)
-        problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
-        self.svc_, _ = problem.solve(limits, progress=self._report)
-        self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
-        warn_stopped(self.stopped_, self.gap_, limits.tol, stacklevel=5)
-        if self.verbose:
-            self._bar.line(
-                f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"
-            )
-        self._take_over_pairs(self.svc_, table)
+        self._train(table, classes, self.C_ * weights, deadline, stacklevel=5)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
+        return self
 
 
 @dataclass(eq=False, repr=False)
@@ -220,11 +289,5 @@ class FormulaSVC(SupportVectorClassifier):
 
     C: float | Literal["auto"] = "auto"
 
-    def _chosen_C(
-        self,
-        table: Any,  # noqa: ARG002
-        classes: npt.NDArray[Any],  # noqa: ARG002
-        weights: FloatArray,  # noqa: ARG002
-        deadline: Deadline,  # noqa: ARG002
-    ) -> float:
+    def _chosen_C(self, *_: Any) -> float:
         return number_C(self.C, AUTOMATIC_C)

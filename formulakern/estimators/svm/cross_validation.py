@@ -1,13 +1,12 @@
-"""FormulaSVC with C chosen by cross-validation, along paths that start where the last one ended."""
+"""A penalty chosen by cross-validation, along paths that start where the last one ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,23 +23,164 @@ from formulakern.estimators.path_search import (
     numbers_of,
     scorer_of,
 )
-from formulakern.estimators.svm.classifier import FormulaSVC, SupportVectorClassifier
-from formulakern.estimators.svm.pairwise import PairwiseProblem
-from formulakern.estimators.targets import random_source
-from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
-from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from formulakern.estimators.svm.base import KernelMachine
+from formulakern.estimators.svm.classifier import SupportVectorClassifier
+from formulakern.estimators.targets import Split, random_source
+from formulakern.kernels.algebra import Kernel
+from formulakern.learning.kernel_machines import KernelRows, Limits, memory_for
 
-__all__ = ["FormulaSVCCV"]
+__all__ = ["FOLDS", "FormulaSVCCV", "search_penalties"]
 
 #: ``Cs="auto"``.
 GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
-#: The relative gap of fits within folds, unless ``tol`` is larger.
+#: The relative gap of fits within folds of FormulaSVCCV, unless ``tol`` is larger.
 COARSE = 0.01
 #: ``cv="auto"``.
 FOLDS = 5
 #: The path ends after so many values in a row that are behind the best by this many standard
 #: errors, of the mean over folds.
 PATIENCE, BEHIND = 2, 1.0
+
+
+def search_penalties(
+    machine: KernelMachine,
+    kernels: Sequence[Kernel],
+    settings: Mapping[str, Sequence[Any]],
+    training: tuple[Any, npt.NDArray[Any], FloatArray],
+    splits: list[Split],
+    scoring: Any,
+    limits: Limits,
+    deadline: Deadline,
+    behind: float = np.inf,
+    stacklevel: int = 6,
+) -> tuple[int, dict[str, npt.NDArray[Any]]]:
+    """Fit a machine to folds for every kernel and penalty, and return the best setting.
+
+    In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
+    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.
+
+    Parameters
+    ----------
+    machine : KernelMachine
+        With its encoding.
+    kernels : sequence of Kernel
+    settings : mapping of str to sequences
+        Columns of ``cv_results_``, the last one "C": for each kernel the same ascending penalties.
+    training : (rows, targets, weights)
+    splits : list of (intp array, intp array)
+    scoring : str or callable
+    limits : Limits
+        Of one fit.
+    deadline : Deadline
+        Of the whole fit of the estimator.
+    behind : float
+        A path ends after two penalties that are behind the best by so many standard errors.
+    stacklevel : int
+        Of warnings.
+
+    Returns
+    -------
+    int, dict
+        The best setting, of equals the first, and ``cv_results_``.
+    """
+    machine = copy(machine)
+    machine.__dict__.pop("_progress", None)
+    folds = _Folds(machine, scorer_of(scoring), kernels, *training, splits, limits)
+    number, n = len(settings["C"]), len(settings["C"]) // len(kernels)
+    names = [
+        ", ".join(f"{name}={value}" for name, value in zip(settings, values, strict=True))
+        for values in zip(*settings.values(), strict=True)
+    ]
+
+    def judge(found: list[tuple[float, float]]) -> Trial:
+        scores, gaps = np.array(found).T
+        return Trial(scores, scores, gaps[:, None])
+
+    def line(place: int, trial: Trial) -> str:
+        score, gap = trial.scores.mean(), trial.shapes.max()
+        return f"{names[place]}: {scoring} {score:.4f}, gap {gap:.1e}"
+
+    comparing = deadline.part(COMPARING)
+    search = PathSearch(
+        range(number),
+        [] if comparing.over() else [folds] * len(splits),
+        _Folds.solve,
+        lambda place, k, last: (place // n, k, settings["C"][place], last),
+        judge,
+        names.__getitem__,
+        line,
+        behind,
+        words=("values of C", "the one nearest to 1"),
+    )
+    paths = [Path(range(start, start + n), patience=PATIENCE) for start in range(0, number, n)]
+    trials = search.run(paths, machine._bar, comparing, stacklevel=stacklevel)
+    listed = {name: np.array(values) for name, values in settings.items()}
+    if not any(trials):
+        best = int(np.argmin(np.abs(np.log(listed["C"]))))  # C=1, or nearest to it
+        return best, {**listed, "mean_score": np.full(number, np.nan)}
+    found = Scores(trials)
+    results = found.results(listed, {"gap": found.shapes[:, :, 0].max(axis=1)})
+    return found.best(np.arange(number, dtype=np.float64)), results
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """What the fits to all folds share.
+
+    Problems are made where they are solved, from the rows and a kernel: Gram matrices are large,
+    and not sent to other processes.
+    """
+
+    machine: KernelMachine
+    scorer: Any
+    kernels: Sequence[Kernel]
+    rows: Any
+    targets: npt.NDArray[Any]
+    weights: FloatArray
+    splits: list[Split]
+    limits: Limits
+    made: dict[Any, Any] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self.machine, self.scorer, self.kernels, self.rows, self.targets, self.weights
+        return _Folds, (*given, self.splits, self.limits)
+
+    def problem(self, number: int, k: int) -> Any:
+        """Return the problem of fold k with C = 1; all folds share a Gram matrix that is held."""
+        with _MAKING:
+            if number not in self.made:
+                self.made.clear()  # of the last kernel
+                matrices = 1 + len(self.splits)
+                memory = memory_for(self.rows, self.machine._memory, matrices)
+                rows = KernelRows(self.kernels[number], self.rows, memory)
+                if rows.held:
+                    _ = rows.gram
+                self.made[number] = rows
+            if (number, k) not in self.made:
+                train, _ = self.splits[k]
+                part = self.made[number].take(train, self.machine._memory)
+                boxes = self.weights[train]
+                self.made[number, k] = self.machine._problem(part, self.targets[train], boxes)
+            return self.made[number, k]
+
+    def solve(
+        self, number: int, k: int, C: float, last: tuple[float, Any] | None, deadline: Deadline
+    ) -> tuple[tuple[float, float], tuple[float, Any]]:
+        """Return score and gap of a fold; C and its solution, from the last one of a smaller C."""
+        machine, (train, test) = copy(self.machine), self.splits[k]
+        machine.kernel_ = self.kernels[number]
+        limits = replace(self.limits, seconds=deadline.left())
+        nearer, near = (1.0, None) if last is None else (C / last[0], last[1])
+        solved, solution = self.problem(number, k).solve(limits, factor=C, near=near, nearer=nearer)
+        machine._take_over(solved, solution, self.rows.take(train))
+        if machine.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        score = self.scorer(machine, self.rows.take(test), self.targets[test])
+        return (score, machine.gap_), (C, solution)
+
+
+#: A Gram matrix that several threads need is made by one.
+_MAKING = Lock()
 
 
 @dataclass(eq=False, repr=False)
@@ -121,146 +261,22 @@ class FormulaSVCCV(SupportVectorClassifier):
     ) -> float:
         automatic = isinstance(self.Cs, str) and self.Cs == "auto"
         values = [*GRID] if automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
-        scoring = "f1_macro" if self.scoring is None else self.scoring
-        limits = self._limits(deadline)
-        limits = replace(limits, tol=max(limits.tol, COARSE), seconds=np.inf)
-        comparing = deadline.part(COMPARING)
-        late = comparing.over()
-        folds = None if late else self._folds(table, classes, weights, scorer_of(scoring))
-        number = len(folds.splits) if folds else 0
-
-        def judge(found: list[tuple[float, float]]) -> Trial:
-            scores, gaps = np.array(found).T
-            return Trial(scores, scores, gaps[:, None])
-
-        def line(C: float, trial: Trial) -> str:
-            score, gap = trial.scores.mean(), trial.shapes.max()
-            return f"C = {C:g}: {scoring} {score:.4f}, gap {gap:.1e}"
-
-        search = PathSearch(
-            values,
-            [folds] * number,
-            _Folds.solve,
-            lambda C, k, last: (k, last, limits, C),
-            judge,
-            lambda C: f"C {C:.3g}",
-            line,
+        limits = self._limits()
+        seed = random_source(self.random_state).randint(2**31 - 1)
+        cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        self.best_index_, self.cv_results_ = search_penalties(
+            self,
+            [self.kernel_],
+            {"C": values},
+            (table, classes, weights),
+            folds_of(cv, classes, seed),
+            "f1_macro" if self.scoring is None else self.scoring,
+            replace(limits, tol=max(limits.tol, COARSE)),
+            deadline,
             BEHIND if automatic else np.inf,
-            words=("values of C", "the one nearest to 1"),
+            stacklevel=7,
         )
-        path = Path(range(len(values)), patience=PATIENCE)
-        trials = search.run([path], self._bar, comparing, stacklevel=6)
-        self._choose(values, trials)
+        self.best_score_ = float(self.cv_results_["mean_score"][self.best_index_])
         C = values[self.best_index_]
         self._bar.at(0.9, f"C {C:.3g}, all rows")
         return C
-
-    def _folds(
-        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, scorer: Any
-    ) -> _Folds:
-        seed = random_source(self.random_state).randint(2**31 - 1)
-        model = FormulaSVC(**self._shared_parameters(FormulaSVC()))
-        model._share_encoding(self)
-        model.kernel_ = self.kernel_
-        cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
-        splits = folds_of(cv, classes, seed)
-        return _Folds(model, scorer, table, classes, weights, float(self.cache_size), splits)
-
-    def _choose(self, values: list[float], trials: Sequence[Trial | None]) -> None:
-        """Set what is known of all values, and the one that is chosen."""
-        if not any(trials):
-            self.best_index_ = int(np.argmin(np.abs(np.log(values))))  # C=1, or nearest to it
-            self.best_score_, blank = np.nan, np.full(len(values), np.nan)
-            self.cv_results_ = {"C": np.array(values), "mean_score": blank}
-            return
-        found = Scores(trials)
-        self.best_index_ = found.best(np.array(values))
-        self.best_score_ = float(found.means[self.best_index_])
-        more = {"gap": found.shapes[:, :, 0].max(axis=1)}
-        self.cv_results_ = found.results({"C": np.array(values)}, more)
-
-
-class _Fold(NamedTuple):
-    """The problem of the training rows with C = 1, these rows, and those that are held out."""
-
-    problem: PairwiseProblem
-    train: Any
-    test: Any
-    truth: npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class _Folds:
-    """What the fits to all folds share.
-
-    Problems are made where they are solved, from the table and the kernel: Gram matrices are large,
-    and not sent.
-
-    Attributes
-    ----------
-    model : FormulaSVC
-        With the encoding and the kernel.
-    scorer : callable
-    table : PackedTable or RealTable
-        All rows.
-    classes, weights : ndarray of shape (n_rows,)
-    memory : float
-        Megabytes for a matrix that is held.
-    splits : list of (intp array, intp array)
-        Rows to learn from and rows that are held out.
-    """
-
-    model: FormulaSVC
-    scorer: Any
-    table: Any
-    classes: npt.NDArray[Any]
-    weights: FloatArray
-    memory: float
-    splits: list[Any]
-    made: dict[int, _Fold] = field(default_factory=dict)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        given = self.model, self.scorer, self.table, self.classes, self.weights
-        return _Folds, (*given, self.memory, self.splits)
-
-    @cached_property
-    def _rows(self) -> KernelRows:
-        """Those of all folds; they share the Gram matrix where it is held."""
-        kernel = self.model.kernel_
-        rows = KernelRows(kernel, self.table, self.memory)
-        return KernelRows.of_matrix(kernel, self.table, rows.gram) if rows.held else rows
-
-    def fold(self, k: int) -> _Fold:
-        """The k-th fold."""
-        with _MAKING:
-            if k not in self.made:
-                train, test = self.splits[k]
-                part = self._rows.take(train), self.classes[train], self.weights[train]
-                problem = PairwiseProblem.of(self.model.kernel_, *part, self.memory)
-                rows = self.table.take(train), self.table.take(test)
-                self.made[k] = _Fold(problem, *rows, self.classes[test])
-        return self.made[k]
-
-    def solve(
-        self,
-        k: int,
-        last: tuple[float, list[DualSolution]] | None,
-        limits: Limits,
-        C: float,
-        deadline: Deadline,
-    ) -> tuple[tuple[float, float], tuple[float, list[DualSolution]]]:
-        """Score and gap of a fold for C; C and its solution, from the last one of a smaller C."""
-        fold = self.fold(k)
-        limits = replace(limits, seconds=deadline.left())
-        nearer, near = (1.0, None) if last is None else (C / last[0], last[1])
-        solved, found = fold.problem.solve(limits, factor=C, near=near, nearer=nearer)
-        if solved.stopped_ == "interrupted":
-            raise KeyboardInterrupt
-        model = copy(self.model)
-        model._take_over_pairs(solved, fold.train)
-        score = self.scorer(model, fold.test, fold.truth)
-        return (score, float(solved.gaps_.max())), (C, found)
-
-
-#: A Gram matrix that several threads need is made by one.
-_MAKING = Lock()

@@ -8,19 +8,21 @@ proves that no other feature weighs more.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
-from formulakern.deadline import check_time_limit
+from formulakern.deadline import Deadline, check_time_limit
+from formulakern.display.plots.style import SMALL, axes_for, colour_of, marker_of, tidy
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
@@ -28,17 +30,34 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
+from formulakern.learning.kernel_machines import pair_weights
+from formulakern.markup import small_table
+from formulakern.optional import data_frame
 from formulakern.rewrite.pipeline import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.tables import ensemble_html, ensemble_text
-from formulakern.rules.features import Instance
+from formulakern.rules.features import Instance, feature_values
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
+from formulakern.text import aligned
 
-__all__ = ["RuleExtraction", "TrainedModel", "extract_rules", "pair_weights"]
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "RuleExtraction",
+    "Simplification",
+    "TrainedModel",
+    "extract_rules",
+    "rules",
+    "simplify_svm",
+]
 
 #: How far decision values of training rows may be from what the solver promises.
 SLACK = 1e-2
+#: Rounds over the classes in which the intercepts of few rules are chosen.
+ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +129,115 @@ class RuleExtraction:
         return f"{claim} {bound:.4g}; {effort}."
 
 
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A fitted support vector machine, its kernel, and its training rows with their classes."""
+
+    svc: Any
+    kernel: Kernel
+    rows: PackedTable
+    classes: npt.NDArray[Any]
+
+    def rules(
+        self,
+        leaves: Sequence[Formula],
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> RuleExtraction:
+        """Return what :func:`extract_rules` documents; ``leaves[j]`` is the text of column j."""
+        check_integer("top", top)
+        check_time_limit(time_limit)
+        deadline = Deadline.of(time_limit)
+        columns = self.rows.take(self.svc.support_)
+        parts, pairs = parts_of(self.kernel, columns), pair_weights(self.svc)
+        labels = self.svc.classes_.tolist()
+        right = [self.classes == label for label in self.svc.classes_]  # also dates
+        counts = RowCounts(
+            np.ones(len(self.classes), dtype=np.int64), np.stack(right, axis=1).astype(np.float64)
+        )
+        listed: list[tuple[Instance, WeightedRule]] = []
+        bounds: dict[tuple[Any, Any], float] = {}
+        proven, n_evaluated, searched = True, 0, 0
+        for winner, loser, weights in pairs:
+            found: list[tuple[float, Instance]] = []
+            bound = 0.0
+            for search, factor in parts:
+                step = _within(progress, searched, len(pairs) * len(parts))
+                heaviest, outcome = search.run(
+                    columns, weights * factor, top=int(top), time_limit=deadline, progress=step
+                )
+                found += [(weight, feature) for feature, weight in heaviest]
+                bound = max(bound, outcome.bound)
+                proven &= outcome.proven
+                n_evaluated += outcome.n_evaluated
+                searched += 1
+            found.sort(key=lambda item: -abs(item[0]))
+            bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
+            for weight, feature in found[:top]:
+                votes = (winner, loser) if weight > 0 else (loser, winner)
+                rule = Rule(without_repeats(feature.named(leaves).formula))
+                cover, k = feature.values(self.rows), labels.index(votes[0])
+                listed.append((feature, counts.described(rule, cover, abs(weight), *votes, k)))
+        listed.sort(key=lambda pair: -pair[1].weight)
+        if progress is not None:
+            progress(1.0)
+        ensemble = RuleEnsemble.of((item for _, item in listed), labels)
+        features = tuple(feature for feature, _ in listed)
+        return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, deadline.taken())
+
+    def check(self) -> None:
+        """Refuse a model that this kernel on these rows cannot have given.
+
+        At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
+        y·f(x) ≤ 1, up to the solver's tolerance.
+        """
+        svc, kernel, rows, classes = self.svc, self.kernel, self.rows, self.classes
+        if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
+            raise ParameterError(
+                f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were "
+                "asked for. Pass the kernel that it was trained with."
+            )
+        if svc.shape_fit_[0] != rows.n_rows:
+            raise ParameterError(
+                f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {rows.n_rows:,}. "
+                "Pass the rows that it was trained on."
+            )
+        unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
+        if unknown:
+            raise ParameterError(
+                f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
+                "Pass the classes that it was trained on."
+            )
+        gram = kernel(rows.take(svc.support_), rows)
+        intercepts = np.asarray(svc.intercept_)
+        slack = max(SLACK, 10 * svc.tol)
+        for (winner, loser, weights), intercept in zip(pair_weights(svc), intercepts, strict=True):
+            signs = (classes == winner).astype(float) - (classes == loser)
+            used = np.zeros(rows.n_rows, dtype=np.bool_)
+            used[svc.support_[weights != 0]] = True
+            values = signs * (weights @ gram + intercept)
+            scale = slack * max(1.0, float(np.abs(values).max()))
+            outside = (signs != 0) & ~used & (values < 1 - scale)
+            inside = used & (values > 1 + scale)
+            if outside.any() or inside.any():
+                row = int(np.flatnonzero(outside | inside)[0])
+                raise ParameterError(
+                    f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
+                    f"margin of {values[row]:.4g} where the model has "
+                    f"{'at least' if outside[row] else 'at most'} 1. "
+                    "Pass the kernel, the rows and the classes that it was trained with (and let "
+                    "it converge; rows of sample weight 0 are rows that it was not trained with)."
+                )
+
+
+def _within(
+    progress: Callable[[float], None] | None, done: int, number: int
+) -> Callable[[float], None] | None:
+    """Return the progress of one of several searches."""
+    return None if progress is None else lambda share: progress((done + share) / number)
+
+
 def extract_rules(
     svc: SVC,
     kernel: Kernel,
@@ -121,7 +249,7 @@ def extract_rules(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RuleExtraction:
-    """The features with the largest absolute weights in a fitted support vector machine, as rules.
+    """Return the features of the largest weights in a fitted support vector machine, as rules.
 
     Parameters
     ----------
@@ -206,146 +334,270 @@ def extract_rules(
     return model.rules(propositions_of(names), top, time_limit, progress)
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedModel:
-    """A fitted support vector machine, and what it was trained with.
+def rules(
+    self: Any,
+    top: int = 10,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> RuleExtraction:
+    """Return the heaviest features of the hypothesis, as rules in the table's own words.
+
+    The model is a weighted vote of all features of its kernel; these are the ones with the
+    largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
 
     Parameters
     ----------
-    svc : sklearn.svm.SVC
-    kernel : Kernel
-    rows : PackedTable
-        The training rows.
-    classes : ndarray of shape (rows,)
+    top : int, default=10
+        How many rules, per pair of classes.
+    time_limit : float, optional
+        Seconds; the best rules found so far come with a proven bound on all others.
+    progress : callable, optional
+        Called with the share that is done.
+
+    Returns
+    -------
+    RuleExtraction
+        Prints as a table with weight, classes, coverage and precision on the training rows.  A
+        rule that several terms of a sum of kernels have is listed for each.
+
+    Raises
+    ------
+    ParameterError
+        If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
+        inputs are graded: degrees are not rules.
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+    >>> result = model.rules(top=8)  # three in a row
+    >>> result.proven, {(item.winner, item.precision) for item in result}
+    (True, {('positive', 1.0)})
     """
-
-    svc: SVC
-    kernel: Kernel
-    rows: PackedTable
-    classes: npt.NDArray[Any]
-
-    def rules(
-        self,
-        leaves: Sequence[Formula],
-        top: int,
-        time_limit: float | None,
-        progress: Callable[[float], None] | None,
-    ) -> RuleExtraction:
-        """What :func:`extract_rules` documents; column j of the rows says ``leaves[j]``."""
-        check_integer("top", top)
-        check_time_limit(time_limit)
-        started = time.perf_counter()
-        columns = self.rows.take(self.svc.support_)
-        parts = parts_of(self.kernel, columns)
-        pairs = list(pair_weights(self.svc))
-        chosen: list[tuple[Instance, float, tuple[Any, Any]]] = []
-        bounds: dict[tuple[Any, Any], float] = {}
-        proven, n_evaluated = True, 0
-        for number, (winner, loser, weights) in enumerate(pairs):
-            found: list[tuple[float, Instance]] = []
-            bound = 0.0
-            for place, (search, factor) in enumerate(parts):
-                spent = time.perf_counter() - started
-                left = None if time_limit is None else max(time_limit - spent, 1e-3)
-                step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-                listed_features, outcome = search.run(
-                    columns, weights * factor, top=int(top), time_limit=left, progress=step
-                )
-                found += [(weight, feature) for feature, weight in listed_features]
-                bound = max(bound, outcome.bound)
-                proven &= outcome.proven
-                n_evaluated += outcome.n_evaluated
-            found.sort(key=lambda item: -abs(item[0]))
-            bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
-            for weight, feature in found[:top]:
-                votes = (winner, loser) if weight > 0 else (loser, winner)
-                chosen.append((feature, abs(weight), votes))
-        labels = self.svc.classes_.tolist()
-        right = [self.classes == label for label in self.svc.classes_]  # also dates
-        counts = RowCounts(
-            np.ones(len(self.classes), dtype=np.int64), np.stack(right, axis=1).astype(np.float64)
+    check_is_fitted(self, "svc_")
+    if isinstance(self._support_rows, RealTable):
+        raise ParameterError(
+            "a model of graded inputs votes by degrees, which are not rules: fit one with "
+            'inputs="binary" to read its rules.'
         )
-        listed: list[tuple[Instance, WeightedRule]] = []
-        for feature, weight, votes in chosen:
-            rule = Rule(without_repeats(feature.named(leaves).formula))
-            cover, k = feature.values(self.rows), labels.index(votes[0])
-            listed.append((feature, counts.described(rule, cover, weight, *votes, k)))
-        listed.sort(key=lambda pair: -pair[1].weight)
-        if progress is not None:
-            progress(1.0)
-        ensemble = RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist())
-        features, seconds = tuple(f for f, _ in listed), time.perf_counter() - started
-        return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, seconds)
-
-    def check(self) -> None:
-        """Refuse a model that this kernel on these rows cannot have given.
-
-        At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
-        y·f(x) ≤ 1, up to the solver's tolerance.
-        """
-        svc, kernel, rows, classes = self.svc, self.kernel, self.rows, self.classes
-        if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
-            raise ParameterError(
-                f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were "
-                "asked for. Pass the kernel that it was trained with."
-            )
-        if svc.shape_fit_[0] != rows.n_rows:
-            raise ParameterError(
-                f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {rows.n_rows:,}. "
-                "Pass the rows that it was trained on."
-            )
-        unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
-        if unknown:
-            raise ParameterError(
-                f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
-                "Pass the classes that it was trained on."
-            )
-        gram = kernel(rows.take(svc.support_), rows)
-        intercepts = np.asarray(svc.intercept_)
-        slack = max(SLACK, 10 * svc.tol)
-        for (winner, loser, weights), intercept in zip(pair_weights(svc), intercepts, strict=True):
-            signs = (classes == winner).astype(float) - (classes == loser)
-            used = np.zeros(rows.n_rows, dtype=np.bool_)
-            used[svc.support_[weights != 0]] = True
-            values = signs * (weights @ gram + intercept)
-            scale = slack * max(1.0, float(np.abs(values).max()))
-            outside = (signs != 0) & ~used & (values < 1 - scale)
-            inside = used & (values > 1 + scale)
-            if outside.any() or inside.any():
-                row = int(np.flatnonzero(outside | inside)[0])
-                raise ParameterError(
-                    f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
-                    f"margin of {values[row]:.4g} where the model has "
-                    f"{'at least' if outside[row] else 'at most'} 1. "
-                    "Pass the kernel, the rows and the classes that it was trained with (and let "
-                    "it converge; rows of sample weight 0 are rows that it was not trained with)."
-                )
+    extraction: RuleExtraction = self._trained.rules(self._leaves, top, time_limit, progress)
+    return extraction
 
 
-def pair_weights(svc: SVC) -> Any:
-    """(class, other class, α_i y_i of the support vectors): positive votes for the first one.
+# -- few rules -------------------------------------------------------------------------------------
 
-    libsvm's layout: the support vectors are ordered by class, and the row of ``dual_coef_`` for
-    a vector of class i against class j is j − 1 if i < j, else j.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simplification:
+    """Accuracy against number of rules.
+
+    Parameters
+    ----------
+    extraction : RuleExtraction
+        The model's rules.
+    ensembles : tuple of RuleEnsemble
+        The k heaviest rules with the intercepts chosen for them, k = 1, 2, ….
+    train_accuracy, test_accuracy : ndarray of shape (number of ensembles,)
+        ``test_accuracy`` is empty where no test rows were given.
+    model_train_accuracy, model_test_accuracy : float
+        Those of the whole model; nan where no test rows were given.
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("a & b & c", "distinct").fit(X, y)
+    >>> found = simplify_svm(model, X, y, top=8)
+    >>> found.train_accuracy[-1], len(found.ensembles)
+    (np.float64(1.0), 8)
     """
-    classes = svc.classes_.tolist()
-    coefficients = np.asarray(svc.dual_coef_)
-    if len(classes) == 2:
-        yield classes[1], classes[0], coefficients[0]
-        return
-    ends = np.cumsum([0, *svc.n_support_])
-    for i in range(len(classes)):
-        for j in range(i + 1, len(classes)):
-            weights = np.zeros(coefficients.shape[1])
-            for own, other in ((i, j), (j, i)):
-                span = slice(ends[own], ends[own + 1])
-                weights[span] = coefficients[other - 1 if own < other else other, span]
-            yield classes[i], classes[j], weights
+
+    extraction: RuleExtraction
+    ensembles: tuple[RuleEnsemble, ...]
+    train_accuracy: FloatArray
+    test_accuracy: FloatArray
+    model_train_accuracy: float
+    model_test_accuracy: float
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per number of rules.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        columns: dict[str, Any] = {"rules": [*range(1, len(self.ensembles) + 1)]}
+        return data_frame(columns | {f"{name} accuracy": a for name, a, _ in self._curves()})
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        return "\n".join(aligned(cells, ">" * len(cells[0])))
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        title = "Accuracy of the heaviest rules alone, and of the whole model"
+        return small_table(head, rows, ">" * len(head), title)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        last = len(self.ensembles)  # all numbers of rules up to ten, then every fifth
+        shown = [k for k in range(1, last + 1) if k <= 10 or k % 5 == 0 or k == last]
+        columns = [["rules", *map(str, shown), "all"]]
+        for name, accuracy, whole in self._curves():
+            columns.append([name, *(f"{accuracy[k - 1]:.1%}" for k in shown), f"{whole:.1%}"])
+        return [*zip(*columns, strict=True)]
+
+    def __repr__(self) -> str:
+        rules, train = len(self.ensembles), f"{self.model_train_accuracy:.1%}"
+        return f"<Simplification: up to {rules} rules of a model with {train} in training>"
+
+    def _curves(self) -> list[tuple[str, FloatArray, float]]:
+        """On which rows, the accuracy of the rules alone, and that of the whole model."""
+        train = ("train", self.train_accuracy, self.model_train_accuracy)
+        test = ("test", self.test_accuracy, self.model_test_accuracy)
+        return [train, test] if len(self.test_accuracy) else [train]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Accuracy against the number of rules, with the whole model as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        ax = tidy(axes_for(ax), "y")
+        k = np.arange(1, len(self.ensembles) + 1)
+        for n, (name, accuracy, whole) in enumerate(self._curves()):
+            style: dict[str, Any] = {"color": colour_of(n), "marker": marker_of(n), "markersize": 3}
+            ax.plot(k, accuracy, label=f"{name}: rules alone", **style)
+            ax.axhline(whole, color=colour_of(n), linestyle=":", label=f"{name}: whole model")
+        ax.set_xlabel("number of rules")
+        ax.set_ylabel("accuracy")
+        ax.legend(frameon=False, fontsize=SMALL)
+        return ax
 
 
-def _share(
-    progress: Callable[[float], None] | None, part: int, parts: int
-) -> Callable[[float], None] | None:
-    if progress is None:
-        return None
-    return lambda share: progress((part + share) / parts)
+def simplify_svm(
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    X_test: Any = None,
+    y_test: npt.ArrayLike | None = None,
+    *,
+    top: int = 50,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Simplification:
+    """Return the accuracy of the k heaviest rules of a model alone, for k = 1, 2, …, ``top``.
+
+    The rules keep their weights in the model.  One intercept per class is chosen for each k on the
+    training rows, so that most of them are right: the model's own intercept is for all features
+    together.
+
+    Parameters
+    ----------
+    model : FormulaSVC
+        Fitted.
+    X, y : table of shape (rows, n_columns), array-like of shape (rows,)
+        Training rows, as the model was given them.
+    X_test, y_test : table, array-like, optional
+        Other rows.
+    top : int, default=50
+        The largest number of rules; there may be fewer.
+    time_limit, progress :
+        For the extraction, see :meth:`FormulaSVC.rules`.
+
+    Returns
+    -------
+    Simplification
+        Prints as a table; ``plot()`` draws it.
+
+    Raises
+    ------
+    ParameterError, DataError
+        If the model is no FormulaSVC, or rows and classes do not fit.
+
+    Notes
+    -----
+    With m rows and c classes every k costs O(c·m·log m).
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+    >>> curve = simplify_svm(model, X, y, top=8)
+    >>> curve.train_accuracy[7], str(curve.ensembles[0][0].winner)
+    (np.float64(1.0), 'positive')
+    """
+    if not hasattr(model, "rules"):
+        raise ParameterError(
+            f"simplify_svm takes a fitted FormulaSVC; got {type(model).__name__}. "
+            "Fit fk.FormulaSVC(kernel).fit(X, y) first."
+        )
+    check_is_fitted(model, "svc_")
+    if (X_test is None) != (y_test is None):
+        raise ParameterError("X_test and y_test belong together; pass both, or neither.")
+    extraction = model.rules(top, time_limit=time_limit, progress=progress)
+    position = {name: i for i, name in enumerate(model.classes_.tolist())}
+    given = [(X, y)] if X_test is None else [(X, y), (X_test, y_test)]
+    rows, whole = [], []  # classes as positions, and rules that are true; accuracy of the model
+    for table, truth in given:
+        encoded = model._read_table(table)
+        classes = read_classes(truth, encoded.n_rows)
+        codes = np.array([position.get(name, -1) for name in classes.tolist()])
+        rows.append((codes, feature_values(extraction.features, encoded)))
+        whole.append(float(np.mean(model.predict(encoded) == classes)))
+    ensembles: list[RuleEnsemble] = []
+    reached: list[list[float]] = [[], []]
+    for k in range(1, min(top, len(extraction)) + 1):
+        heaviest, (codes, covers) = extraction.ensemble.head(k), rows[0]
+        intercept = _intercepts(heaviest.scores_of(covers[:, :k]), codes)
+        ensembles.append(replace(heaviest, intercept=intercept))
+        for accuracy, (codes, covers) in zip(reached, rows, strict=False):
+            accuracy.append(_accuracy(ensembles[-1].scores_of(covers[:, :k]), codes))
+    train, test = map(np.array, reached)
+    other = whole[1] if len(whole) > 1 else np.nan
+    return Simplification(extraction, tuple(ensembles), train, test, whole[0], other)
+
+
+def _accuracy(scores: FloatArray, codes: npt.NDArray[np.int64]) -> float:
+    return float(np.mean(scores.argmax(axis=1) == codes))
+
+
+def _intercepts(scores: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
+    """Return one number per class, chosen in turn so that most rows get their class.
+
+    With the others fixed, accuracy is a step function of one class's intercept: its own rows want
+    it above the best other score, rows that are right without it want it below.
+    """
+    intercept = np.zeros(scores.shape[1])
+    best = _accuracy(scores, codes)
+    for _ in range(ROUNDS):
+        before = best
+        for c in range(scores.shape[1]):
+            others = scores + intercept
+            others[:, c] = -np.inf
+            rival = others.argmax(axis=1)
+            needed = others.max(axis=1) - scores[:, c]
+            gains = np.where(codes == c, 1, np.where(rival == codes, -1, 0))
+            levels, level = np.unique(needed, return_inverse=True)
+            gained = np.cumsum(np.bincount(level, weights=gains, minlength=len(levels)))
+            places = np.concatenate([[levels[0] - 1], (levels[1:] + levels[:-1]) / 2])
+            places = np.append(places, levels[-1] + 1)
+            totals = np.concatenate([[0.0], gained])
+            candidate = intercept.copy()
+            candidate[c] = places[int(totals.argmax())]
+            reached = _accuracy(scores + candidate, codes)
+            if reached > best:
+                intercept, best = candidate, reached
+        if best == before:
+            break
+    return intercept

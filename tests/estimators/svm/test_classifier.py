@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import DataError, FormulaSVC, ParameterError, datasets
-from formulakern.estimators.svm import prediction
+from formulakern.learning import kernel_machines
 
 # One line each, as scikit-learn's own SVC has them.
 WEIGHTS = "cut points are quantiles of the unweighted rows, and libsvm stops at a tolerance"
@@ -406,8 +406,9 @@ def test_predicting_in_blocks_changes_nothing(boards, binary, monkeypatch):
     A, b, A_later = binary
     models = [(FormulaSVC("a & b").fit(X, y), later), (FormulaSVC("a & b").fit(A, b), A_later)]
     whole = [(m.predict(table), m.decision_function(table)) for m, table in models]
-    for values in (1, 700):
-        monkeypatch.setattr(prediction, "PREDICTION_BLOCK", values)
+    for height, width in ((1, 1), (7, 3)):
+        monkeypatch.setattr(kernel_machines, "HEIGHT", height)
+        monkeypatch.setattr(kernel_machines, "WIDTH", width)
         for (model, table), (classes, decisions) in zip(models, whole, strict=True):
             np.testing.assert_array_equal(model.predict(table), classes)
             np.testing.assert_allclose(model.decision_function(table), decisions)

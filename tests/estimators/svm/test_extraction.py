@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 import formulakern as fk
 from formulakern import Variable, boolean
 from formulakern.deadline import Deadline
-from formulakern.estimators.svm.extraction import pair_weights, propositions_of
+from formulakern.estimators.base import propositions_of
+from formulakern.learning.kernel_machines import pair_weights
 from formulakern.syntax.formula import evaluate
 from tests import oracle
 
