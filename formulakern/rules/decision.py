@@ -377,13 +377,7 @@ def conjunction(conditions: Iterable[Formula]) -> Formula:
 
 
 def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:
-    """The place of the class of every one of n rows among the classes, shape (n,).
-
-    Raises
-    ------
-    DataError
-        If a class is not among them, or there are not n.
-    """
+    """The place of the class of every one of n rows among the classes, shape (n,)."""
     places = {label: place for place, label in enumerate(classes)}
     labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
     if len(labels) != n:
@@ -400,13 +394,7 @@ def class_counts(places: npt.NDArray[np.intp], weights: FloatArray, n_classes: i
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:
-    """The weights of n rows, 1 each by default.
-
-    Raises
-    ------
-    DataError
-        If there are not n, or one is negative or not finite.
-    """
+    """The weights of n rows, 1 each by default."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)

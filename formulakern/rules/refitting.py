@@ -91,12 +91,7 @@ def _fitted(
 
 
 def _refuse_levels(ensemble: VotingRules) -> None:
-    """Thresholds belong to the weights that were learned with them.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Thresholds belong to the weights that were learned with them."""
     if ensemble.levels is not None:
         raise ParameterError(
             f"the weights of rules for the ordered classes {list(ensemble.levels)!r} are not "
@@ -121,13 +116,7 @@ def _turned(before: FloatArray, after: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDArray[Any]:
-    """The place of the class of every row, −1 for others; or the number of every row.
-
-    Raises
-    ------
-    DataError
-        If there are not n, or training rows are of other classes.
-    """
+    """The place of the class of every row, −1 for others; or the number of every row."""
     classes = ensemble.classes or ensemble.levels
     target: npt.NDArray[Any] = (
         np.asarray(y, dtype=np.float64) if classes is None else class_codes(y, classes)
@@ -168,29 +157,6 @@ def logistic_weights(
     With the scores s_ik = b_k + Σ_r β_r D_rk v_ir,
 
         minimise  Σ_i (ln Σ_k exp(s_ik) − s_i,y_i)  +  ridge/2 · Σ_r β_r².
-
-    Parameters
-    ----------
-    values : (n, R)
-        v_ir, the value of rule r on row i.
-    directions : float64 (R, K)
-        D: what a weight of 1 adds to the score of each class.
-    codes : intp (n,)
-        y, the place of the class of every row.
-    ridge : float, above 0
-    start : float64 (at most R,), optional
-        Where β begins; what is missing is 0.
-
-    Returns
-    -------
-    weights : float64 (R,)
-    intercept : float64 (K,)
-        0 for the first class that some row has; 30 less than the smallest for those that none has.
-
-    Notes
-    -----
-    Newton's method with halved steps, until the quadratic model promises less than 10⁻¹⁰ of the
-    objective.  A step costs O(n·P²·K), P = R + K − 1.
 
     Examples
     --------
@@ -271,23 +237,6 @@ def ridge_weights(
     """The weights β of rules, and the intercept b, of a ridge regression.
 
     They minimise Σ_i (y_i − b − Σ_r β_r v_ir)² + ridge · Σ_r β_r².
-
-    Parameters
-    ----------
-    values : (n, R)
-        v_ir, the value of rule r on row i.
-    target : float64 (n,)
-        y.
-    ridge : float, above 0
-
-    Returns
-    -------
-    weights : float64 (R,)
-    intercept : float64 (1,)
-
-    Notes
-    -----
-    Costs O(n·R²).
 
     Examples
     --------

@@ -33,15 +33,18 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
-from formulakern.learning.covering.one_rule import one_rule
 from formulakern.learning.covering.optimal import ListProgress, optimal_rule_list
-from formulakern.learning.covering.ripper import RipperOptions, ripper
 from formulakern.learning.covering.sequential import (
+    BeamOptions,
     Decision,
     LearnedRules,
+    RipperOptions,
     TrainingTable,
+    cn2_list,
+    cn2_set,
     of_conditions,
+    one_rule,
+    ripper,
 )
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily, needs_rows

@@ -146,24 +146,7 @@ class Nodes:
 
 
 def read_nodes(model: Any) -> Nodes:
-    """Return the nodes of all trees of a fitted classifier.
-
-    Parameters
-    ----------
-    model : classifier of scikit-learn
-
-    Returns
-    -------
-    Nodes
-        Leaves of classification trees conclude the class that they predict, those of boosted
-        regression trees none.
-
-    Raises
-    ------
-    ParameterError
-        If it has no trees that can be read, or several outputs.
-    NotFittedError
-    """
+    """Return the nodes of all trees of a fitted classifier."""
     if not isinstance(model, KINDS):
         raise ParameterError(
             f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
@@ -245,18 +228,7 @@ def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
 
 
 def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
-    """For each categorical column, by position, the numbers of its categories in the trees.
-
-    Parameters
-    ----------
-    model : classifier of scikit-learn
-
-    Returns
-    -------
-    dict of dict
-        Position of a column → category, as it is and as text → number. Empty but for
-        histogram-based boosting.
-    """
+    """For each categorical column, by position, the numbers of its categories in the trees."""
     if getattr(model, "is_categorical_", None) is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
@@ -406,31 +378,7 @@ def conditions_of(
     cast: type[np.floating[Any]],
     codes: dict[int, IntArray],
 ) -> tuple[Conditions, IntArray, IntArray]:
-    """Return the conditions on the way to some leaves; of each column only the tightest bounds.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    leaves : ndarray of shape (R,), intp
-    ranked, table, encoded
-        The training rows, and whether ``ranked`` has propositions about them.
-    cast : dtype
-        What the model's trees turn values into before they compare them with thresholds.
-    codes : dict
-        Nominal column → the model's number of the category of each rank, −1 for unknown.
-
-    Returns
-    -------
-    conditions : Conditions
-    members : ndarray of shape (R, k), int64
-        The conditions of each leaf, ascending.
-    sizes : ndarray of shape (R,), int64
-        How many there are.
-
-    Notes
-    -----
-    O(R·depth·log(R·depth)), and a binary search for every node.
-    """
+    """Return the conditions on the way to some leaves; of each column only the tightest bounds."""
     paths, splits, is_left = nodes.climbed(leaves)
     n_columns = len(ranked.columns)
     column = nodes.column[splits]

@@ -57,12 +57,7 @@ class Grid:
 
     @classmethod
     def of(cls, weights: FloatArray) -> Grid:
-        """Return the finest grid on which sums fit, or a coarser one for weights that differ much.
-
-        Parameters
-        ----------
-        weights : float64 (m, K), not negative, with a finite positive sum
-        """
+        """Return the finest grid on which sums fit; a coarser one if weights differ much."""
         fine = cls._at(weights, int(np.frexp(weights.sum())[1]) - TOTAL_BITS, planes=False)
         if len(Layout.of(fine.units, False).kinds) <= SPARSE * (n_words(len(weights)) + 8):
             return fine
@@ -101,14 +96,7 @@ class Layout:
 
     @classmethod
     def of(cls, units: IntArray, planes: bool) -> Layout:
-        """Return the atoms of a matrix of weights.
-
-        Parameters
-        ----------
-        units : int64 (m, kinds)
-        planes : bool
-            A group for each power of 2 in place of each weight.
-        """
+        """Return the atoms of a matrix of weights."""
         parts: list[tuple[IntArray, int, int]] = []
         for kind, column in enumerate(units.T):
             if planes:
@@ -203,32 +191,6 @@ def mine_antecedents(
     A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
     captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in
     one class than the penalty.  This bound, and that on support, only fall as conditions are added.
-
-    Parameters
-    ----------
-    table : PackedTable
-    grid : Grid
-        The weights of its rows.
-    max_conditions : int
-    groups : int64 (p,)
-        At most one proposition of each group; −1 for none.
-    least_correct, least_support : int
-        In units: an antecedent has more of v in one class than the first, and covers at least the
-        second of the whole weight.
-    max_bytes : int
-        What the covers may take.
-    deadline : Deadline
-
-    Raises
-    ------
-    ParameterError
-        If they would take more.
-    TimeIsOver
-        If they are not found in time.
-
-    Notes
-    -----
-    Level by level, O(conjunctions tried × words).
     """
     began = Deadline.clock()
     smallest = grid.units.min(axis=1, keepdims=True)

@@ -29,17 +29,6 @@ def subset_bits(n: npt.ArrayLike, k: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
 
     with 0·log 0 = 0.  It is smallest where p = k/n, and infinite where p rules the subset out.
 
-    Parameters
-    ----------
-    n, k : array-like, float
-        Sizes, 0 ≤ k ≤ n; weights may add up to fractions.
-    p : array-like, float
-        Probabilities that both parties know, in [0, 1].
-
-    Returns
-    -------
-    ndarray of the common shape, float64
-
     References
     ----------
     Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470.
@@ -79,20 +68,6 @@ def exception_bits(
         S(c, fp, fp / c) + S(u, fn, (1 - r) e / u) & \text{otherwise}
         \end{cases}
 
-    Parameters
-    ----------
-    expected_fp_rate : array-like, float
-        r, the share of the errors that are expected to be false positives, in [0, 1]; ½ in C4.5.
-    covered, uncovered : array-like, float
-        c and u, the weight of rows that the rules cover, and of the others.
-    fp, fn : array-like, float
-        The weight of covered rows of other classes, and of uncovered rows of this class.
-
-    Returns
-    -------
-    ndarray of the common shape, float64
-        Infinite where the errors are not among those that are expected (a probability of 0 or 1).
-
     References
     ----------
     Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470; as in RIPPER:
@@ -127,22 +102,6 @@ def theory_bits(n_conditions_possible: npt.ArrayLike, k: npt.ArrayLike) -> Float
 
     ‖k‖ stands for the bits of an integer, whose second term counts from k = 2 on.  The factor ½ is
     for conditions that depend on each other.  A rule set takes the sum over its rules.
-
-    Parameters
-    ----------
-    n_conditions_possible : array-like, float
-        n, how many different conditions a rule may have.
-    k : array-like, int
-        Conditions of the rule, 0 ≤ k ≤ n; the empty rule takes no bits.
-
-    Returns
-    -------
-    ndarray of the common shape, float64
-
-    Raises
-    ------
-    ParameterError
-        If a rule has more conditions than there are.
 
     References
     ----------

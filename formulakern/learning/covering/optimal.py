@@ -52,8 +52,6 @@ So with i rules for c and j others so far, these have captured at most T_ij in c
 where Σ_i is the sum of the i largest, and T_{q,s−q−1} takes the place of t + X_q.
 """
 
-# ruff: noqa: ARG001
-
 from __future__ import annotations
 
 import warnings
@@ -68,9 +66,9 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer, check_number
-from formulakern.compilation import compiled, intrinsic
+from formulakern.compilation import compiled
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
-from formulakern.encoding.bits import Words
+from formulakern.encoding.bits import Words, ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
@@ -178,57 +176,13 @@ def optimal_rule_list(
 
     The rows that rule r decides are those that it covers and no earlier rule does.  Each rule, and
     the default for the rows that none covers, predicts the class of the largest weight among the
-    rows that it decides.
+    rows that it decides.  ``weights`` (m, K) are those of row i in class k; a rule has at most one
+    proposition of each group in ``exclusive`` (−1 for none).
 
-    Parameters
-    ----------
-    table : PackedTable of m rows and p propositions
-        Best without equal rows (:meth:`~formulakern.encoding.packed.PackedTable.distinct`).
-    weights : float64 (m, K), not negative
-        The weight of row i in class k: that of all training rows of class k equal to row i.
-    max_rules : int
-        The largest number of rules, 0 or more, the default not counted.
-    max_conditions : int
-        The largest number of propositions of a rule.
-    penalty : float
-        λ ≥ 0, the share of the weight that a rule must pay for.
-    exclusive : sequence of int of length p, optional
-        Groups of which a rule has at most one proposition (the values of one column); −1 for
-        propositions that are in no group.
-    min_support : float
-        The least share of the weight that a rule's conjunction covers.
-    tol : float
-        Stop when the gap is at most this.
-    time_limit : float, optional
-        Seconds; then the best list so far is returned, with the bound so far.
-    max_bytes : int
-        Memory of the search: a third for the antecedents, the rest for the table of states.
-    report : callable, optional
-        Called with a :class:`ListProgress` whenever the objective or the bound has changed.
-
-    Returns
-    -------
-    OptimalList
-        Of lists that are equally good, which one is not specified, but it is always the same.
-
-    Raises
-    ------
-    DataError
-        If there are no rows or propositions, or weights do not fit, are negative or all 0.
-    ParameterError
-        If an option is out of its range, or the antecedents do not fit into memory.
-
-    Notes
-    -----
-    Weights are rounded to 2⁻⁵⁰ of their total; where there are many different ones, to 2⁻²⁰ of the
-    largest.  ``rounding`` says how much that is, and all sums are exact after it.  So the bound is
-    valid to the accuracy of float64.
-
-    A prefix costs some A·m/64 steps for A antecedents.  How many prefixes are looked at grows with
-    the number of rules that are worth their penalty, and with the error of the best list.
-
-    Where there is no time for all antecedents, those of fewer conditions are searched, and the
-    bound is 0.  An interrupt (Ctrl-C) ends the search as the time limit does, with a warning.
+    Weights are rounded to 2⁻⁵⁰ of their total, or to 2⁻²⁰ of the largest if many differ; all sums
+    are exact after that, so the bound is valid to the accuracy of float64.  If the time does not
+    suffice for all antecedents, those of fewer conditions are searched, and the bound is 0.  An
+    interrupt (Ctrl-C) ends the search as the time limit does, with a warning.
 
     Examples
     --------
@@ -582,68 +536,17 @@ class ListSearch:
             state.best[: len(path) + 1] = [*path, last]
 
 
-# ruff: noqa: ARG001
-
-
-#: Words that are counted together.
-LANES = 8
 #: Places of the table of states that are looked at for one state.
 PROBES = 4
 
 
-@intrinsic
-def _weight(
-    typing_context: Any, covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any
-) -> Any:
+@compiled()
+def _weight(covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any) -> Any:
     """``Σ units[w] · popcount(covers[a, w] & left[w])`` over words w from start to stop."""
-    from numba import types
-
-    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-        from numba.core import cgutils
-        from numba.np.arrayobj import make_array
-
-        word, start, stop = ir.IntType(64), arguments[4], arguments[5]
-        vector = ir.VectorType(word, LANES)
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        covers, *arrays = (
-            make_array(sig.args[i])(context, builder, arguments[i]) for i in (0, 2, 3)
-        )
-        first = builder.mul(arguments[1], builder.extract_value(covers.shape, 1))
-        data = [builder.gep(covers.data, [first]), *(array.data for array in arrays)]
-
-        def product(place: Any, kind: Any) -> Any:
-            count = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(kind, [kind]),
-                f"llvm.ctpop.{'i64' if kind is word else f'v{LANES}i64'}",
-            )
-            cover, left, units = (
-                builder.load(
-                    builder.bitcast(builder.gep(pointer, [place]), kind.as_pointer()),
-                    align=8,
-                    typ=kind,
-                )
-                for pointer in data
-            )
-            return builder.mul(builder.call(count, [builder.and_(cover, left)]), units)
-
-        whole = builder.and_(builder.sub(stop, start), word(-LANES))
-        middle = builder.add(start, whole)
-        sums = cgutils.alloca_once_value(builder, ir.Constant(vector, [word(0)] * LANES))
-        with cgutils.for_range_slice(builder, start, middle, word(LANES)) as (place, _):
-            builder.store(builder.add(builder.load(sums), product(place, vector)), sums)
-        add = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(word, [vector]),
-            f"llvm.vector.reduce.add.v{LANES}i64",
-        )
-        total = cgutils.alloca_once_value(builder, builder.call(add, [builder.load(sums)]))
-        with cgutils.for_range_slice(builder, middle, stop, word(1)) as (place, _):
-            builder.store(builder.add(builder.load(total), product(place, word)), total)
-        return builder.load(total)
-
-    return types.int64(covers, types.intp, left, units, types.intp, types.intp), code
+    total = np.int64(0)
+    for w in range(np.uint64(start), np.uint64(stop)):
+        total += np.int64(ones(covers[a, w] & left[w])) * units[w]
+    return total
 
 
 class ListState(NamedTuple):
@@ -695,16 +598,7 @@ class ListState(NamedTuple):
     "void(uint64[:, ::1], uint64[::1], int64[::1], int64[::1], int64[:, ::1])",
 )
 def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> None:
-    """Compute the weight of each kind within each cover and what is left.
-
-    Parameters
-    ----------
-    covers : uint64 (A, W)
-    left : uint64 (W,)
-    units, starts :
-        As in :class:`ListState`.
-    out : int64 (A, K + 1), receives the sums
-    """
+    """Compute the weight of each kind within each cover and what is left."""
     for a in range(covers.shape[0]):
         for kind in range(starts.shape[0] - 1):
             out[a, kind] = _weight(covers, a, left, units, starts[kind], starts[kind + 1])
@@ -920,19 +814,7 @@ def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any
 
 @compiled("int64(state, int64)", state=ListState)
 def search_lists(state: Any, work: Any) -> Any:
-    """Go on with a depth-first branch and bound over rule lists.
-
-    Parameters
-    ----------
-    state : ListState
-    work : int
-        Words to look at, about.
-
-    Returns
-    -------
-    int
-        DONE or SLICE.
-    """
+    """Continue a depth-first branch and bound for ``work`` words; return DONE or SLICE."""
     counters, values, limits = state.counters, state.values, state.limits
     n_classes, most, penalty = limits[0], limits[1], limits[2]
     n_words, n_antecedents = state.covers.shape[1], state.covers.shape[0]
@@ -1067,22 +949,11 @@ def bound_children(
     memory: Any,
     bounds: Any,
 ) -> None:
-    """Lower bounds on lists that go on with a first rule and 1, …, S more, for one default.
+    """Lower ``bounds`` to those of lists below the threshold with a first rule and 1, …, S more.
 
-    Parameters
-    ----------
-    gains, losses, others : int64 (at least n,)
-        P, N and Q of n antecedents.
-    before, wrong, sure : int64 (at least n,)
-        What a list costs up to this antecedent as its next rule; what is wrong behind it if no
-        rule follows, and at least.
-    n_rules : int
-        S, at least 1.
-    penalty, threshold : int
-        Bounds hold for lists below the threshold.
-    memory : int64 (6, BUCKETS, at least S)
-    bounds : int64 (at least n,)
-        Lowered to the bounds.
+    The default is of one class: ``gains``, ``losses`` and ``others`` are P, N and Q of n
+    antecedents; ``before`` is the cost of the list up to its next rule, ``wrong`` and ``sure`` the
+    errors behind it if no rule follows, and at least.
     """
     best, without, shields, reach = memory[0], memory[1], memory[2], memory[3]
     carried, elsewhere = memory[4], memory[5, 0]

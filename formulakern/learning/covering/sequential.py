@@ -1,8 +1,20 @@
-"""What sequential covering shares: the training table, and the conditions that a rule may be given.
+"""Sequential covering: RIPPER, IREP, CN2 and 1R, and the conditions that a rule may be given.
 
 A rule under way is the list of the different rows that satisfy it. In every column these rows are
 counted by value and class: by a table of all values if the rows are many, by sorting if they are
 few. One pass over the counts then scores every condition of the column, at every cut point.
+
+References
+----------
+Cohen (1995), Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2.
+Fürnkranz & Widmer (1994), Incremental reduced error pruning, ICML,
+doi:10.1016/B978-1-55860-335-6.50017-9.
+Clark & Niblett (1989), The CN2 induction algorithm, Machine Learning 3, doi:10.1023/A:1022641700528
+(ordered lists, entropy).
+Clark & Boswell (1991), Rule induction with CN2: some recent improvements, EWSL,
+doi:10.1007/BFb0017011 (unordered sets, Laplace).
+Holte (1993), Very simple classification rules perform well on most commonly used datasets, Machine
+Learning 11, doi:10.1023/A:1022631118932.
 """
 
 from __future__ import annotations
@@ -13,25 +25,25 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtri
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, RankedTable
+from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, Condition, RankedTable
+from formulakern.learning.covering.description_length import exception_bits, theory_bits
 
 __all__ = [
-    "ENTROPY",
-    "LAPLACE",
+    "BeamOptions",
     "Decision",
-    "Growth",
     "LearnedRules",
+    "RipperOptions",
     "TrainingTable",
-    "candidates",
-    "conditions_met",
-    "grow",
-    "growth_state",
+    "cn2_list",
+    "cn2_set",
     "of_conditions",
-    "rows_of",
+    "one_rule",
+    "ripper",
 ]
 
 #: Bits of the relations that a column has, for each relation.
@@ -187,26 +199,6 @@ def candidates(
 
     Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
     With FOIL only those that are better than all before, so that the last is the best.
-
-    Parameters
-    ----------
-    state : Growth
-        Receives ``found`` (column, relation, value), ``scores`` and ``ratios``.
-    rows : int64 (r,)
-    measure : FOIL, ENTROPY or LAPLACE
-    target : int
-        The class, for FOIL and LAPLACE.
-    share : float
-        Of the class among the rows, for FOIL.
-    least : float
-        The least weight of the rows that satisfy a condition; for FOIL of those of the class.
-    least_ratio : float
-        Of the likelihood ratio statistic.
-
-    Returns
-    -------
-    int
-        How many.
     """
     single, n_rows = measure == FOIL, len(rows)
     sums, counts, values = state.sums, state.counts, state.values
@@ -283,20 +275,7 @@ def conditions_met(
     conditions: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return how many conditions of a rule each row satisfies before the first that it does not.
-
-    Parameters
-    ----------
-    ranks : ndarray of shape (C, m), int32
-    n_values : ndarray of shape (C,), int64
-    conditions : ndarray of shape (c, 3), int64
-    rows : ndarray of shape (r,), int64
-
-    Returns
-    -------
-    ndarray of shape (r,), int64
-        c where all are satisfied.
-    """
+    """Return how many conditions of a rule each row satisfies before the first that it does not."""
     met = np.zeros(len(rows), dtype=np.int64)
     alive = np.arange(len(rows))
     for column, relation, value in conditions.tolist():
@@ -322,26 +301,7 @@ def grow(
     start: npt.NDArray[np.int64],
     longest: int,
 ) -> npt.NDArray[np.int64]:
-    """Add conditions of the largest FOIL gain until no row of another class is left.
-
-    Parameters
-    ----------
-    state : Growth
-    rows : ndarray of shape (r,), int64
-        Those that satisfy the rule.
-    target : int
-        The class.
-    least : float
-        The least weight of this class that a condition leaves.
-    start : ndarray of shape (c, 3), int64
-        The rule.
-    longest : int
-        The largest number of conditions.
-
-    Returns
-    -------
-    ndarray of shape (conditions, 3), int64
-    """
+    """Add conditions of the largest FOIL gain until no row of another class is left."""
     conditions = list(start)
     while len(conditions) < longest:
         weights = state.weights[rows].sum(axis=0)
@@ -391,7 +351,7 @@ class TrainingTable:
     table : RankedTable of m different rows
     weights : ndarray of shape (m, K), float64
     relations : ndarray of shape (C,), int64
-        As in :class:`~formulakern.learning.covering.growth.Growth`.
+        As in :class:`Growth`.
     deadline : Deadline, optional
     report : callable, optional
         Is told about every rule.
@@ -454,3 +414,462 @@ def rows_of(weights: FloatArray) -> npt.NDArray[np.int64]:
 def of_conditions(conditions: Sequence[tuple[int, int, int]]) -> IntArray:
     """Conditions as an array."""
     return np.array(conditions, dtype=np.int64).reshape(-1, 3)
+
+
+# -- RIPPER and IREP -------------------------------------------------------------------------------
+
+#: So many bits above the shortest description a rule set stops to grow.
+SURPLUS = 64.0
+#: Of the rows, one share in so many prunes.
+FOLDS = 3
+#: A rule ends with so many conditions at the latest.
+LONGEST = 255
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RipperOptions:
+    """What the two algorithms differ in, and how far they go.
+
+    Parameters
+    ----------
+    description_length : bool
+        RIPPER: a rule set is judged by its description length.  Without it, IREP: it stops at the
+        first rule that is wrong on half of the rows that it covers for pruning.
+    optimizations : int
+        Rounds in which every rule may be replaced.
+    min_weight : float
+        The least weight of its class that a rule covers.
+    max_conditions, max_rules : int
+        Of a rule, and of a class.
+    """
+
+    description_length: bool = True
+    optimizations: int = 2
+    min_weight: float = 2.0
+    max_conditions: int = LONGEST
+    max_rules: int = 2**31
+
+
+def ripper(
+    training: TrainingTable, options: RipperOptions, generator: np.random.Generator
+) -> LearnedRules:
+    """Learn an ordered list of rules, the rarest class first; the most frequent is the default.
+
+    ``generator`` divides the rows into those that rules are grown on and those that prune them.
+    """
+    totals = training.weights.sum(axis=0)
+    order = [k for k in np.argsort(totals, kind="stable").tolist() if totals[k] > 0]
+    rows = rows_of(training.weights)
+    rules: list[Decision] = []
+    for label in order[:-1]:
+        learner = _OneClass(training, label, rows, options, generator)
+        learner.learn()
+        for conditions in learner.rules:
+            inside = training.covered(conditions, rows)
+            decision = Decision(conditions, label)
+            training.tell(decision, training.weights[rows[inside]].sum(axis=0))
+            rules.append(decision)
+            rows = rows[~inside]
+    return LearnedRules(rules, order[-1], training.stopped)
+
+
+class _OneClass:
+    """The rules of one class against the rest, over the rows that no earlier class took."""
+
+    def __init__(
+        self,
+        training: TrainingTable,
+        label: int,
+        rows: Rows,
+        options: RipperOptions,
+        generator: np.random.Generator,
+    ) -> None:
+        self.training, self.options, self.generator, self.rows = training, options, generator, rows
+        weights = training.weights[rows]
+        #: by row: the weight of other classes, and of this one
+        others = np.delete(weights, label, axis=1).sum(axis=1)
+        self.weights = np.column_stack([others, weights[:, label]])
+        self.totals = self.weights.sum(axis=0)
+        self.growth = training.growth(np.zeros((training.table.n_rows, 2)))
+        self.n_conditions = training.n_conditions
+        self.rules: list[IntArray] = []
+        self.covers: list[npt.NDArray[np.bool_]] = []
+        #: bits of a rule, by its length
+        self.theory: dict[int, float] = {}
+        #: how many rules cover each row
+        self.times = np.zeros(len(rows), dtype=np.int32)
+
+    def learn(self) -> None:
+        """Build the rule set, optimise it, cover what is left, and drop rules that cost bits."""
+        self._build()
+        if not self.options.description_length:
+            return
+        for _ in range(self.options.optimizations):
+            self._optimize()
+            self._build()
+            self._reduce()
+
+    # -- building -----------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        """Add rules while rows of the class are left."""
+        shortest = self._bits(self.times)
+        while len(self.rules) < self.options.max_rules and not self.training.out_of_time():
+            left = self.times == 0
+            rows = np.flatnonzero(left)
+            if self.weights[rows, 1].sum() <= 0:
+                return
+            grown, kept = self._split(rows)
+            rule = self._grow(grown, rows, of_conditions([]))
+            rule, right, wrong = self._prune(rule, kept, rows)
+            if not len(rule):
+                return
+            cover = self.training.covered(rule, self.rows)
+            if self.options.description_length:
+                other, own = self.weights[cover & left].sum(axis=0)
+                bits = self._bits(self.times + cover) + self._theory(rule)
+                if other >= own or bits > shortest + SURPLUS:
+                    return
+                shortest = min(bits, shortest)
+            elif wrong >= right:
+                return
+            self.rules.append(rule)
+            self.covers.append(cover)
+            self.times += cover
+
+    def _split(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Weights to grow and to prune, of all rows: two thirds and one third of every class.
+
+        Of each three units of weight, in random order, two grow: a row of weight 3 is three rows.
+        """
+        grown, rest = np.zeros_like(self.weights), np.zeros_like(self.weights)
+        order = self.generator.permutation(rows)
+        for k in range(2):
+            some = order[self.weights[order, k] > 0]
+            weights = self.weights[some, k]
+            units = weights / self.training.unit
+            if units.max(initial=1.0) == 1.0:
+                part = (np.arange(len(some)) % FOLDS < FOLDS - 1).astype(np.float64)
+            else:
+                ends = _grown_units(np.cumsum(units))
+                part = np.diff(ends, prepend=0.0) / units
+                part[part < 1e-9] = 0.0
+                part[part > 1 - 1e-9] = 1.0
+            grown[some, k] = part * weights
+            rest[some, k] = (1.0 - part) * weights
+        return grown, rest
+
+    def _grow(self, weights: FloatArray, rows: Rows, start: IntArray) -> IntArray:
+        """Return a rule, longer than the one to start from, on the rows of positive weight."""
+        rows = rows[weights[rows].any(axis=1)]
+        there = self.rows[rows]
+        self.growth.weights[there] = weights[rows]
+        if len(start):
+            there = there[self.training.covered(start, there)]
+        longest = min(max(self.options.max_conditions, len(start)), LONGEST)
+        return grow(self.growth, there, 1, self.options.min_weight, start, longest)
+
+    def _prune(
+        self, rule: IntArray, weights: FloatArray, rows: Rows, whole: bool = False
+    ) -> tuple[IntArray, float, float]:
+        """The best first conditions of a rule, and the weights that these cover rightly, wrongly.
+
+        The best have the largest (p − n)/(p + n), or (p + N − n)/(P + N) for IREP; or make the
+        fewest errors on these rows, ``whole``.
+        """
+        met = self.training.met(rule, self.rows[rows])
+        wrong, right = (
+            np.bincount(met, weights[rows, k], len(rule) + 1)[::-1].cumsum()[::-1] for k in (0, 1)
+        )
+        if whole or not self.options.description_length:
+            worth = right - wrong
+        else:
+            total = right + wrong
+            worth = np.divide(right - wrong, total, out=np.zeros_like(total), where=total > 0)
+        n = int(np.argmax(worth > worth.max() - 1e-12 * max(1.0, abs(worth.max()))))
+        return rule[:n], right[n], wrong[n]
+
+    # -- optimising ---------------------------------------------------------------------------
+
+    def _optimize(self) -> None:
+        """Replace rules by new ones, or by longer ones, where that describes the rows better."""
+        before = np.zeros_like(self.times)
+        for place, old in enumerate(self.rules):
+            if self.training.out_of_time():
+                return
+            others = self.times - self.covers[place]
+            rows = np.flatnonzero(before == 0)
+            grown, kept = self._split(rows)
+            kept[others > before] = 0.0  # later rules decide these
+            rules = [old]
+            for start in (of_conditions([]), old):
+                rule = self._prune(self._grow(grown, rows, start), kept, rows, whole=True)[0]
+                if len(rule) and not any(np.array_equal(rule, known) for known in rules):
+                    rules.append(rule)
+            covers = [self.training.covered(rule, self.rows) for rule in rules[1:]]
+            covers.insert(0, self.covers[place])
+            bits = self._exceptions(*(others + cover for cover in covers))
+            best = int(np.argmin(bits + [self._theory(rule) for rule in rules]))
+            self.rules[place], self.covers[place] = rules[best], covers[best]
+            self.times = others + self.covers[place]
+            before += self.covers[place]
+
+    def _reduce(self) -> None:
+        """Drop rules, the last first, until each that is left makes the description shorter."""
+        place, kept = len(self.rules) - 1, 0
+        while kept < len(self.rules):
+            without = self.times - self.covers[place]
+            shorter, longer = self._exceptions(self.times, without)
+            if longer - shorter <= self._theory(self.rules[place]):
+                self.times, kept = without, 0
+                del self.rules[place], self.covers[place]
+            else:
+                kept += 1
+            place = (place or len(self.rules)) - 1
+
+    # -- description length -------------------------------------------------------------------
+
+    def _bits(self, times: npt.NDArray[np.int32]) -> float:
+        """Return the bits of the rules, and of the exceptions if so many rules cover each row."""
+        return sum(map(self._theory, self.rules)) + float(self._exceptions(times)[0])
+
+    def _theory(self, rule: IntArray) -> float:
+        n = len(rule)
+        if n not in self.theory:
+            self.theory[n] = float(theory_bits(self.n_conditions, n))
+        return self.theory[n]
+
+    def _exceptions(self, *times: npt.NDArray[np.int32]) -> FloatArray:
+        """Return the bits of the exceptions if so many rules cover each row, for several cases."""
+        fp, right = np.array([(t > 0) @ self.weights for t in times]).T
+        other, own = self.totals
+        covered = fp + right
+        share = own / (own + other)
+        return exception_bits(share, covered, own + other - covered, fp, own - right)
+
+
+def _grown_units(ends: FloatArray) -> FloatArray:
+    """Return how many of the first so many units grow: of each three, the first two."""
+    whole, rest = np.divmod(ends, FOLDS)
+    return np.asarray(whole * (FOLDS - 1) + np.minimum(rest, FOLDS - 1))
+
+
+# -- CN2 -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BeamOptions:
+    """How wide and how far the search goes.
+
+    Parameters
+    ----------
+    beam_width : int
+        Conjunctions that are made longer at a time.
+    significance : float
+        The probability with which a rule is kept out whose classes are distributed as those of all
+        rows are, in [0, 1); 0 lets every rule in.
+    min_weight : float
+        The least weight of the rows that a rule covers.
+    max_conditions, max_rules : int
+    """
+
+    beam_width: int = 5
+    significance: float = 0.99
+    min_weight: float = 1.0
+    max_conditions: int = 255
+    max_rules: int = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class _Complex:
+    """A conjunction with the rows that satisfy it."""
+
+    conditions: tuple[Condition, ...]
+    rows: Rows
+    score: float
+
+
+def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
+    """Learn an ordered list: each rule has the smallest entropy of the rows that are left."""
+    search = _BeamSearch(training, options, ENTROPY)
+    left = training.weights.copy()
+    rules: list[Decision] = []
+    while left.any() and len(rules) < options.max_rules and not training.out_of_time():
+        best = search.best(left, 0)
+        if best is None:
+            break
+        counts = left[best.rows].sum(axis=0)
+        rules.append(Decision(of_conditions(best.conditions), int(counts.argmax())))
+        training.tell(rules[-1], counts)
+        left[best.rows] = 0.0
+    rest = (left if left.any() else training.weights).sum(axis=0)
+    return LearnedRules(rules, int(rest.argmax()), training.stopped)
+
+
+def cn2_set(training: TrainingTable, options: BeamOptions) -> LearnedRules:
+    """Learn an unordered set: for every class rules of the largest Laplace estimate."""
+    search = _BeamSearch(training, options, LAPLACE)
+    rules: list[Decision] = []
+    totals = training.weights.sum(axis=0)
+    for label in np.flatnonzero(totals).tolist():
+        left, found = training.weights.copy(), 0
+        while left[:, label].any() and found < options.max_rules and not training.out_of_time():
+            best = search.best(left, label)
+            if best is None:
+                break
+            rules.append(Decision(of_conditions(best.conditions), label))
+            training.tell(rules[-1], training.weights[best.rows].sum(axis=0))
+            left[best.rows, label] = 0.0  # only rows of the class are covered once
+            found += 1
+    return LearnedRules(rules, int(totals.argmax()), training.stopped)
+
+
+class _BeamSearch:
+    """The best significant conjunction of some rows."""
+
+    def __init__(self, training: TrainingTable, options: BeamOptions, measure: int) -> None:
+        self.training, self.options, self.measure = training, options, measure
+        self.growth = training.growth(training.weights)
+        freedom = max(1, int(np.count_nonzero(training.weights.any(axis=0))) - 1)
+        quantile = float(chdtri(freedom, 1.0 - options.significance))
+        self.least_ratio = quantile if options.significance > 0 else -np.inf
+
+    def best(self, weights: FloatArray, label: int) -> _Complex | None:
+        """Return the significant conjunction of the largest score on weights (m, K), if any."""
+        growth, options = self.growth, self.options
+        growth.weights[:] = weights
+        everything = weights.sum(axis=0)
+        growth.expected[:] = everything / everything.sum()
+        beam = [_Complex((), rows_of(weights), self._score(everything, label))]
+        best, least = None, beam[0].score
+        for _ in range(options.max_conditions):
+            listed: list[tuple[FloatArray, FloatArray, IntArray]] = []
+            for item in beam:
+                n = candidates(
+                    growth, item.rows, self.measure, label, 1.0, options.min_weight,
+                    self.least_ratio,
+                )  # fmt: skip
+                found = growth.scores[:n], growth.ratios[:n], growth.found[:n]
+                listed.append((found[0].copy(), found[1].copy(), found[2].copy()))
+            parents = np.repeat(np.arange(len(beam)), [len(scores) for scores, _, _ in listed])
+            scores = np.concatenate([scores for scores, _, _ in listed])
+            ratios = np.concatenate([ratios for _, ratios, _ in listed])
+            conditions = np.concatenate([conditions for _, _, conditions in listed])
+            fit = np.where(ratios > self.least_ratio, scores, -np.inf)
+            if len(fit) and fit.max() > least + 1e-12:
+                place = int(fit.argmax())
+                best = self._longer(beam[parents[place]], conditions[place], fit[place])
+                least = best.score
+            order = np.argsort(-scores, kind="stable")
+            if self.measure == ENTROPY:  # a pure conjunction does not get any better
+                order = order[scores[order] < 0.0]
+            different: dict[bytes, _Complex] = {}
+            for place in order.tolist():
+                item = self._longer(beam[parents[place]], conditions[place], scores[place])
+                if self._limit(item, label) > least + 1e-12:
+                    different.setdefault(item.rows.tobytes(), item)
+                if len(different) == options.beam_width:
+                    break
+            beam = list(different.values())
+            if not beam or self.training.out_of_time():
+                break
+        return best
+
+    def _longer(self, parent: _Complex, condition: IntArray, score: float) -> _Complex:
+        """Return a conjunction with one more condition."""
+        rows = parent.rows[self.training.covered(condition[None], parent.rows)]
+        column, relation, rank = condition.tolist()
+        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
+
+    def _limit(self, item: _Complex, label: int) -> float:
+        """Return a bound on the score of all longer conjunctions."""
+        if self.measure == ENTROPY:
+            return 0.0
+        right = float(self.growth.weights[item.rows, label].sum())
+        return (right + 1.0) / (right + self.training.n_classes)
+
+    def _score(self, counts: FloatArray, label: int) -> float:
+        total = counts.sum()
+        if self.measure == LAPLACE:
+            return float((counts[label] + 1.0) / (total + len(counts)))
+        shares = counts[counts > 0] / total
+        return float((shares * np.log2(shares)).sum())
+
+
+# -- 1R --------------------------------------------------------------------------------------------
+
+
+def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
+    """Return the rules of the column with the fewest errors; of equal ones the first.
+
+    A nominal column has one rule per value.  The values of an ordered one are joined, from the
+    least on, until some class has ``min_bucket`` rows, and on while the next value has the same
+    most frequent class (the last interval may have fewer); then neighbouring intervals of one class
+    are joined.
+    """
+    totals = training.weights.sum(axis=0)
+    default = int(totals.argmax())
+    best: list[Decision] = []
+    right = -1.0
+    for column in range(len(training.table.columns)):
+        rules, weight = _of_column(training, column, min_bucket)
+        if weight > right:
+            best, right = rules, weight
+    for rule in best:
+        rows = np.arange(training.table.n_rows)
+        inside = training.covered(rule.conditions, rows)
+        training.tell(rule, training.weights[inside].sum(axis=0))
+    return LearnedRules(best, default)
+
+
+def _of_column(
+    training: TrainingTable, column: int, min_bucket: float
+) -> tuple[list[Decision], float]:
+    """Return the rules of a column, and the weight of the rows that they classify rightly."""
+    ranks, top = training.table.ranks[column], int(training.table.n_values[column])
+    counts = np.array(
+        [np.bincount(ranks, training.weights[:, k], top + 1) for k in range(training.n_classes)]
+    ).T
+    listed: list[tuple[list[Condition], FloatArray]] = []
+    if training.relations[column] & 2:
+        listed = _intervals(counts[:top], column, min_bucket)
+    else:
+        listed = [([(column, EQUAL, value)], counts[value]) for value in range(top)]
+    listed.append(([(column, EQUAL, top)], counts[top]))
+    rules, right = [], 0.0
+    for conditions, inside in listed:
+        if inside.any():
+            rules.append(Decision(of_conditions(conditions), int(inside.argmax())))
+            right += float(inside.max())
+    return rules, right
+
+
+def _intervals(
+    counts: FloatArray, column: int, min_bucket: float
+) -> list[tuple[list[Condition], FloatArray]]:
+    """Intervals of an ordered column, with the weight by class in each."""
+    buckets: list[tuple[int, FloatArray]] = []  # first value, weights
+    first, inside = 0, np.zeros(counts.shape[1])
+    for value, here in enumerate(counts):
+        full = inside.max() >= min_bucket
+        if full and here.any() and here.argmax() != inside.argmax():
+            buckets.append((first, inside))
+            first, inside = value, np.zeros_like(inside)
+        inside = inside + here
+    buckets.append((first, inside))
+    joined = buckets[:1]
+    for start, weights in buckets[1:]:
+        before = joined[-1]
+        if before[1].argmax() == weights.argmax():
+            joined[-1] = (before[0], before[1] + weights)
+        else:
+            joined.append((start, weights))
+    found = []
+    for place, (start, weights) in enumerate(joined):
+        conditions = [(column, AT_LEAST, start)] * (place > 0)
+        if place + 1 < len(joined):
+            conditions.append((column, AT_MOST, joined[place + 1][0] - 1))
+        found.append((conditions, weights))
+    return [(conditions, weights) for conditions, weights in found if conditions]

@@ -51,18 +51,6 @@ def upper_error(errors: npt.ArrayLike, covered: npt.ArrayLike, confidence: float
     the upper confidence limit of the binomial distribution, which is the quantile 1 − CF of
     the beta distribution with parameters E + 1 and N − E.
 
-    Parameters
-    ----------
-    errors, covered : array-like, float
-        0 ≤ E ≤ N; weights may add up to fractions.
-    confidence : float
-        CF in (0, 1); the smaller, the more pessimistic.
-
-    Returns
-    -------
-    ndarray of the common shape, float64
-        1 where all rows are errors, or there are none.
-
     References
     ----------
     Clopper & Pearson (1934), Biometrika 26(4):404-413, doi:10.1093/biomet/26.4.404.
@@ -173,18 +161,10 @@ def weigh_drops(
     covered: Any,
     right: Any,
 ) -> None:
-    """What every rule covers, and what it would cover without each one of its conditions.
+    """Weigh what each rule covers: all its rows in the last column, those without condition d in d.
 
-    A row is gained by dropping a condition if that is the only one that it fails.
-
-    Parameters
-    ----------
-    words : uint64 (C, words), on which rows each condition is true
-    members : int64 (R, k), the conditions of rules, of which the first ``sizes[r]`` count
-    sizes, labels : int64 (R,)
-    masks, weights : of :class:`LabelledRows`
-    covered, right : float64 (R, k + 1), receive the weight of all rows and of those of the rule's
-        class: without condition d in column d, with all conditions in the last
+    A row is gained by dropping a condition if that is the only one that it fails.  ``right`` has
+    the weight of the rule's class within ``covered``, both float64 (R, k + 1).
     """
     width = members.shape[1]
     for r in range(len(members)):
@@ -218,18 +198,7 @@ def weigh_drops(
 def covers_of(
     words_of: Callable[[IntArray], Words], members: IntArray, sizes: IntArray, rows: LabelledRows
 ) -> Words:
-    """Return the rows on which all conditions of each rule are true.
-
-    Parameters
-    ----------
-    words_of, members, sizes, rows
-        As :func:`generalised` has them.
-
-    Returns
-    -------
-    ndarray of shape (R, words), uint64
-        Without the rows of weight 0.
-    """
+    """Return the rows of positive weight on which all conditions of each rule are true."""
     covers = np.repeat(rows.masks[-1:], len(members), axis=0)
     for part, known, local in _blocks(members, sizes, rows):
         words = words_of(known)
@@ -251,32 +220,8 @@ def generalised(
 
     Of every rule the condition is dropped whose removal gives the lowest pessimistic error (of
     several, the one that is true on the fewest rows), as long as this is not above that of the
-    rule as it stands.
-
-    Parameters
-    ----------
-    words_of : callable
-        Words of the conditions of these numbers, uint64 of shape (number of them, words); asked
-        for blocks of rules, so that memory does not grow with the number of rules.
-    members : ndarray of shape (R, k), int64
-        Conditions of rules, k ≥ 1.
-    sizes : ndarray of shape (R,), int64
-        How many of them each rule has; what stands behind these is not read.
-    labels : ndarray of shape (R,), int64
-        The classes that rules conclude.
-    rows : LabelledRows
-    confidence : float
-
-    Returns
-    -------
-    members, sizes : ndarray of shape (R, k) and (R,), int64
-        The conditions of every rule, ascending, then −1.
-    errors : ndarray of shape (R,), float64
-        Pessimistic errors.
-
-    Notes
-    -----
-    A round costs O(k n / 64) for a rule, and there is one for each condition that is dropped.
+    rule as it stands.  Returned are the conditions of each rule, ascending and then −1, their
+    numbers, and the pessimistic errors.  A round costs O(k n / 64) for a rule.
 
     References
     ----------
@@ -361,25 +306,6 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
     subsets of at most ten rules; else hill climbing from the empty set, that adds or removes the
     rule by which the length falls most, until none does.
 
-    Parameters
-    ----------
-    covers : ndarray of shape (R, words), uint64
-        What each rule covers.
-    bits : ndarray of shape (R,), float64
-        The length of each rule.
-    rows : LabelledRows
-    label : int
-        The class.
-
-    Returns
-    -------
-    ndarray, int64
-        Positions of rules, ascending.
-
-    Notes
-    -----
-    A step of the climb costs O(R n / 64).
-
     References
     ----------
     Quinlan (1993), C4.5: Programs for Machine Learning, Morgan Kaufmann, section 5.2, with the
@@ -424,16 +350,7 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
     "void(uint64[:, ::1], boolean[::1], uint64[::1], uint64[::1], float64[::1], float64[:, ::1])"
 )
 def weigh_toggles(covers: Any, chosen: Any, present: Any, own: Any, weights: Any, out: Any) -> None:
-    """Compute the weight that adding a rule to a set would cover more, or removing it less.
-
-    Parameters
-    ----------
-    covers : uint64 (R, words)
-    chosen : bool (R,), the rules of the set
-    present, own : uint64 (words,), all rows and those of the rules' class
-    weights : of :class:`LabelledRows`
-    out : float64 (R, 2), receives the weight of rows, and of those of the class
-    """
+    """Compute the weight that adding a rule to a set would cover more, or removing it less."""
     n_words = covers.shape[1]
     once, twice = np.zeros(n_words, np.uint64), np.zeros(n_words, np.uint64)
     for r in range(len(covers)):
@@ -461,13 +378,6 @@ def weigh_harm(covers: Any, claims: Any, masks: Any, weights: Any, out: Any) -> 
     """Compute how much less a list of rules would err without each one of them.
 
     The rows that a rule decides would be decided by the next rule that covers them.
-
-    Parameters
-    ----------
-    covers : uint64 (R, words), in the order of the list
-    claims : int64 (R + 1,), the classes of the rules and the default class
-    masks, weights : of :class:`LabelledRows`
-    out : float64 (R,), to which the weights are added
     """
     n_rules = len(covers)
     first = np.empty(64, np.int64)
@@ -495,16 +405,6 @@ def weigh_harm(covers: Any, claims: Any, masks: Any, weights: Any, out: Any) -> 
 def decided(covers: Words, rows: LabelledRows) -> FloatArray:
     """The weight by class of the rows that each rule of a list decides, and of the other rows.
 
-    Parameters
-    ----------
-    covers : ndarray of shape (R, words), uint64
-        In the order of the list.
-    rows : LabelledRows
-
-    Returns
-    -------
-    ndarray of shape (R + 1, K), float64
-
     Examples
     --------
     >>> rows = LabelledRows.of(np.array([0, 1, 1, 0]), 2, np.ones(4))
@@ -520,14 +420,7 @@ def decided(covers: Words, rows: LabelledRows) -> FloatArray:
 
 
 def default_class(uncovered: FloatArray, rows: LabelledRows) -> int:
-    """Return the most frequent class of the rows that no rule covers; of several, that of all rows.
-
-    Parameters
-    ----------
-    uncovered : ndarray of shape (K,), float64
-        The weight of these rows by class.
-    rows : LabelledRows
-    """
+    """Return the class of the largest uncovered weight; of several, that of all rows."""
     return int(np.lexsort((-rows.totals, -uncovered))[0])
 
 
@@ -541,21 +434,6 @@ def ordered(
     (by pessimistic error) changes no prediction.  The default class is the most frequent one of
     the rows that no rule covers (the most frequent of all, of several).  At last, while there is
     a rule without which the list errs less on the training rows, the worst of them is removed.
-
-    Parameters
-    ----------
-    covers : ndarray of shape (R, words), uint64
-    labels : ndarray of shape (R,), int64
-    errors : ndarray of shape (R,), float64
-        Pessimistic errors.
-    rows : LabelledRows
-
-    Returns
-    -------
-    order : ndarray, int64
-        Positions of rules.
-    default : int
-        The class of the rows that no rule covers.
 
     References
     ----------

@@ -164,15 +164,7 @@ def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any
 
 @compiled("void(state, int64, int64, int64[::1])", state=FeatureProgram)
 def count_true(program: Any, start: Any, stop: Any, counts: Any) -> None:
-    """Write how many features are true in every row, in words from start to stop.
-
-    Parameters
-    ----------
-    program : FeatureProgram
-    start, stop : int
-        Words of 64 rows.
-    counts : ndarray of shape (64 W,), int64
-    """
+    """Write how many features are true in every row, in words from start to stop."""
     planes, first = _planes(program), program.first
     words, used = program.words, program.used
     sums = np.empty((64, WIDTH), np.uint64)
@@ -193,16 +185,7 @@ def count_true(program: Any, start: Any, stop: Any, counts: Any) -> None:
 
 @compiled("void(state, float64[::1], float64[::1])", state=FeatureProgram)
 def sum_true(program: Any, measure: Any, sums: Any) -> None:
-    """Σ over the rows in which a feature is true of a measure, for each feature.
-
-    Parameters
-    ----------
-    program : FeatureProgram
-    measure : ndarray of shape (64 W,), float64
-        0 behind the last row.
-    sums : ndarray of shape (F,), float64
-        Is written.
-    """
+    """Σ over the rows in which a feature is true of a measure, for each feature."""
     planes, first = _planes(program), program.first
     words, used, steps, starts = program.words, program.used, program.steps, program.starts
     sums[:] = 0.0
@@ -241,18 +224,7 @@ def fill_rows(
 ) -> None:
     """Write rows of a sparse matrix, in words of 64 rows from start to stop.
 
-    Parameters
-    ----------
-    data, indices : ndarray of shape (ones,)
-        Are written, from ``indptr[64·start]`` on.
-    program : FeatureProgram
-    start, stop : int
-    indptr : ndarray of shape (rows + 1,), int64
-    values : ndarray of shape (F,), float64
-        Of a feature where it is true.
-    group : ndarray of shape (F,), int64
-    factors : ndarray of shape (groups, rows), float64
-        What the values of the features of a group are multiplied by, for every row.
+    A feature that is true has its value times the factor of its group and row.
     """
     planes, first = _planes(program), program.first
     words, used, n_rows = program.words, program.used, len(indptr) - 1
@@ -299,21 +271,7 @@ class FeatureColumns:
     features: FeatureList
 
     def sums(self, table: PackedTable, measure: FloatArray) -> FloatArray:
-        """Σ_x μ(x) over the rows in which a feature is true.
-
-        Parameters
-        ----------
-        table : PackedTable of m rows
-        measure : ndarray of shape (m,), float64
-
-        Returns
-        -------
-        ndarray of shape (F,), float64
-
-        Notes
-        -----
-        O(F·m/64) words, and O(1) for each row in which a feature is true.
-        """
+        """Σ_x μ(x) over the rows in which a feature is true."""
         whole = np.zeros(64 * n_words(table.n_rows))
         whole[: table.n_rows] = measure
         sums = np.zeros(len(self.features))
@@ -334,24 +292,7 @@ class FeatureColumns:
     def matrix(
         self, table: PackedTable, factors: FloatArray, dtype: DTypeLike = np.float64
     ) -> csr_array:
-        """√weight·s(x)·φ(x) for every row and feature.
-
-        Parameters
-        ----------
-        table : PackedTable of m rows
-        factors : ndarray of shape (groups, m), float64
-            s of the rows, for the features of each group.
-        dtype : float64 or float32
-
-        Returns
-        -------
-        csr_array of shape (m, F)
-
-        Notes
-        -----
-        Two passes of O(F·m/64) word operations, the second of which writes what is not 0.  Beside
-        the result no memory grows with the rows but the packed table itself.
-        """
+        """Return √weight·s(x)·φ(x) for each row and feature; ``factors`` (groups, m) are s."""
         m, n_features = table.n_rows, len(self.features)
         program, words = self._program(table), n_words(m)
         bounds = _shares(words, words * n_features)
@@ -395,17 +336,7 @@ class FeatureColumns:
 
 
 def count_ones(table: PackedTable, columns: Sequence[int]) -> IntArray:
-    """Return the number of ones in some columns of every row.
-
-    Parameters
-    ----------
-    table : PackedTable of m rows
-    columns : sequence of int
-
-    Returns
-    -------
-    ndarray of shape (m,), int64
-    """
+    """Return the number of ones in some columns of every row."""
     if table.sparse is not None:
         return table.select(columns).counts
     places, none = np.array(columns, dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
@@ -433,18 +364,7 @@ def _counts(program: Any, bounds: list[int]) -> IntArray:
 def _plane_steps(
     program: BitProgram, arguments: IntArray, ones: int, to: NDArray[np.intp]
 ) -> IntArray:
-    """Return the steps of features of one function, of shape (features, steps, 4).
-
-    Parameters
-    ----------
-    program : BitProgram
-    arguments : ndarray of shape (features, arity), int64
-        The planes of the arguments.
-    ones : int
-        The plane of ones; intermediate results stand behind it.
-    to : ndarray of shape (features,)
-        The planes of the features.
-    """
+    """Return the steps of features of one function, of shape (features, steps, 4)."""
     number, arity = arguments.shape
 
     def plane(reference: int) -> NDArray[Any]:
@@ -526,17 +446,7 @@ class RowLengths:
         return groups.index(tuple(map(id, space.divisors)))
 
     def factors(self, table: PackedTable) -> FloatArray:
-        """1 over the product of the lengths of a row, for every group and row.
-
-        Parameters
-        ----------
-        table : PackedTable of m rows
-
-        Returns
-        -------
-        ndarray of shape (groups, m), float64
-            0 for rows of length 0.
-        """
+        """1 over the product of the lengths of a row, for every group and row."""
         factors = np.ones((len(self.groups), table.n_rows))
         if not any(self.groups):
             return factors
@@ -556,19 +466,7 @@ class RowLengths:
 def row_classes(
     counts: Sequence[IntArray], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """One row of each class of rows with equal counts, and the class of every row.
-
-    Parameters
-    ----------
-    counts : sequence of ndarray of shape (m,), int64
-        Not negative.
-    n_rows : int
-        m.
-
-    Returns
-    -------
-    first, kind : ndarray of shape (classes,) and (m,), intp
-    """
+    """One row of each class of rows with equal counts, and the class of every row."""
     kind = np.zeros(n_rows, dtype=np.intp)
     first = np.zeros(min(1, n_rows), dtype=np.intp)
     for count in counts:

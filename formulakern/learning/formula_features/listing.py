@@ -93,18 +93,7 @@ class FeatureList:
 
 
 def list_features(space: Space) -> FeatureList:
-    """Return all features of a space that can be true.
-
-    Parameters
-    ----------
-    space : Space
-        Of at most ``MAX_LISTED`` substitutions.
-
-    Raises
-    ------
-    ParameterError
-        If the substitutions cannot be listed.
-    """
+    """Return all features of a space that can be true."""
     expansion = space.expansion
     together = _ascending(space, expansion)
     pairs = [pair for places in together for pair in itertools.pairwise(places)]
@@ -147,21 +136,7 @@ def _ascending(space: Space, expansion: Expansion) -> list[list[int]]:
 def features_of(
     expansion: Expansion, instances: IntArray, numbers: FloatArray | None = None
 ) -> FeatureList:
-    """Return the different functions among the instances of a template, and how many are each.
-
-    Parameters
-    ----------
-    expansion : Expansion
-    instances : ndarray of shape (N, slots), int64
-        The column in every slot.
-    numbers : ndarray of shape (N,), float64, optional
-        How many instances each stands for; 1 by default.
-
-    Returns
-    -------
-    FeatureList
-        ``weights`` are numbers of instances.
-    """
+    """Return the different functions among the instances of a template, and how many are each."""
     functions: dict[tuple[int, bytes], int] = {}
     written: list[Function] = []
     found: list[tuple[int, IntArray, FloatArray]] = []

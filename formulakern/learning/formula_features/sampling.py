@@ -105,16 +105,7 @@ class TrueSubstitutions:
         object.__setattr__(self, "_part", _Part.of(self.space.formula, self.space, inside=False))
 
     def counts(self, table: PackedTable) -> FloatArray:
-        """Return how many substitutions are true in every row: K(x, x).
-
-        Parameters
-        ----------
-        table : PackedTable of m rows
-
-        Returns
-        -------
-        ndarray of shape (m,), float64
-        """
+        """Return how many substitutions are true in every row: K(x, x)."""
         counts = [count_ones(table, columns) for columns in self._part.ranges]
         first, kind = row_classes(counts, table.n_rows)
         ones = np.array([number[first] for number in counts], dtype=np.int64)
@@ -125,24 +116,7 @@ class TrueSubstitutions:
     def draw(
         self, table: PackedTable, rows: NDArray[np.intp], generator: np.random.Generator
     ) -> IntArray:
-        """One true substitution for each of some rows.
-
-        Parameters
-        ----------
-        table : PackedTable of m rows of n columns
-        rows : ndarray of shape (r,), intp
-            Positions, with repetition, of rows in which one is true.
-        generator : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray of shape (r, slots), int64
-            The column in every slot of ``space.expansion``.
-
-        Notes
-        -----
-        O(r·n) memory in parts, and O(2^v) time for v variables.
-        """
+        """One true substitution for each of some rows."""
         height = max(1, CHUNK // max(1, table.n_columns))
         drawn = []
         for start in range(0, len(rows), height):
@@ -457,27 +431,7 @@ def choose_features(
     n_components: int | None,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
-    """Return all features of some spaces, or a sample of at most so many.
-
-    Parameters
-    ----------
-    spaces : sequence of Space
-    table : PackedTable of m rows
-        The training rows.
-    n_components : int or None
-        None for all.
-    generator : numpy.random.Generator
-
-    Raises
-    ------
-    DataError
-        If no feature is true in any row, so that none can be drawn.
-    MagnitudeError
-        If the kernel's values pass float64.
-    ParameterError
-        If all are asked for and there are more than ``MAX_LISTED`` substitutions, or the features
-        cannot be told apart.
-    """
+    """Return all features of some spaces, or a sample of at most so many."""
     lengths = RowLengths.of(spaces)
     places = [lengths.group_of(space) for space in spaces]
     size = sum(space.size for space in spaces)

@@ -12,11 +12,20 @@ from scipy.stats import chi2
 import formulakern as fk
 from formulakern.deadline import Deadline
 from formulakern.encoding.ranks import RankedTable
-from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
-from formulakern.learning.covering.one_rule import one_rule
-from formulakern.learning.covering.ripper import RipperOptions, _grown_units, _OneClass, ripper
-from formulakern.learning.covering.sequential import TrainingTable, of_conditions, rows_of
+from formulakern.learning.covering.sequential import (
+    BeamOptions,
+    RipperOptions,
+    TrainingTable,
+    _grown_units,
+    _OneClass,
+    cn2_list,
+    cn2_set,
+    of_conditions,
+    one_rule,
+    ripper,
+    rows_of,
+)
 
 
 def training(columns, y, weights=None, **options):
