@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
@@ -33,13 +33,11 @@ from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import default_names, is_sparse
 from formulakern.tables.select import column_positions
-from formulakern.tables.table import Table
 
 __all__ = [
     "TableEstimator",
     "bar_of",
     "class_score",
-    "encoded_rows",
     "number_score",
     "propositions_of",
     "showing",
@@ -290,7 +288,7 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         """The output of an encoder, which is fitted first where ``reset``."""
         if isinstance(encoder, PropositionEncoder):
             if reset:
-                return encoded_rows(encoder, encoder.fit_table(X, y))
+                return encoder.pack(encoder.fit_table(X, y))
             return encoder.transform_packed(X)
         if not needs_rows():  # others' transformers refuse a table without rows
             n_columns = len(encoder.get_feature_names_out())
@@ -314,28 +312,6 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         read.sparse = True
         read.allow_nan = read.string = read.categorical = self.encoder is not None
         return tags
-
-
-def encoded_rows(
-    encoder: PropositionEncoder, table: Table | PartitionedTable, terms: Sequence[Any] = ()
-) -> PackedTable | PackedPartitions:
-    """The propositions of a fitted encoder on the rows of a table, beside columns of numbers.
-
-    Parameters
-    ----------
-    encoder : PropositionEncoder
-    table : Table or PartitionedTable
-        Of the latter nothing is read yet.
-    terms : sequence of LinearTerm
-
-    Returns
-    -------
-    PackedTable, or of a PartitionedTable PackedPartitions
-    """
-    if isinstance(table, PartitionedTable):
-        return PackedPartitions(table, encoder, terms)
-    packed = encoder.pack(table)
-    return packed.with_degrees(linear_columns(table, terms)) if terms else packed
 
 
 def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -6,7 +6,7 @@ stays what it is.  The rule language reads the names of the output columns back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
+    _check_feature_names,
     _check_feature_names_in,
+    _check_n_features,
     check_is_fitted,
 )
 
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
 from formulakern.encoding.plan import ColumnPlan, Scales, check_options, plans_of, refuse_missing
 from formulakern.encoding.summary import Summary
 from formulakern.encoding.surprises import (
@@ -34,12 +36,12 @@ from formulakern.encoding.surprises import (
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
-from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
-from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.column_types import ColumnType, type_of
 from formulakern.syntax.formula import Formula
+from formulakern.tables.read import is_pandas, is_sparse
 from formulakern.tables.table import Table
 
 __all__ = ["PropositionEncoder"]
@@ -187,30 +189,15 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         return self
 
     def fit_table(self, X: Any, y: Any = None) -> Table | PartitionedTable:
-        """Find the propositions of every column, and return the table as it was read.
-
-        Parameters and errors are those of :meth:`fit`.  Of a collection of dask it is in pieces.
-        """
+        """Find the propositions, and return the table as it was read; see :meth:`fit`."""
         check_options(self)
         table = self._read(X, reset=True)
         warn_of_identifiers(self.learn(table, y), self.plans_)
         return table
 
     def read_table(self, X: Any) -> Table:
-        """A later table as it is, once its columns are those of training.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-
-        Raises
-        ------
-        DataError
-            As :meth:`transform`.
-        """
-        check_is_fitted(self)
-        table = self._read(in_memory(X), reset=False)
-        assert isinstance(table, Table)
+        """Read a later table, whose columns must be those of training; see :meth:`transform`."""
+        table = self._later(X)
         warn_of_unseen(table, self.plans_)
         return table
 
@@ -230,42 +217,18 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         >>> encoder.unseen({"odor": ["foul", "musty", None, "Foul", "none"]})
         {'odor': 0.5}
         """
-        check_is_fitted(self)
-        table = self._read(in_memory(X), reset=False)
-        assert isinstance(table, Table)
-        return unseen_shares(table, self.plans_)
+        return unseen_shares(self._later(X), self.plans_)
 
     def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
-        """Find the propositions, and evaluate them on the same table, which is read once.
-
-        Parameters and errors are those of :meth:`fit`.
-
-        Returns
-        -------
-        PackedTable of n_rows rows and n_propositions columns
-        """
-        return self.pack(self.fit_table(X, y))
+        """Find the propositions, and pack them on the same table; see :meth:`fit`."""
+        packed = self.pack(self.fit_table(X, y))
+        return packed.gathered() if isinstance(packed, PackedPartitions) else packed
 
     def transform_packed(self, X: Any) -> PackedTable:
-        """Evaluate the propositions, 64 rows to a word.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-
-        Returns
-        -------
-        PackedTable of n_rows rows and n_propositions columns
-
-        Raises
-        ------
-        DataError
-            As :meth:`transform`.
-        """
-        if is_dask(X):
-            check_is_fitted(self)
-            return self.pack(self._read(X, reset=False))
-        return self.pack(self.read_table(X))
+        """Evaluate the propositions, 64 rows to a word; see :meth:`transform`."""
+        packed = self.pack(self.read_table(X))
+        assert isinstance(packed, PackedTable)
+        return packed
 
     def transform(self, X: Any) -> Any:
         """Evaluate the propositions.
@@ -333,19 +296,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
     def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
-        """Find the propositions of a table that was read, such as a part of its rows.
-
-        Parameters
-        ----------
-        table : Table of n_rows rows
-        y : array-like of shape (n_rows,), optional
-            As in :meth:`fit`.
-
-        Raises
-        ------
-        DataError
-            As :meth:`fit`.
-        """
+        """Find the propositions of a table that was read, and return its summaries."""
         if isinstance(table, Table) and len(table) == 0:
             raise _no_rows(table)
         if self.reads_classes:
@@ -383,17 +334,23 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         """Whether propositions depend on y, so that every part of a table has its own."""
         return self.strategy == "mdlp"
 
-    def pack(self, table: Table | PartitionedTable) -> PackedTable:
-        """Evaluate the propositions on a table that was read, 64 rows to a word."""
+    def pack(
+        self, table: Table | PartitionedTable, terms: Sequence[Any] = ()
+    ) -> PackedTable | PackedPartitions:
+        """Evaluate the propositions, and linear terms, on a table that was read.
+
+        Of a partitioned table nothing is read yet.
+        """
         if isinstance(table, PartitionedTable):
-            return PackedPartitions(table, self).gathered()
+            return PackedPartitions(table, self, terms)
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
                 'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
             )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        return PackedTable.of_columns(words, len(table))
+        degrees = linear_columns(table, terms) if terms else None
+        return PackedTable.of_columns(words, len(table), degrees=degrees)
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
         """Every plan with the position of its first proposition, once the column is checked."""
@@ -409,9 +366,57 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def _gives_degrees(self) -> bool:
         return any(plan.degrees is not None for plan in self.plans_)
 
+    def _later(self, X: Any) -> Table:
+        check_is_fitted(self)
+        table = self._read(in_memory(X), reset=False)
+        assert isinstance(table, Table)
+        return table
+
     def _read(self, X: Any, *, reset: bool) -> Table | PartitionedTable:
-        """The table, after checking its columns against training (or remembering them)."""
-        return read_checked(self, X, reset=reset)
+        """Read a table, and check its columns against training, or remember them.
+
+        Raises DataError if it is no table, has no columns, or others than in training.
+        """
+        if is_dask(X):
+            none = np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask_array(X) else X._meta
+            head = self._read(none, reset=reset)
+            return PartitionedTable(X, head.names)
+        table = X if isinstance(X, Table) else Table.of(X)
+        if table.shape[1] == 0:
+            raise DataError(
+                f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
+                "has no columns."
+            )
+        if isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X)):
+            self._check_names(table, reset)
+        else:
+            source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
+            with refused("Pass the columns of training, by their names."):
+                self._check_labels(source, reset)
+                _check_n_features(self, source, reset=reset)
+        return table if reset else Table.of(table, [plan.name for plan in self.plans_])
+
+    def _check_labels(self, X: Any, reset: bool) -> None:
+        """Compare the labels of columns with those of training, as scikit-learn does."""
+        labels = X.columns.tolist() if is_pandas(X) else []
+        plain = {*map(type, labels)} == {str}
+        if plain and reset:
+            self.feature_names_in_ = np.array(labels, dtype=object)
+        elif not plain or list(getattr(self, "feature_names_in_", ())) != labels:
+            _check_feature_names(self, X, reset=reset)
+
+    def _check_names(self, table: Table, reset: bool) -> None:
+        with refused("Pass the columns of training."):
+            _check_n_features(self, table, reset=reset)
+        if reset:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and list(table.names) != list(known):
+            place = next(j for j, name in enumerate(table.names) if name != known[j])
+            raise DataError(
+                f'column {place} is "{table.names[place]}" and was "{known[place]}" in training. '
+                f"Pass the columns of training in their order: table.select(names)."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.base import TableEstimator, class_score, encoded_rows
+from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report
@@ -172,7 +172,7 @@ class RuleModel(PropositionModel):
             automatic = isinstance(self.encoder, str)
             self._directions = read_directions(self.monotone, encoder, table, automatic)
             self._terms = self._linear_terms(encoder, table)
-        return encoded_rows(encoder, table, self._terms)
+        return encoder.pack(table, self._terms)
 
     def _share_encoding(self, other: TableEstimator) -> None:
         super()._share_encoding(other)

@@ -23,8 +23,6 @@ from formulakern.text import clip
 
 __all__ = [
     "Split",
-    "check_any_weight",
-    "check_signs",
     "check_spread",
     "class_factors",
     "class_order",
@@ -254,27 +252,12 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
         given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
-        check_any_weight(bool(given.any()))
+        if not given.any():  # as scikit-learn refuses it from 1.7 on
+            raise ValueError("Sample weights must contain at least one non-zero number.")
     weights = np.asarray(given, dtype=np.float64)
-    check_signs(weights)
-    return weights
-
-
-def check_any_weight(positive: bool) -> None:
-    """Raise ValueError if no row has a positive weight, as scikit-learn does from 1.7 on."""
-    if not positive:
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-
-
-def check_signs(weights: FloatArray) -> None:
-    """Refuse weights of rows that are negative.
-
-    Raises
-    ------
-    DataError
-    """
     if (weights < 0).any():
         raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+    return weights
 
 
 def check_spread(least: float, most: float) -> None:
