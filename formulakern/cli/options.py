@@ -313,7 +313,7 @@ def training_columns(model: Any, table: Table) -> Table:
 
 def described(dataset: Dataset, learner: Learner, options: argparse.Namespace) -> list[str]:
     """Return the size of a table, what is predicted, and which columns may be identifiers."""
-    from formulakern.encoding.surprises import identifiers
+    from formulakern.encoding.plan import identifiers
 
     about = about_lines(dataset, learner.predicts)
     found = identifiers(dataset.data) if learner.reads != "strings" else []

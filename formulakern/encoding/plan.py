@@ -7,6 +7,7 @@ plan on a table gives what :func:`formulakern.encoding.propositions.evaluate_pro
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,28 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number, is_integer
-from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths
+from formulakern.encoding.bits import Words, n_words, pack_coordinates
 from formulakern.encoding.cut_points import Strategy, counted, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
+from formulakern.partitions.lazy_rows import first_told
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
-from formulakern.tables.temporal import counts_of, value_at
+from formulakern.tables.temporal import RELATIONS, counts_of, value_at
 
 __all__ = [
     "ColumnPlan",
     "Scales",
     "check_options",
+    "identifiers",
     "plan_boolean",
     "plan_nominal",
     "plans_of",
     "refuse_missing",
+    "refuse_unknown",
+    "unseen_shares",
+    "warn_of_identifiers",
+    "warn_of_unseen",
 ]
 
 Scales = bool | DegreeScale | Mapping[str, DegreeScale]
@@ -46,6 +53,11 @@ Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 FEW_VALUES = 64
 #: A column may be cut between all of its values so often.
 MOST_CUTS = 5000
+#: A column of fewer rows may have as many values as rows by chance.
+FEWEST_ROWS = 20
+#: A warning of unseen values needs this many entries, and this share more than twice that of the
+#: training entries whose value was there once.
+FEWEST_UNSEEN, LARGE = 10, 0.1
 #: The values of the encoder's parameters.
 CHOICES: dict[str, tuple[str, ...]] = {
     "numeric": ("both", "<=", ">="),
@@ -101,7 +113,8 @@ class ColumnPlan:
     def packed(self, table: Table) -> Words:
         """Return the propositions on the rows of a table, packed: a row of words for each."""
         n_rows, first = len(table), len(self.values)
-        words = np.zeros((len(self.propositions), n_words(n_rows)), dtype=np.uint64)
+        words = np.zeros((len(self.propositions), n_words(n_rows)), dtype="<u8")
+        octets = words.view(np.uint8)[:, : -(-n_rows // 8)]
         if first > FEW_VALUES:
             codes = self.codes(table)
             rows = np.flatnonzero(codes >= 0)
@@ -111,16 +124,20 @@ class ColumnPlan:
         elif first:
             codes = self.codes(table).astype(np.int8)
             for code in range(first):
-                words[code] = pack_truths((codes == code)[None])[0]
+                octets[code] = np.packbits(codes == code, bitorder="little")
+        column = table.typed(self.name)
+        cut = self.kind == "numeric" and column.is_numeric
         for place, leaf in enumerate(self.propositions[first:], first):
-            if isinstance(leaf, Variable) and table.is_numeric(self.name):
-                truths = table.column(self.name) == 1  # other numbers are unknown values
+            if cut and isinstance(leaf, Comparison) and isinstance(leaf.value, float | int):
+                truths = _compared(column.values, leaf)
+            elif isinstance(leaf, Variable) and column.is_numeric:
+                truths = column.values == 1  # other numbers are unknown values
             elif self.degrees is None or isinstance(leaf, Comparison):
                 truths = evaluate_proposition(leaf, table)
             else:
                 continue
-            words[place] = pack_truths(truths[None])[0]
-        return words
+            octets[place] = np.packbits(truths, bitorder="little")
+        return words.astype(np.uint64, copy=False)
 
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Yield the places of propositions that are true to a degree, and their degrees."""
@@ -162,6 +179,13 @@ class ColumnPlan:
     @cached_property
     def _index(self) -> dict[str | None, int]:
         return {None: -1} | {value: code for code, value in enumerate(self.values)}
+
+
+def _compared(values: NDArray[Any], leaf: Comparison) -> NDArray[np.bool_]:
+    """Compare numbers as :func:`evaluate_proposition` does, without its checks."""
+    value: Any = leaf.value
+    with np.errstate(invalid="ignore"):  # an order with NaN is false
+        return np.asarray(RELATIONS[leaf.relation](values, value))
 
 
 def check_options(encoder: Any) -> None:
@@ -267,7 +291,10 @@ def _is_nominal(encoder: Any, column: Column) -> bool:
         return True
     if encoder.nominal != "auto" or column.temporal is not None:
         return bool(encoder.nominal == "all")
-    distinct: NDArray[Any] = np.unique(column.values[~column.missing])
+    present = column.values[~column.missing]
+    if len(np.unique(present[: 10 * encoder.max_nominal + 1])) > encoder.max_nominal:
+        return False
+    distinct: NDArray[Any] = np.unique(present)
     whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
     return 2 <= len(distinct) <= encoder.max_nominal and bool(whole.all())
 
@@ -415,3 +442,108 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
+
+
+# -- columns that say nothing about other rows -----------------------------------------------------
+
+
+def identifiers(table: Table) -> tuple[str, ...]:
+    """Return the text columns with a text of its own in every row, and those that number rows.
+
+    >>> identifiers(Table({"name": [f"n{k}" for k in range(30)], "size": [1, 2] * 15}))
+    ('name',)
+    """
+    return tuple(name for name in table.names if _is_identifier(Summary.of(table, name)))
+
+
+def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
+    """Warn of columns with a proposition for every row, and of those that number the rows."""
+    both = zip(summaries, plans, strict=True)
+    names = [f'"{plan.name}"' for one, plan in both if _is_identifier(one, plan)]
+    if names:
+        one = len(names) == 1
+        warnings.warn(
+            f"{'column' if one else 'columns'} {', '.join(names[:5])}{', …' * (len(names) > 5)} "
+            f"{'has' if one else 'have'} another value in every row, as an identifier has, which "
+            f"says nothing about other rows; leave {'it' if one else 'them'} out.",
+            stacklevel=4,
+        )
+
+
+def _is_identifier(one: Summary, plan: ColumnPlan | None = None) -> bool:
+    column = one.column
+    if plan is not None and plan.kind == "nominal":
+        number = len(plan.values)
+    elif column.labels is not None:
+        number = len(column.labels)
+    elif column.values.dtype.kind not in "iu" or not (plan is None or plan.kind == "numeric"):
+        return False
+    else:  # n different whole numbers from some a to a + n - 1
+        number = one.n_rows
+        if not number or int(column.values.max()) - int(column.values.min()) + 1 != number:
+            return False
+        number = len(np.unique(column.values))
+    return number == one.n_present >= FEWEST_ROWS
+
+
+def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
+    """Return for every nominal column the share of its entries with values not seen in training.
+
+    Missing entries do not count.
+
+    >>> plan = plan_nominal(Summary.of(Table({"x": ["a", "b"]}), "x"), False)
+    >>> unseen_shares(Table({"x": ["a", "c", "c", None]}), [plan])
+    {'x': 0.6666666666666666}
+    """
+    return {plan.name: _unseen(table, plan)[1] for plan in plans if plan.kind == "nominal"}
+
+
+def _unseen(table: Table, plan: ColumnPlan) -> tuple[int, float]:
+    """Return the number of entries with values not seen in training, and their share."""
+    present = len(table) - int(table.missing(plan.name).sum())
+    number = int(plan.unknown(table).sum())
+    return number, number / present if present else 0.0
+
+
+def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
+    """Warn of columns with more unseen values than their training rows let expect.
+
+    The share of the training entries whose value is there once estimates the share of later ones
+    whose value is new (Good and Turing).  A dask collection warns once.
+
+    References
+    ----------
+    I. J. Good, "The population frequencies of species and the estimation of population
+    parameters", Biometrika 40, 1953.  doi:10.1093/biomet/40.3-4.237
+    """
+    found = []
+    for plan in plans:
+        if plan.kind == "nominal":
+            number, share = _unseen(table, plan)
+            many = number >= FEWEST_UNSEEN and share > LARGE + 2 * plan.once
+            if many and first_told(plan.name):
+                found.append(f'"{plan.name}" ({share:.0%})')
+    if found:
+        warnings.warn(
+            "values that training did not show stand in "
+            f"{'column' if len(found) == 1 else 'columns'} {', '.join(found[:5])}"
+            f"{', …' * (len(found) > 5)}, and count as none of the known ones; look whether they "
+            "are written as in training.",
+            stacklevel=4,
+        )
+
+
+def refuse_unknown(table: Table, plan: ColumnPlan) -> None:
+    """Raise DataError if a column has a value not seen in training."""
+    unknown = plan.unknown(table)
+    if not unknown.any():
+        return
+    row = int(np.argmax(unknown))
+    value = table.entry(plan.name, row)
+    known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
+    shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
+    raise DataError(
+        f'column "{plan.name}" holds {value!r} (row {row}), which is not among the values of '
+        f'training: {shown}. Write PropositionEncoder(unknown="false") to let it be none of '
+        "them."
+    )

@@ -25,14 +25,18 @@ from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
-from formulakern.encoding.plan import ColumnPlan, Scales, check_options, plans_of, refuse_missing
-from formulakern.encoding.summary import Summary
-from formulakern.encoding.surprises import (
+from formulakern.encoding.plan import (
+    ColumnPlan,
+    Scales,
+    check_options,
+    plans_of,
+    refuse_missing,
     refuse_unknown,
     unseen_shares,
     warn_of_identifiers,
     warn_of_unseen,
 )
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, refused, require_target

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.display.report.values import ColumnSummary, DataSummary, ListedColumn, ListedTable
-from formulakern.encoding.plan import ColumnPlan
-from formulakern.encoding.surprises import unseen_shares
+from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.table import Table, cell
 from formulakern.text import clip
