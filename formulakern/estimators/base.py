@@ -96,7 +96,7 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
 
     #: Whether a cross-validation inside fits an encoder that reads classes anew for each fold.
     encodes_folds: ClassVar[bool] = False
-    #: Whether it can learn from rows that stay in pieces.
+    #: Whether it can learn from rows that stay in their partitions.
     learns_on_pieces: ClassVar[bool] = False
 
     _: KW_ONLY

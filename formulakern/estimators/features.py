@@ -30,7 +30,7 @@ from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaFeatures"]
 
-#: Rows that features are drawn by, where the table stays in pieces.
+#: Rows that features are drawn by, if the table stays in its partitions.
 DRAWN_ROWS = 100_000
 
 

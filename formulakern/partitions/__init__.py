@@ -1,1 +1,1 @@
-"""Rows that lie in pieces: here, in files, or on the workers of a dask cluster."""
+"""Rows in partitions: in this process, or on the workers of a dask cluster."""
