@@ -140,6 +140,9 @@ def test_sums_are_the_decisions_of_kernels(tmp_path, name):
         assert "No rules are listed" in said
     if name == "spectra":
         assert "No positions are listed" in said
+    if X is STRINGS:  # support vectors are shown with their strings
+        terms = page.json()["terms"]
+        assert all(term.endswith(tuple(f": {text}" for text in STRINGS)) for term in terms)
     assert ("heaviest rules" in page.text("caption")) == (
         name in {"svc", "svc of three", "search", "mkl"}
     )

@@ -18,7 +18,8 @@ from formulakern.estimators.reporting.rules import (
     learned_ensemble,
     score_sum,
 )
-from formulakern.kernels.strings.strings import read_strings
+from formulakern.kernels.strings.strings import Strings
+from formulakern.learning.kernel_machines import pairwise_votes
 from formulakern.tables.table import Table
 from formulakern.text import clip
 
@@ -59,13 +60,12 @@ def of_search(model: Any, X: Any, held: int, top: int) -> ModelValues:
 def of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
     """Return the values of a vote of support vectors, with the heaviest rules if it has any."""
     weights, titles, classes = _expansions(model)
-    strings = None if hasattr(model, "_read_table") else model._support_rows
-    rows = model._read_table(X) if strings is None else read_strings(X, model.column)
-    gram = model.kernel_(rows.take(np.arange(held)), model._support_rows)
+    support = model._support_rows
+    gram = model.kernel_(model._read_table(X).take(np.arange(held)), support)
     gram = np.asarray(gram, dtype=np.float64)
     intercepts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     values = gram @ weights.T + intercepts
-    chosen = _shown_pairs(_class_scores(values, len(classes))) if len(titles) > 1 else None
+    chosen = _shown_pairs(pairwise_votes(values, len(classes))[1]) if len(titles) > 1 else None
     sums = []
     for row in range(len(gram)):
         k = 0 if chosen is None else chosen[row]
@@ -76,8 +76,8 @@ def of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
     if hasattr(model, "n_support_") and hasattr(model, "classes_"):
         labels = np.repeat(model.classes_, model.n_support_).tolist()
         terms = [f"{term}, {label}" for term, label in zip(terms, labels, strict=True)]
-    if strings is not None:
-        terms = [f"{t}: {clip(str(strings[k]), MAX_STRING)}" for k, t in enumerate(terms)]
+    if isinstance(support, Strings):
+        terms = [f"{t}: {clip(str(support[k]), MAX_STRING)}" for k, t in enumerate(terms)]
     learned, found = _learned_by_kernel(model, top)
     return ModelValues(
         learned,
@@ -113,18 +113,6 @@ def _expansions(model: Any) -> tuple[FloatArray, list[str], list[Any]]:
 
 def _pair_titles(classes: Sequence[Any]) -> list[str]:
     return [f"{a} (above 0) against {b}" for a, b in itertools.combinations(classes, 2)]
-
-
-def _class_scores(values: FloatArray, n_classes: int) -> FloatArray:
-    """Return the votes of pairs for each class, with ties broken by the sums of their decisions.
-
-    >>> _class_scores(np.array([[1.0, 1.0, -1.0]]), 3).round(2)
-    array([[ 2.22, -0.22,  1.  ]])
-    """
-    pairs = list(itertools.combinations(np.eye(n_classes), 2))
-    first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    votes, sums = (values > 0) @ first + (values <= 0) @ second, values @ (first - second)
-    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
 
 
 def _shown_pairs(scores: FloatArray) -> list[int]:

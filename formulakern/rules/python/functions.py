@@ -36,7 +36,6 @@ __all__ = [
     "part",
     "rank_degree",
     "share",
-    "surest_winner",
     "truth",
     "winner",
     "word",
@@ -327,18 +326,3 @@ def winner(scores: Sequence[float], n_classes: int) -> int:
     for score, (first, second) in zip(scores, combinations(range(n_classes), 2), strict=True):
         votes[second if score >= 0 else first] += 1
     return votes.index(max(votes))
-
-
-def surest_winner(scores: Sequence[float], n_classes: int) -> int:
-    """The same, but of several the one with the largest scores.
-
-    >>> surest_winner([-1.0, 1.0, -0.5], 3), surest_winner([0.0], 2)
-    (2, 0)
-    """
-    votes, sums = [0] * n_classes, [0.0] * n_classes
-    for score, (first, second) in zip(scores, combinations(range(n_classes), 2), strict=True):
-        votes[second if score > 0 else first] += 1
-        sums[first] -= score
-        sums[second] += score
-    shares = [n + total / (3 * (abs(total) + 1)) for n, total in zip(votes, sums, strict=True)]
-    return shares.index(max(shares))
