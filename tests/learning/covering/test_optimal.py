@@ -14,7 +14,7 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.covering import antecedents, optimal
+from formulakern.learning.covering import optimal
 from formulakern.learning.covering.optimal import optimal_rule_list
 from formulakern.slices import Outcome
 
@@ -131,7 +131,7 @@ def test_weights_that_differ_much(case, random):
     weights = weights * [[random.random() for _ in row] for row in weights] + weights.max() / 99
     best = naive(X, weights, options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(antecedents, "SPARSE", -1)
+        patch.setattr(optimal, "SPARSE", -1)
         found = optimal_rule_list(read_packed(X), weights, **options)
     check(X, weights, options, found)
     assert 0 <= found.rounding <= weights.size * 2.0**-20
@@ -221,7 +221,7 @@ def test_time_limit_of_nothing():
 @pytest.mark.parametrize("longest", [1, 2])
 def test_without_time_for_all_antecedents_shorter_ones_are_searched(monkeypatch, longest):
     X, weights = planted(noise=0.3)
-    usual = antecedents.mine_antecedents
+    usual = optimal.mine_antecedents
 
     def mine(*args, max_conditions, **options):
         if max_conditions > longest:
