@@ -28,18 +28,7 @@ def summary(
     used: Mapping[str, int] | None,
     target: ListedTable | None,
 ) -> DataSummary:
-    """The columns of a table.
-
-    Parameters
-    ----------
-    table : Table
-        The rows that were given.
-    plans : sequence of ColumnPlan
-        What a fitted encoder knows of each column; empty where there is none.
-    used : mapping of column to int, optional
-        How many rules are about it; None where that is not known.
-    target : ListedTable, optional
-    """
+    """The columns of a table."""
     of_name = {plan.name: plan for plan in plans}
     unseen = unseen_shares(table, plans)
     names = list(table.names)

@@ -58,22 +58,7 @@ def classified(
     rules: Curve | None,
     missing: Sequence[str],
 ) -> tuple[Classified, Tiles]:
-    """Return measures of predicted classes, and the figures at the head of the report.
-
-    Parameters
-    ----------
-    classes : sequence
-        Those of the model, in its order.
-    truth, predicted : ndarray of shape (n_rows,)
-    scores : ndarray of shape (n_rows, n_classes), optional
-        Larger where a class is more likely, one against the rest.
-    chances : ndarray of shape (n_rows, n_classes), optional
-        Probabilities.
-    rules : Curve, optional
-        Accuracy against the number of rules.
-    missing : sequence of str
-        What is not shown, and why.
-    """
+    """Return measures of predicted classes, and the figures at the head of the report."""
     sentences = list(missing)
     known = list(map(str, classes))
     is_of, said = _texts(truth), _texts(predicted)

@@ -45,24 +45,6 @@ def draw_candidates(
     are one kernel: it is computed in exact integers for three pairs of rows of a million columns,
     and of formulas that agree there the simplest is kept.
 
-    Parameters
-    ----------
-    n : int
-    variables : {"bound", "free", "distinct"}
-    p, eta : float
-        See :func:`formulakern.random_formula`.
-    generator : numpy.random.Generator
-
-    Returns
-    -------
-    list of Formula
-        At most n: fewer where 500 draws in a row gave no new kernel.
-
-    Raises
-    ------
-    ParameterError
-        If p or eta is out of range, or their formulas are too large, one after the other.
-
     Examples
     --------
     >>> for formula in draw_candidates(5, "bound", 0.4, 0.7, np.random.default_rng(0)):
@@ -143,27 +125,7 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
 def read_candidates(
     candidates: Any, name: str = "candidates", otherwise: str = "how many formulas to draw"
 ) -> list[Formula | Kernel]:
-    """Formulas and kernels, texts parsed.
-
-    Parameters
-    ----------
-    candidates : iterable of str, Formula or Kernel
-    name : str
-        The parameter, for error messages.
-    otherwise : str
-        What else it may be, for error messages.
-
-    Returns
-    -------
-    list of Formula or Kernel
-
-    Raises
-    ------
-    FormulaSyntaxError
-        If a text is not a formula.
-    ParameterError
-        If there is none, or something else among them.
-    """
+    """Formulas and kernels, texts parsed."""
     other = f", or {otherwise}" if otherwise else ""
     if isinstance(candidates, (str, Formula, Kernel)) or not isinstance(candidates, Iterable):
         raise ParameterError(

@@ -63,35 +63,7 @@ def score_all(
     deadline: Deadline = UNLIMITED,
     C: float | None = None,
 ) -> list[CandidateScore]:
-    """One score per candidate, whatever the order in which they are computed.
-
-    Parameters
-    ----------
-    scoring : Scoring
-    kernels : sequence of callables
-        Each builds the kernel of a candidate.
-    formulas : sequence of Formula or Kernel
-        What the candidates are called.
-    by : {"ratio", "mean_score"}
-    n_jobs : int, optional
-        As joblib reads it: threads, or the processes of joblib's active backend.
-    bar : Progress
-        Shows how far it is.
-    deadline : Deadline, optional
-        Then no other candidate begins; the first one is scored in any case.
-    C : float, optional
-        Instead of the one of ``scoring``.
-
-    Returns
-    -------
-    list of CandidateScore
-        After an interrupt (Ctrl-C) the status of some is "interrupted"; there is a warning.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If no candidate has a finite criterion yet.
-    """
+    """One score per candidate, whatever the order in which they are computed."""
     scores: dict[int, CandidateScore] = {}
     workers, interrupted = Workers(n_jobs), False
     try:
@@ -133,22 +105,7 @@ def score_best_again(
     bar: Progress,
     deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
-    """The first candidate and the three best with other penalty parameters, where that is better.
-
-    Parameters
-    ----------
-    scoring, kernels, formulas, n_jobs, bar, deadline
-        As for :func:`score_all`.
-    scores : list of CandidateScore
-        Of all candidates with the C of ``scoring``; after an interrupt they stay as they are.
-    Cs : sequence of float
-        The others.
-
-    Returns
-    -------
-    list of CandidateScore
-        Each with the C of its best score, of equal ones the first tried.
-    """
+    """The first candidate and the three best with other penalty parameters, where that is better."""
     found = list(scores)
     for C in Cs:
         ranked = SearchResults(list(formulas), scores, "mean_score").leading(AGAIN)
@@ -261,21 +218,7 @@ def score_in_time(
     bar: Progress,
     deadline: Deadline,
 ) -> tuple[list[CandidateScore], int]:
-    """One score per candidate, and on how many rows the best ones were compared.
-
-    Parameters
-    ----------
-    scoring_of : callable
-        From the rows of a sample.
-    classes : ndarray of shape (n_rows,)
-    kernels, formulas, by, n_jobs, bar
-        As for :func:`score_all`.
-    Cs : sequence of float
-        Further penalty parameters, for the best ones in the end.
-    deadline : Deadline
-        Looked at before each candidate; more rows are only taken if all that is planned on them
-        should be done in time, by how long candidates took on fewer.
-    """
+    """One score per candidate, and on how many rows the best ones were compared."""
     found = [CandidateScore(status="the time was over") for _ in kernels]
     second = int(np.sort(np.unique(classes, return_counts=True)[1])[-2])
     places, size = list(range(len(kernels))), max(FIRST, -(-ENOUGH * len(classes) // second))
@@ -327,18 +270,6 @@ def fit_in_time(
     deadline: Deadline,
 ) -> None:
     """Fit the best candidate to all rows, or to those that it was compared on if time is short.
-
-    Parameters
-    ----------
-    model : FormulaSVC
-        That is to be fitted.
-    table : PackedTable of n_rows rows
-    classes : ndarray of shape (n_rows,)
-    X : table
-        As the user gave it.
-    n_compared : int
-        On how many rows the best candidates were scored.
-    deadline : Deadline
 
     Warns
     -----

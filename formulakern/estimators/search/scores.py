@@ -41,24 +41,7 @@ Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
 
 
 def scorer_of(criterion: str | Scorer) -> Scorer | None:
-    """The function behind the name of a score.
-
-    Parameters
-    ----------
-    criterion : str or callable
-        ``"roc_auc"``, for several classes the mean of one against the rest; or another name that
-        ``sklearn.metrics.get_scorer_names()`` lists; or a scorer.
-
-    Returns
-    -------
-    callable, or None for ``"log_loss"``
-        This one is not the mean of a number per fold.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    """
+    """The function behind the name of a score."""
     if callable(criterion):
         return criterion
     if criterion == "roc_auc":
@@ -89,30 +72,7 @@ def scorer_of(criterion: str | Scorer) -> Scorer | None:
 
 
 def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[float, float, float]:
-    """Radius, margin and radius-margin ratio of a Gram matrix.
-
-    Parameters
-    ----------
-    gram : float64 (m, m)
-        Changed on its diagonal while this works.
-    y : ndarray of shape (m,)
-        Two classes at least.
-    C : float or None
-        Soft margin: those of K + I/C.  None: the hard margin.
-
-    Returns
-    -------
-    (float, float, float)
-        R; half the distance between the classes; R² / distance².  For several classes the ratio is
-        the mean over one against the rest, and the margin the one of two classes with this ratio.
-
-    Raises
-    ------
-    DataError
-        If all feature vectors are equal.
-    MagnitudeError
-        If the squares of the values leave the range of float64.
-    """
+    """Radius, margin and radius-margin ratio of a Gram matrix."""
     diagonal = gram.diagonal().copy()
     distances_from_first = diagonal + diagonal[0] - 2 * gram[0]  # squared
     if (distances_from_first <= 1e-14 * diagonal.max(initial=0.0)).all():
@@ -165,17 +125,7 @@ class Scoring:
     def score(
         self, make: Callable[[], Kernel], out: FloatArray | None = None, C: float | None = None
     ) -> CandidateScore:
-        """Everything about one candidate; what cannot be computed is told in its status.
-
-        Parameters
-        ----------
-        make : callable
-            Builds the kernel.
-        out : float64 (m, m), optional
-            For its Gram matrix.
-        C : float, optional
-            Instead of that of ``svc``.
-        """
+        """Everything about one candidate; what cannot be computed is told in its status."""
         begun = perf_counter()
         svc = self.svc if C is None else self.svc | {"C": C}
         found: dict[str, Any] = {"C": svc["C"]}
@@ -249,17 +199,6 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
 
     For each class k a_k ≥ 0 and b_k are such that 1/(1 + exp(−a_k d_k − b_k)) is most likely to
     say which rows are of class k; the probabilities of a row are these, divided by their sum.
-
-    Parameters
-    ----------
-    decisions : float64 (m, K)
-        d; for two classes the second column is what counts.
-    codes : intp (m,)
-        The number of the right class.
-
-    Returns
-    -------
-    float64 (m,)
 
     Notes
     -----

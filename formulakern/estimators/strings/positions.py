@@ -149,18 +149,6 @@ def position_weights(
     A k-mer u at position i has the weight w(u, i) = β_k Σ_j c_j Σ_t δ_|i − t|·[u at t in x_j], so
     that Σ_j c_j·K(x_j, z) is the sum of w(u, i) over the k-mers u of z and their positions i.  All
     k-mers of the strings are summed, whose number is (strings) · (length) · (max_length).
-
-    Parameters
-    ----------
-    kernel : WeightedDegreeKernel
-    strings : Strings
-        x_j.
-    pairs : list of (class, other class, float64 of shape (strings,))
-        c, of which positive ones speak for the first class.
-    top : int
-        How many for each pair.
-    max_length : int, optional
-        Of the k-mers; by default the kernel's degree.
     """
     from scipy.sparse import coo_array
 
