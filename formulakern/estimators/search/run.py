@@ -105,7 +105,7 @@ def score_best_again(
     bar: Progress,
     deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
-    """The first candidate and the three best with other penalty parameters, where that is better."""
+    """Score the first candidate and the three best with other C; keep the better scores."""
     found = list(scores)
     for C in Cs:
         ranked = SearchResults(list(formulas), scores, "mean_score").leading(AGAIN)
