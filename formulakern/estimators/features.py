@@ -21,8 +21,7 @@ from formulakern.estimators.targets import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.feature_spaces import spaces_of
-from formulakern.learning.formula_features.columns import FeatureColumns
-from formulakern.learning.formula_features.sampling import choose_features
+from formulakern.learning.formula_features import FeatureColumns, choose_features
 from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance

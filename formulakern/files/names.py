@@ -45,9 +45,9 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.kernels.strings.strings": ("Strings",),
     "formulakern.kernels.strings.weighted_degrees": ("WeightedDegreeKernel",),
     "formulakern.learning.covering.optimal": ("ListProgress",),
-    "formulakern.learning.formula_features.columns": ("FeatureColumns", "RowLengths"),
-    "formulakern.learning.formula_features.listing": ("FeatureList", "Function"),
-    "formulakern.learning.formula_features.sampling": ("ChosenFeatures",),
+    "formulakern.learning.formula_features": (
+        *("ChosenFeatures", "FeatureColumns", "FeatureList", "Function", "RowLengths"),
+    ),
     "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
     "formulakern.learning.hkl.problem": ("HierarchicalModel", "ScoreFunction"),
     "formulakern.learning.kernel_machines": ("PairwiseModel",),

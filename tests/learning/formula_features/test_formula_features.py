@@ -12,11 +12,15 @@ from strategies import choices, countable, tables
 
 import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
+from formulakern.learning import formula_features
 from formulakern.learning.feature_spaces import spaces_of
-from formulakern.learning.formula_features import sampling
-from formulakern.learning.formula_features.columns import FeatureColumns
-from formulakern.learning.formula_features.listing import features_of, list_features, merged
-from formulakern.learning.formula_features.sampling import TrueSubstitutions
+from formulakern.learning.formula_features import (
+    FeatureColumns,
+    TrueSubstitutions,
+    features_of,
+    list_features,
+    merged,
+)
 
 READINGS = ["bound", "free", "distinct"]
 WHERE = {"g": [0, 2, 3], "h": [1, 4, 5]}
@@ -31,7 +35,7 @@ def data(rows: int, columns: int, seed: int = 0, share: float = 0.5) -> np.ndarr
 def chosen(k, X, n=None, seed=0):
     table = read_packed(X)
     generator = np.random.default_rng(seed)
-    return sampling.choose_features(spaces_of(k, table), table, n, generator)
+    return formula_features.choose_features(spaces_of(k, table), table, n, generator)
 
 
 def matrix(found, X):
@@ -150,7 +154,7 @@ def test_families_of_clauses(k, number, monkeypatch):
     found = chosen(k, X)
     assert len(found.features) == number
     np.testing.assert_allclose(products(found, X), k(X), rtol=1e-12)
-    monkeypatch.setattr(sampling, "MAX_LISTED", 1)
+    monkeypatch.setattr(formula_features, "MAX_LISTED", 1)
     drawn = chosen(k, X, 400)
     error = np.sqrt(((products(drawn, X) - k(X)) ** 2).mean())
     assert error < drawn.error_bound(0.01)
@@ -189,12 +193,10 @@ def test_columns_are_the_features_one_by_one(formula, rows, n):
 
 
 def test_threads_write_what_one_writes(monkeypatch):
-    from formulakern.learning.formula_features import columns
-
     X = data(5000, 20, share=0.3)
     found = chosen(fk.kernel("a & ~b").normalized() + fk.kernel("a"), X)
     alone = matrix(found, X)
-    monkeypatch.setattr(columns, "THREADED_WORDS", 1)
+    monkeypatch.setattr(formula_features, "THREADED_WORDS", 1)
     together = matrix(found, X)
     assert (alone != together).nnz == 0
     table = read_packed(X)
@@ -248,7 +250,7 @@ def _keys(listed):
 )
 def test_samples_are_unbiased_and_within_the_bound(k, listed, monkeypatch):
     if not listed:
-        monkeypatch.setattr(sampling, "MAX_LISTED", 1)
+        monkeypatch.setattr(formula_features, "MAX_LISTED", 1)
     X, Z, times = data(12, 7, share=0.4), data(8, 7, seed=1), 25
     K, cross = k(X), k(X, Z)
     errors, passed, mean, mean_cross = [], 0, 0.0, 0.0
@@ -274,8 +276,8 @@ def test_samples_are_unbiased_and_within_the_bound(k, listed, monkeypatch):
 
 def test_equal_seeds_give_equal_samples(monkeypatch):
     X, k = data(40, 9), fk.kernel("a & b | ~c")
-    for most in (sampling.MAX_LISTED, 1):
-        monkeypatch.setattr(sampling, "MAX_LISTED", most)
+    for most in (formula_features.MAX_LISTED, 1):
+        monkeypatch.setattr(formula_features, "MAX_LISTED", most)
         first, again, other = (chosen(k, X, 30, seed) for seed in (5, 5, 6))
         np.testing.assert_array_equal(first.features.columns, again.features.columns)
         assert not np.array_equal(first.features.columns, other.features.columns)
@@ -295,7 +297,7 @@ def test_chances_and_pivotal_samples():
     generator = np.random.default_rng(0)
     shares = generator.exponential(size=12) ** 3
     for number in (1, 4, 11):
-        chances = sampling.inclusion_probabilities(shares, number)
+        chances = formula_features.inclusion_probabilities(shares, number)
         assert chances.sum() == pytest.approx(number)
         assert chances.max() <= 1
         free = chances < 1
@@ -304,7 +306,7 @@ def test_chances_and_pivotal_samples():
         assert shares[~free].min(initial=np.inf) >= shares[free].max()
         taken = np.zeros((1000, 12))
         for row in taken:
-            positions = sampling.pivotal_sample(chances, generator)
+            positions = formula_features.pivotal_sample(chances, generator)
             assert len(positions) == number
             row[positions] = 1
         np.testing.assert_allclose(taken.mean(axis=0), chances, atol=0.06)

@@ -1,1 +1,0 @@
-"""The features of a formula kernel, one column each: listed or sampled, and evaluated."""
