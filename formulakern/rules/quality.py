@@ -29,19 +29,7 @@ from formulakern.text import clip, table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "RuleQuality",
-    "accuracy",
-    "coverage",
-    "entropy",
-    "foil_gain",
-    "laplace",
-    "lift",
-    "likelihood_ratio",
-    "m_estimate",
-    "rule_quality",
-    "weighted_relative_accuracy",
-]
+__all__ = ["RuleQuality", "rule_quality"]
 
 #: Measures of a rule as they are shown, with headings.
 MEASURES = {
@@ -49,144 +37,6 @@ MEASURES = {
     "foil_gain": "FOIL", "entropy": "entropy", "lift": "lift",
     "weighted_relative_accuracy": "WRAcc", "likelihood_ratio": "likelihood",
 }  # fmt: skip
-
-
-def coverage(p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike) -> FloatArray:
-    """(p + n) / (P + N), the share of the rows that a rule covers; nan where there are no rows.
-
-    Tan, Steinbach & Kumar, Introduction to Data Mining, section on rule-based classifiers.
-
-    >>> coverage(2, 2, 7, 3)
-    array(0.4)
-    """
-    return _ratio(np.add(p, n), np.add(P, N))
-
-
-def accuracy(p: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
-    """p / (p + n), the share of the class in the covered rows; nan where there are none.
-
-    Also called confidence, or precision.  Tan, Steinbach & Kumar, as :func:`coverage`.
-
-    >>> accuracy([50, 2], [5, 0]).round(3)
-    array([0.909, 1.   ])
-    """
-    return _ratio(p, np.add(p, n))
-
-
-def laplace(p: npt.ArrayLike, n: npt.ArrayLike, n_classes: int = 2) -> FloatArray:
-    """(p + 1) / (p + n + K), Laplace's estimate of the accuracy with K classes.
-
-    Clark & Boswell (1991), Rule induction with CN2: some recent improvements.
-    doi:10.1007/BFb0017011
-
-    >>> laplace([50, 2], [5, 0]) == [51 / 57, 3 / 4]
-    array([ True,  True])
-    """
-    return _ratio(np.add(p, 1.0), np.add(p, n) + n_classes)
-
-
-def m_estimate(
-    p: npt.ArrayLike, n: npt.ArrayLike, prior: npt.ArrayLike, m: float = 2.0
-) -> FloatArray:
-    """(p + m·π) / (p + n + m), the accuracy drawn towards the prior probability π of the class.
-
-    It is as if m more rows were covered, π of which are of the class; for π = 1/K and m = K it is
-    Laplace's estimate.  Cestnik (1990), Estimating probabilities: a crucial task in machine
-    learning, ECAI-90.
-
-    >>> bool(m_estimate(50, 5, 60 / 160, m=2) == (50 + 0.75) / 57)
-    True
-    """
-    return _ratio(np.add(p, np.multiply(m, prior)), np.add(p, n) + m)
-
-
-def foil_gain(
-    p: npt.ArrayLike, n: npt.ArrayLike, base_p: npt.ArrayLike, base_n: npt.ArrayLike
-) -> FloatArray:
-    """p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against a base.
-
-    The base is the rule before it was specialised, which covers p₀ and n₀.  0 where p is 0.
-    Quinlan (1990), Learning logical definitions from relations, Machine Learning 5.
-    doi:10.1007/BF00117105
-
-    >>> foil_gain([50, 2], [5, 0], 60, 100).round(2)
-    array([63.88,  2.83])
-    """
-    after, before = _ratio(p, np.add(p, n)), _ratio(base_p, np.add(base_p, base_n))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.multiply(p, np.log2(after) - np.log2(before))
-    return np.where(np.equal(p, 0), 0.0, gain)
-
-
-def entropy(counts: npt.ArrayLike) -> FloatArray:
-    """−Σ_k f_k/f · log₂ f_k/f of the counts f_k of covered rows by class, f in all; in bits.
-
-    0 for rows of one class, log₂ K for equal counts; nan where there are no rows.  Clark & Niblett
-    (1989), The CN2 induction algorithm, Machine Learning 3. doi:10.1007/BF00116835
-
-    Parameters
-    ----------
-    counts : array-like of shape (…, K)
-
-    Examples
-    --------
-    >>> entropy([[4, 4], [8, 0]])
-    array([1., 0.])
-    """
-    numbers = np.asarray(counts, dtype=np.float64)
-    shares = _ratio(numbers, numbers.sum(axis=-1, keepdims=True))
-    logs = np.log2(shares, out=np.zeros_like(shares), where=~(shares == 0))
-    return np.asarray(0.0 - (shares * logs).sum(axis=-1))
-
-
-def lift(p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike) -> FloatArray:
-    """p/(p + n) : P/(P + N), the accuracy as a multiple of the share of the class in all rows.
-
-    Tan, Steinbach & Kumar, section on the evaluation of association patterns.
-
-    >>> lift(50, 5, 60, 100).round(3)
-    np.float64(2.424)
-    """
-    return _ratio(accuracy(p, n), _ratio(P, np.add(P, N)))
-
-
-def weighted_relative_accuracy(
-    p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike
-) -> FloatArray:
-    """WRAcc = (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy.
-
-    0 where no row is covered.  Lavrač, Flach & Zupan (1999), Rule evaluation measures: a unifying
-    view, ILP-99. doi:10.1007/3-540-48751-4_17
-
-    >>> weighted_relative_accuracy(50, 5, 60, 100).round(4)
-    np.float64(0.1836)
-    """
-    total = np.add(P, N)
-    return _ratio(p, total) - _ratio(np.add(p, n), total) * _ratio(P, total)
-
-
-def likelihood_ratio(counts: npt.ArrayLike, totals: npt.ArrayLike) -> FloatArray:
-    """2 Σ_k f_k ln(f_k / e_k), the likelihood ratio statistic of the covered rows.
-
-    f_k are the counts of covered rows by class, and e_k = f · T_k / T is what a rule would cover
-    that covers as many rows at random, of the totals T_k.  It is distributed as χ² with K − 1
-    degrees of freedom if the rule has nothing to do with the class.  (Tan, Steinbach & Kumar
-    print it with log₂; divide by ln 2.)  Clark & Niblett (1989), as :func:`entropy`.
-
-    Parameters
-    ----------
-    counts : array-like of shape (…, K)
-    totals : array-like of shape (K,)
-
-    Examples
-    --------
-    >>> (likelihood_ratio([[50, 5], [2, 0]], [60, 100]) / np.log(2)).round(2)
-    array([99.94,  5.66])
-    """
-    found, whole = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    expected = found.sum(axis=-1, keepdims=True) * _ratio(whole, whole.sum())
-    ratio = np.divide(found, expected, out=np.ones_like(found), where=found > 0)
-    return np.asarray(2.0 * (found * np.log(ratio)).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,19 +61,37 @@ class RuleQuality:
         (p + n) / (P + N), the share of the rows that is covered.
     accuracy : ndarray of shape (R,), float64
         p / (p + n), the share of the rule's class in the covered rows; nan if there are none.
-    laplace, m_estimate : ndarray of shape (R,), float64
-        (p + 1) / (p + n + K) and (p + m·π) / (p + n + m), estimates of the accuracy, π = P/(P + N).
+    laplace : ndarray of shape (R,), float64
+        (p + 1) / (p + n + K), Laplace's estimate of the accuracy (Clark & Boswell, 1991).
+    m_estimate : ndarray of shape (R,), float64
+        (p + m·π) / (p + n + m), the accuracy drawn towards π = P/(P + N) as if by m more rows
+        (Cestnik, 1990).
     foil_gain : ndarray of shape (R,), float64
-        p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against the base.
+        p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against the base, which
+        covers p₀ and n₀; 0 if p is 0 (Quinlan, 1990).
     entropy : ndarray of shape (R,), float64
-        −Σ_k f_k/f · log₂ f_k/f of the counts f_k of the covered rows by class, in bits.
+        −Σ_k f_k/f · log₂ f_k/f of the counts f_k of the covered rows by class, in bits (Clark &
+        Niblett, 1989); nan if there are none.
     lift : ndarray of shape (R,), float64
         p/(p + n) : P/(P + N), the accuracy as a multiple of the share of the class.
     weighted_relative_accuracy : ndarray of shape (R,), float64
-        (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy.
+        (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy (Lavrač,
+        Flach & Zupan, 1999); 0 if no row is covered.
     likelihood_ratio : ndarray of shape (R,), float64
         2 Σ_k f_k ln(f_k / e_k), e_k = f · T_k / T of the totals T_k; χ² with K − 1 degrees of
-        freedom if the rule has nothing to do with the class.
+        freedom if the rule has nothing to do with the class (Clark & Niblett; Tan, Steinbach &
+        Kumar print it with log₂).
+
+    References
+    ----------
+    Clark & Niblett (1989), The CN2 induction algorithm, Machine Learning 3. doi:10.1007/BF00116835
+    Quinlan (1990), Learning logical definitions from relations, Machine Learning 5.
+    doi:10.1007/BF00117105
+    Cestnik (1990), Estimating probabilities: a crucial task in machine learning, ECAI-90.
+    Clark & Boswell (1991), Rule induction with CN2: some recent improvements.
+    doi:10.1007/BFb0017011
+    Lavrač, Flach & Zupan (1999), Rule evaluation measures: a unifying view, ILP-99.
+    doi:10.1007/3-540-48751-4_17
     """
 
     rules: tuple[str, ...]
@@ -362,7 +230,15 @@ def rule_quality(
         own = weights[np.arange(len(places)), places]
         return own, weights.sum(axis=1) - own
 
-    (p, n), whole = split(counts), split(totals)
+    (p, n), (P, N), (base_p, base_n) = split(counts), split(totals), split(base_counts)
+    covered, total = p + n, P + N
+    precision, prior = _ratio(p, covered), _ratio(P, total)
+    shares = _ratio(counts, counts.sum(axis=1, keepdims=True))
+    bits = np.log2(shares, out=np.zeros_like(shares), where=~(shares == 0))
+    expected = counts.sum(axis=1, keepdims=True) * _ratio(totals, totals.sum())
+    surplus = np.divide(counts, expected, out=np.ones_like(counts), where=counts > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = p * (np.log2(precision) - np.log2(_ratio(base_p, base_p + base_n)))
     return RuleQuality(
         tuple(map(str, formulas)),
         about,
@@ -371,15 +247,15 @@ def rule_quality(
         totals,
         positives=p,
         negatives=n,
-        coverage=coverage(p, n, *whole),
-        accuracy=accuracy(p, n),
-        laplace=laplace(p, n, len(classes)),
-        m_estimate=m_estimate(p, n, _ratio(whole[0], totals.sum()), float(m)),
-        foil_gain=foil_gain(p, n, *split(base_counts)),
-        entropy=entropy(counts),
-        lift=lift(p, n, *whole),
-        weighted_relative_accuracy=weighted_relative_accuracy(p, n, *whole),
-        likelihood_ratio=likelihood_ratio(counts, totals),
+        coverage=_ratio(covered, total),
+        accuracy=precision,
+        laplace=_ratio(p + 1, covered + len(classes)),
+        m_estimate=_ratio(p + m * prior, covered + m),
+        foil_gain=np.where(p == 0, 0.0, gain),
+        entropy=0.0 - (shares * bits).sum(axis=1),
+        lift=_ratio(precision, prior),
+        weighted_relative_accuracy=_ratio(p, total) - _ratio(covered, total) * prior,
+        likelihood_ratio=2 * (counts * np.log(surplus)).sum(axis=1),
     )
 
 

@@ -14,7 +14,6 @@ from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation import ListExplanation, first_of, given_rows
 from formulakern.rules.export.exported import FirstRule
-from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules
 from formulakern.rules.rule_set import RuleSet
 from formulakern.rules.simplification import exclusive_rules, simplified_list
@@ -65,6 +64,8 @@ class RuleList(WrittenRules):
     1  bird         4     75.0%  `can fly` = yes
        fish         2    100.0%  otherwise
     """
+
+    NAME = "rule-list"
 
     # -- as a predictor -------------------------------------------------------------------------
 
@@ -246,31 +247,3 @@ class RuleList(WrittenRules):
             self.classes,
             self._table().tolist(),
         )
-
-    def to_json(self) -> str:
-        """The list as JSON; :meth:`from_json` reads an equal one back.
-
-        Raises
-        ------
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-        """
-        return decision_json(self, "rule-list")
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The list that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        DataError
-            If the text is not such JSON, or of another version.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> listed = RuleList([ClassRule(rule("size >= 3"), 1, (1.0, 7.0))], (0, 1), 0)
-        >>> RuleList.from_json(listed.to_json()) == listed
-        True
-        """
-        return decision_from_json(cls, text, "rule-list")

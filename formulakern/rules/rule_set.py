@@ -15,7 +15,6 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.explanation import SetExplanation, given_rows
 from formulakern.rules.export.exported import Votes
-from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules
 from formulakern.rules.simplification import simplified_set
 from formulakern.rules.sums import weighted_sums
@@ -77,6 +76,8 @@ class RuleSet(WrittenRules):
     2  adult          8    100.0%  hair = grey
        unknown                     otherwise
     """
+
+    NAME, SETTINGS = "rule-set", ("vote",)
 
     vote: Literal["counts", "rules"] = "counts"
 
@@ -189,31 +190,3 @@ class RuleSet(WrittenRules):
         start = [0.0] * len(self.classes)
         terms = [item.rule for item in self.rules]
         return Votes(terms, self.votes, start, self.classes, default=(self.default,))
-
-    def to_json(self) -> str:
-        """The set as JSON; :meth:`from_json` reads an equal one back.
-
-        Raises
-        ------
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-        """
-        return decision_json(self, "rule-set", vote=self.vote)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The set that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        DataError
-            If the text is not such JSON, or of another version.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> voting = RuleSet([ClassRule(rule("size >= 3"), 1)], (0, 1), 0, vote="rules")
-        >>> RuleSet.from_json(voting.to_json()) == voting
-        True
-        """
-        return decision_from_json(cls, text, "rule-set", "vote")

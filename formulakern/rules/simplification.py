@@ -199,12 +199,13 @@ class _Group:
 
 def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[int]]:
     """Return what :meth:`formulakern.RuleEnsemble.simplified` documents, and each old row."""
-    meanings = _Meanings(ensemble, domains, missing)
+    formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
+    logic = Simplifier(formulas, domains, missing)
     start = ensemble.intercept.copy()
     groups: dict[Hashable, list[_Member]] = {}
     for row, term in enumerate(ensemble.rules):
         votes = ensemble.votes[row]
-        key, negated, shown = meanings.of(term)
+        key, negated, shown = _meaning(logic, term)
         if key is TRUE:
             start += 0.0 if negated else votes
         else:
@@ -259,27 +260,23 @@ def _winner(votes: FloatArray) -> int:
     return int(np.argmax(votes if votes.max() > 0 else -votes))
 
 
-class _Meanings:
-    """Equal rules have one key, opposite ones too."""
+def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
+    """Return a key, whether the term is the negation of what has it, and the term, shortened.
 
-    def __init__(self, ensemble: VotingRules, domains: Any, missing: bool) -> None:
-        formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
-        self.logic = Simplifier(formulas, domains, missing)
-
-    def of(self, term: Term) -> tuple[Hashable, bool, Term]:
-        """Return the key (TRUE for a constant), whether the term is its negation, and the term."""
-        if isinstance(term, Monomial):
-            return (Monomial(tuple(sorted(term.columns))) if term.columns else TRUE), False, term
-        if not isinstance(term, Rule):
-            return term, False, term
-        formula = self.logic.shortened(term.formula)
-        try:
-            key, negated = self.logic.functions.up_to_sign(formula)
-        except FormulaSizeError:
-            return formula, False, Rule(formula)
-        if key == 0:  # a constant
-            return TRUE, not negated, Rule(formula)
-        return key, negated, Rule(formula)
+    Equal rules have one key, opposite ones too; the key of constants is TRUE.
+    """
+    if isinstance(term, Monomial):
+        return (Monomial(tuple(sorted(term.columns))) if term.columns else TRUE), False, term
+    if not isinstance(term, Rule):
+        return term, False, term
+    formula = logic.shortened(term.formula)
+    try:
+        key, negated = logic.functions.up_to_sign(formula)
+    except FormulaSizeError:
+        return formula, False, Rule(formula)
+    if key == 0:
+        return TRUE, not negated, Rule(formula)
+    return key, negated, Rule(formula)
 
 
 # -- ensembles of nearly the same scores: rules that differ in one condition on one column

@@ -15,16 +15,11 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-__all__ = ["LONGEST_CHAIN", "grouped", "in_groups", "weighted_sums"]
+__all__ = ["LONGEST_CHAIN", "in_groups", "weighted_sums"]
 
 #: Longer sums are sums of sums: databases limit how deep an expression may be.
 LONGEST_CHAIN = 100
 T = TypeVar("T")
-
-
-def grouped(parts: Sequence[T]) -> list[Sequence[T]]:
-    """Parts in groups of at most ``LONGEST_CHAIN``."""
-    return [parts[k : k + LONGEST_CHAIN] for k in range(0, len(parts), LONGEST_CHAIN)]
 
 
 def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequence[T]:
@@ -34,7 +29,7 @@ def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequenc
     True
     """
     while len(parts) > LONGEST_CHAIN:
-        parts = [joined(group) for group in grouped(parts)]
+        parts = [joined(parts[k : k + LONGEST_CHAIN]) for k in range(0, len(parts), LONGEST_CHAIN)]
     return parts
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import ClassRule, RuleList, rule_quality
-from formulakern.rules import quality
 from tests.rules.test_properties import GRID
 from tests.strategies import class_rules
 
@@ -99,16 +98,11 @@ def test_rules_that_cover_nothing_and_tables_without_rows():
 
 def test_foil_gain_against_the_rule_before():
     """From p = 100, n = 400 to 30 and 1, 10 and 90 (Tan, Steinbach & Kumar)."""
-    gains = quality.foil_gain([30, 90], [10, 1], 100, 400)
+    y = np.repeat(["p", "n"], [100, 400])
+    place = np.arange(500)
+    first = {"a": (place < 30) | (place // 10 == 10), "b": (place < 90) | (place == 100)}
+    gains = rule_quality(["a", "b"], first, y, labels="p").foil_gain
     np.testing.assert_allclose(gains, [57.2, 207.5], atol=0.1)
-
-
-def test_arrays_broadcast():
-    p, n = np.arange(12.0).reshape(3, 4), np.ones(4)
-    for measure in (quality.coverage, quality.lift, quality.weighted_relative_accuracy):
-        assert measure(p, n, 20, 10).shape == (3, 4)
-    assert quality.foil_gain(p, n, 20, 10).shape == quality.m_estimate(p, n, 0.5).shape == (3, 4)
-    assert quality.entropy(p).shape == quality.likelihood_ratio(p, [20, 20, 20, 20]).shape == (3,)
 
 
 def test_table_and_frame():

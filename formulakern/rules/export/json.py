@@ -116,13 +116,13 @@ def _read_rule(text: str, whole: dict[str, Any]) -> Rule:
     return Rule(substitute(read.formula, known)) if known else read
 
 
-def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
+def decision_json(decision: DecisionRules, kind: str, *settings: str) -> str:
     """Return a list or set as JSON; the kind is part of the format."""
     return _written(
         {
             "format": DECISION_FORMAT.format(kind),
             "classes": list(map(plain, decision.classes)),
-            **settings,
+            **{setting: getattr(decision, setting) for setting in settings},
             "rules": [str(item.rule) for item in decision],
             **_orders([item.rule for item in decision]),
             "labels": [plain(item.label) for item in decision],

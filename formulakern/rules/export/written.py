@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy.typing as npt
 
 from formulakern.optional import data_frame, needed
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.exported import FirstRule, Votes
+from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.polars import polars_expression
 from formulakern.rules.export.python import python_file
 from formulakern.rules.export.sql import sql_query
@@ -218,6 +219,10 @@ class Written(ABC):
 class WrittenRules(Written, DecisionRules):
     """Rules that conclude a class, with what is written alike of lists and of sets."""
 
+    #: The name in JSON, and the fields that only these rules have.
+    NAME: ClassVar[str]
+    SETTINGS: ClassVar[tuple[str, ...]] = ()
+
     def to_frame(self) -> pandas.DataFrame:
         """One row per rule, and a last one for the default: class, covered, accuracy, rule.
 
@@ -252,3 +257,31 @@ class WrittenRules(Written, DecisionRules):
         \end{tabular}
         """
         return decision_latex(self, top)
+
+    def to_json(self) -> str:
+        """Return the rules as JSON; :meth:`from_json` reads equal ones back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return decision_json(self, self.NAME, *self.SETTINGS)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the rules that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is not such JSON, or of another version.
+
+        Examples
+        --------
+        >>> from formulakern import ClassRule, RuleSet, rule
+        >>> voting = RuleSet([ClassRule(rule("size >= 3"), 1)], (0, 1), 0, vote="rules")
+        >>> RuleSet.from_json(voting.to_json()) == voting
+        True
+        """
+        return decision_from_json(cls, text, cls.NAME, *cls.SETTINGS)
