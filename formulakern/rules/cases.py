@@ -300,19 +300,17 @@ class RowFunctions:
 
     The case of a column is a number, whose bits are variables of decision diagrams.  Numbers beyond
     the last case stand for it too, so that every assignment is a row.
-
-    Parameters
-    ----------
-    assignments : Assignments
     """
 
-    def __init__(self, assignments: Assignments) -> None:
-        self.assignments = assignments
+    def __init__(
+        self, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
+    ) -> None:
+        self.assignments = Assignments.of(formulas, domains, missing)
         self.diagrams = Diagrams(ADVICE)
         self.levels: dict[Key, range] = {}
         self._leaves: dict[Formula, int] = {}
         stop = 0
-        for key, values in assignments.values.items():
+        for key, values in self.assignments.values.items():
             self.levels[key] = range(stop, stop + (len(values) - 1).bit_length())
             stop = self.levels[key].stop
 

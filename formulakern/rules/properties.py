@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import FormulaError
-from formulakern.rules.cases import Assignments, RowFunctions
+from formulakern.rules.cases import RowFunctions
 from formulakern.rules.decision import ClassRule, covers_of
 from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
@@ -124,7 +124,7 @@ def mutually_exclusive(
         return _on_table(
             question, table, formulas, lambda covers: np.asarray(covers.sum(axis=1) > 1)
         )
-    logic = RowFunctions(Assignments.of(formulas, domains, missing))
+    logic = RowFunctions(formulas, domains, missing)
     found = list(map(logic.of, formulas))
     shared, earlier = [], 0
     for k, function in enumerate(found):
@@ -183,7 +183,7 @@ def exhaustive(
     formulas, question = formulas_of(rules), "exhaustive"
     if table is not None:
         return _on_table(question, table, formulas, lambda covers: np.asarray(~covers.any(axis=1)))
-    logic = RowFunctions(Assignments.of(formulas, domains, missing))
+    logic = RowFunctions(formulas, domains, missing)
     found = list(map(logic.of, formulas))
     others = logic.diagrams.negation(logic.diagrams.either(found))
     return _by_logic(question, logic, found, [others] if others else [])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.cases import Assignments, RowFunctions, simplified_condition
+from formulakern.rules.cases import RowFunctions, simplified_condition
 from formulakern.rules.column_types import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
 from formulakern.rules.sql.dialects import DialectName, TableName
@@ -287,7 +287,7 @@ class Rule:
         return not self._somewhere(self, "is_contradiction()", domains, missing)
 
     def _somewhere(self, asked: Rule, question: str, domains: Any, missing: bool) -> bool:
-        functions = RowFunctions(Assignments.of([asked.formula], domains, missing))
+        functions = RowFunctions([asked.formula], domains, missing)
         return bool(functions.rows(functions.of(asked.formula), question))
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError
-from formulakern.rules.cases import Assignments, RowFunctions
+from formulakern.rules.cases import RowFunctions
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, conjunction
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
@@ -43,18 +43,13 @@ NEGATIVE = ("!=", "not in", "is not missing")
 ROUNDING = 1e-12
 
 
-class Simplifier:
+class Simplifier(RowFunctions):
     """Proofs about some conditions; what is too large to prove counts as not proved."""
-
-    def __init__(
-        self, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
-    ) -> None:
-        self.functions = RowFunctions(Assignments.of(formulas, domains, missing))
 
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
         """Return whether each row in which a formula is true is one in which one of others is."""
         try:
-            return self.functions.implies(formula, others)
+            return self.implies(formula, others)
         except FormulaSizeError:
             return False
 
@@ -271,7 +266,7 @@ def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
         return term, False, term
     formula = logic.shortened(term.formula)
     try:
-        key, negated = logic.functions.up_to_sign(formula)
+        key, negated = logic.up_to_sign(formula)
     except FormulaSizeError:
         return formula, False, Rule(formula)
     if key == 0:

@@ -46,11 +46,7 @@ Texts = Collection[str]
 
 
 def entry(row: Row, name: str, missing: Texts = ()) -> Any:
-    """The entry of a column.
-
-    >>> entry({"a": " red"}, "a"), entry({"a": " ? "}, "a", ("?", "")), entry({"a": 2**70}, "a")
-    (' red', None, 1.1805916207174113e+21)
-    """
+    """The entry of a column."""
     value = row[name]
     kind = type(value)
     if kind.__name__ in ("datetime64", "timedelta64"):
@@ -78,12 +74,7 @@ def entry(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
-    """The same, where dates, times and durations are moments.
-
-    >>> import datetime
-    >>> dated_entry({"a": datetime.date(1970, 1, 2)}, "a"), dated_entry({"a": "1970-01-02"}, "a")
-    (('stamp', 86400000000000), '1970-01-02')
-    """
+    """The same, where dates, times and durations are moments."""
     value = row[name]
     if type(value).__name__ == "NaTType":  # which is a datetime too
         return None
@@ -125,11 +116,7 @@ def _unlike(name: str, found: Any, expected: str) -> ValueError:
 
 
 def number(row: Row, name: str, missing: Texts = ()) -> Any:
-    """An entry as a number; nan where it is missing.
-
-    >>> number({"a": " 2.50 "}, "a"), number({"a": None}, "a"), number({"a": True}, "a")
-    (2.5, nan, True)
-    """
+    """An entry as a number; nan where it is missing."""
     found = number_or_word(row, name, missing)
     if isinstance(found, str):
         raise _unlike(name, found, "a number")
@@ -154,11 +141,7 @@ def factor(row: Row, name: str, missing: Texts = ()) -> float:
 
 
 def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> float:
-    """Return the share of the way from ``least`` to ``largest``, from 0 to 1; 0 if it is missing.
-
-    >>> share({"a": 30}, "a", (), 20.0, 70.0), share({"a": None}, "a", (), 20.0, 70.0)
-    (0.2, 0.0)
-    """
+    """Return the share of the way from ``least`` to ``largest``, from 0 to 1; 0 if missing."""
     found = float(number(row, name, missing))
     if found != found:
         return 0.0
@@ -166,11 +149,7 @@ def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> 
 
 
 def truth(row: Row, name: str, missing: Texts = ()) -> bool:
-    """Whether an entry is true, or 1; not where it is missing.
-
-    >>> truth({"a": "True"}, "a"), truth({"a": 0.0}, "a")
-    (True, False)
-    """
+    """Whether an entry is true, or 1; not where it is missing."""
     found = entry(row, name, missing)
     if isinstance(found, str):
         known = number_of(found)
@@ -181,11 +160,7 @@ def truth(row: Row, name: str, missing: Texts = ()) -> bool:
 
 
 def word(row: Row, name: str, missing: Texts = ()) -> str | None:
-    """An entry as text, numbers as a rule spells them; None where it is missing.
-
-    >>> word({"a": 3.0}, "a"), word({"a": True}, "a"), word({"a": 0.1}, "a")
-    ('3', 'true', '0.1')
-    """
+    """An entry as text, numbers as a rule spells them; None where it is missing."""
     return _spelled(entry(row, name, missing))
 
 
@@ -198,11 +173,7 @@ def _spelled(found: Any) -> str | None:
 
 
 def moment(row: Row, name: str, missing: Texts, kind: Any) -> Any:
-    """The nanoseconds of an entry of a kind of dates or times; nan where it is missing.
-
-    >>> moment({"a": "1970-01-02"}, "a", (), "stamp"), moment({"a": None}, "a", (), "time")
-    (86400000000000, nan)
-    """
+    """The nanoseconds of an entry of a kind of dates or times; nan where it is missing."""
     found = moment_or_word(row, name, missing, kind)
     if isinstance(found, str):
         raise _unlike(name, found, f"a {kind}")
@@ -223,11 +194,7 @@ def moment_or_word(row: Row, name: str, missing: Texts, kind: Any) -> Any:
 
 
 def part(row: Row, name: str, missing: Texts, of: str) -> Any:
-    """The year, quarter, month, day, weekday, hour or minute of an entry; nan where it is missing.
-
-    >>> part({"a": "2020-02-01T10:30"}, "a", (), "weekday"), part({"a": "10:30"}, "a", (), "hour")
-    (6, 10)
-    """
+    """The year, quarter, month, day, weekday, hour or minute of an entry; nan if missing."""
     found = dated_entry(row, name, missing)
     if found is None:
         return math.nan
@@ -246,11 +213,7 @@ def part(row: Row, name: str, missing: Texts, of: str) -> Any:
 
 
 def compare(found: Any, relation: str, value: int | float) -> bool:
-    """Whether a number compares so with one of 2⁵³ or more, as columns of numbers do.
-
-    >>> compare(2**53 + 1, "=", 2**53), compare(2**53 + 1, "=", 2.0**53)
-    (False, True)
-    """
+    """Whether a number compares so with one of 2⁵³ or more, as columns of numbers do."""
     if isinstance(found, str):
         return False
     if isinstance(value, int) and abs(value) >= 2**63:
@@ -302,11 +265,7 @@ def rank_degree(x: float, known: Sequence[float]) -> float:
 
 
 def choquet_integral(degrees: Sequence[float], measure: Sequence[float]) -> float:
-    """The integral of degrees by a set function, whose set t holds column i where bit i is 1.
-
-    >>> choquet_integral([0.5, 0.25], [0.0, 1.0, 10.0, 14.0])
-    3.75
-    """
+    """The integral of degrees by a set function, whose set t holds column i where bit i is 1."""
     order = sorted(range(len(degrees)), key=lambda column: -degrees[column])
     total, inside = 0.0, 0
     for place, column in enumerate(order):
@@ -317,11 +276,7 @@ def choquet_integral(degrees: Sequence[float], measure: Sequence[float]) -> floa
 
 
 def winner(scores: Sequence[float], n_classes: int) -> int:
-    """The class with most votes of pairs, of several the first; a pair's score is for its second.
-
-    >>> winner([1.0, -1.0, -1.0], 3), winner([-0.5], 2)
-    (1, 0)
-    """
+    """The first class with most votes of pairs; a pair's score is for its second."""
     votes = [0] * n_classes
     for score, (first, second) in zip(scores, combinations(range(n_classes), 2), strict=True):
         votes[second if score >= 0 else first] += 1
