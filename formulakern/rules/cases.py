@@ -10,15 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.encoding.propositions import evaluate_proposition, number_of
-from formulakern.errors import DataError, FormulaError, ParameterError
+from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
+from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.covers import Cube
 from formulakern.syntax.diagrams import Diagrams
 from formulakern.syntax.formula import (
@@ -31,6 +32,8 @@ from formulakern.syntax.formula import (
     both,
     diagram_of,
     either,
+    fold,
+    literal,
     shortest_form,
 )
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
@@ -47,6 +50,10 @@ Key: TypeAlias = str | Formula
 #: Allowed cases of some columns, as bits; those of other columns are all allowed.
 Box: TypeAlias = dict[Key, int]
 
+#: So often may two boxes be compared to shorten one set of rules.
+MAX_STEPS = 500_000
+#: Most boxes of one rule.
+MAX_BOXES = 10_000
 #: How a formula whose diagram is too large can be made smaller.
 ADVICE = "Ask about fewer conditions, split the rule, or use a table."
 #: Whole numbers up to here are the same in a column of floating point numbers.
@@ -81,6 +88,8 @@ class Assignments:
     values: dict[Key, tuple[Any, ...]]
     cases: dict[Formula, tuple[Key, int]]
     bases: dict[Key, str]
+    steps: int = MAX_STEPS
+    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -128,6 +137,107 @@ class Assignments:
     def all(self) -> Box:
         """All rows: every case of every column."""
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
+
+    def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
+        """Return boxes whose union are the rows in which a formula is true, or false.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than 10,000.
+        """
+        known = self._boxes.get((formula, true))
+        if known is None:
+            try:
+                known = self._made(formula, true)
+            except FormulaSizeError as error:
+                known = error
+            self._boxes[formula, true] = known
+        if isinstance(known, FormulaSizeError):
+            raise known
+        return known
+
+    def _made(self, formula: Formula, true: bool) -> list[Box]:
+        def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
+            if node.truth is not None:
+                return [{}] if node.truth else []
+            if node.connective is OR:
+                return self._limited(itertools.chain.from_iterable(parts))
+            if node.connective is AND:
+                return reduce(self._met, sorted(parts[1:], key=len), parts[0])
+            leaf = node.arguments[0] if node.connective else node
+            key, bits = self.cases[leaf]
+            bits = self.all[key] & ~bits if node.connective else bits
+            return [{key: bits}] if bits else []
+
+        wanted = formula if true else ~formula
+        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
+
+    def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
+        """Return the intersections of boxes of one list with those of another."""
+        pairs = itertools.product(left, right)
+        return self._limited(itertools.starmap(self.meet, pairs))
+
+    def _limited(self, boxes: Iterable[Box | None]) -> list[Box]:
+        found: dict[tuple[tuple[Key, int], ...], Box] = {}
+        for box in boxes:
+            if box is not None:
+                found.setdefault(tuple(sorted(box.items(), key=lambda p: hash(p[0]))), box)
+            if len(found) > MAX_BOXES:
+                raise FormulaSizeError(
+                    f"a rule is the union of more than {MAX_BOXES:,} conjunctions. Ask about a "
+                    "table, which takes rules of any size: give it as the second argument."
+                )
+        return list(found.values())
+
+    def meet(self, left: Box, right: Box) -> Box | None:
+        """Return the rows in both boxes; None if there are none."""
+        self._count(1)
+        if len(left) < len(right):
+            left, right = right, left
+        found = dict(left)
+        for key, bits in right.items():
+            found[key] = bits & found.get(key, bits)
+            if not found[key]:
+                return None
+        return found
+
+    def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
+        """Yield disjoint boxes of the rows of a box that are in none of others.
+
+        A box is taken off along its own columns: of the rows that are not in it, first those that
+        differ in its first column, then those that agree there and differ in the second.
+
+        Raises
+        ------
+        FormulaSizeError
+            If ``steps`` do not suffice.
+        """
+        stack = [({**self.all, **space}, list(boxes))]
+        while stack:
+            space, boxes = stack.pop()
+            self._count(len(boxes))
+            live = [
+                {key: bits for key, bits in box.items() if space[key] & ~bits}
+                for box in boxes
+                if all(space[key] & bits for key, bits in box.items())
+            ]
+            if not live:
+                yield space
+                continue
+            nearest = min(live, key=len)  # without columns it holds the whole space
+            others = [box for box in live if box is not nearest]
+            for key, bits in nearest.items():
+                stack.append(({**space, key: space[key] & ~bits}, others))
+                space = {**space, key: space[key] & bits}
+
+    def _count(self, steps: int) -> None:
+        self.steps -= steps
+        if self.steps < 0:
+            raise FormulaSizeError(
+                f"more than {MAX_STEPS:,} comparisons of conjunctions. Ask about fewer rules, or "
+                "about a table: give it as the second argument."
+            )
 
 
 def _key(leaf: Formula) -> Key:
@@ -350,11 +460,6 @@ class RowFunctions:
         high, low = bits >> size // 2, bits & ((1 << size // 2) - 1)
         sides = (self._of_bits(side, levels[1:]) for side in (high, low))
         return self.diagrams.node(levels[0], *sides)
-
-    def implies(self, formula: Formula, others: Iterable[Formula]) -> bool:
-        """Return whether one of others is true of each row of which a formula is true."""
-        found = self.diagrams.either([self.of(other) for other in others])
-        return self.diagrams.apply("0100", self.of(formula), found) == 0
 
     def rows(self, function: int, question: str) -> int:
         """Return rows of which a function is true, 0 if there are none.

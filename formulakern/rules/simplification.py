@@ -49,7 +49,9 @@ class Simplifier(RowFunctions):
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
         """Return whether each row in which a formula is true is one in which one of others is."""
         try:
-            return self.implies(formula, others)
+            boxes = [box for other in others for box in self.assignments.boxes(other)]
+            spaces = self.assignments.boxes(formula)
+            return not any(any(True for _ in self.assignments.uncovered(s, boxes)) for s in spaces)
         except FormulaSizeError:
             return False
 
