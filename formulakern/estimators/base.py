@@ -22,7 +22,7 @@ from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, Par
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, require_target
-from formulakern.files.model_file import Saved
+from formulakern.files.model_file import save
 from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
@@ -74,7 +74,7 @@ def bar_of(self: Any) -> Progress:
 
 
 @dataclass(eq=False, repr=False)
-class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
+class TableEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
@@ -107,6 +107,7 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
     _leaves: tuple[Any, ...] = field(init=False)  # what the propositions say, as formulas
     _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
 
+    save = save
     _showing = showing
     _bar = property(bar_of)
 

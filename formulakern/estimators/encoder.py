@@ -40,7 +40,7 @@ from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
-from formulakern.files.model_file import Saved
+from formulakern.files.model_file import save
 from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.column_types import ColumnType, type_of
@@ -53,7 +53,7 @@ __all__ = ["PropositionEncoder"]
 
 @lazy_transform
 @dataclass(eq=False, repr=False)
-class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
     * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the
@@ -164,6 +164,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     plans_: tuple[ColumnPlan, ...] = field(init=False)
     column_types_: dict[str, ColumnType] = field(init=False)
     n_features_in_: int = field(init=False)
+
+    save = save
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the propositions of every column.

@@ -13,55 +13,41 @@ from formulakern.files.names import known_names
 from formulakern.files.plain import Reader, Writer, canonical
 from formulakern.files.replacing import replacing
 
-__all__ = ["Saved", "load", "write_model"]
+__all__ = ["load", "save"]
 
 #: The format that is written and read.
 FORMAT = "formulakern/model/1"
 
 
-class Saved:
-    """A model that can be written to a file."""
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file of plain JSON, which :func:`formulakern.load` reads.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file of plain JSON, which :func:`formulakern.load` reads.
+    The file has the parameters, the encoder and what was learned: formulas and rules as text,
+    arrays as lists of numbers (a float as the shortest decimal number that is read as the same
+    float).  A model that is read predicts the same, to the last bit of its numbers, and is
+    written as the same bytes.  The file replaces what was there when it is complete.
 
-        The file has the parameters, the encoder and what was learned: formulas and rules as text,
-        arrays as lists of numbers (a float as the shortest decimal number that is read as the same
-        float).  A model that is read predicts the same, to the last bit of its numbers, and is
-        written as the same bytes.  The file replaces what was there when it is complete.
-
-        Parameters
-        ----------
-        path : str or path
-            Of the file, ``model.json`` for example.
-
-        Raises
-        ------
-        DataError
-            If a parameter is an object that such files do not hold, as a foreign encoder.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import formulakern as fk
-        >>> X, y = fk.datasets.tic_tac_toe()
-        >>> model = fk.HKLClassifier().fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(os.path.join(folder, "model.json"))
-        ...     same = fk.load(os.path.join(folder, "model.json"))
-        >>> bool((same.predict(X) == model.predict(X)).all())
-        True
-        """
-        write_model(self, path)
-
-
-def write_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model, or a ``CalibratedClassifierCV`` of one, as :meth:`Saved.save` does.
+    Parameters
+    ----------
+    path : str or path
+        Of the file, ``model.json`` for example.
 
     Raises
     ------
     DataError
-        As :meth:`Saved.save`.
+        If a parameter is an object that such files do not hold, as a foreign encoder.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.tic_tac_toe()
+    >>> model = fk.HKLClassifier().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.json"))
+    ...     same = fk.load(os.path.join(folder, "model.json"))
+    >>> bool((same.predict(X) == model.predict(X)).all())
+    True
     """
     try:
         body = canonical(Writer(known_names())(model))
@@ -137,6 +123,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = Reader(known_names())(whole["model"])
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, RecursionError):
         raise damaged from None
-    if not isinstance(getattr(model, "estimator", model), Saved):  # of a calibrated model
+    if not hasattr(getattr(model, "estimator", model), "save"):  # of a calibrated model
         raise damaged
     return model

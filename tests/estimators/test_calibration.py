@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 
 import formulakern as fk
-from formulakern.files.model_file import write_model
+from formulakern.files.model_file import save
 
 MODELS = [
     fk.FormulaSVC("a", decision_function_shape="ovr"),
@@ -80,7 +80,7 @@ def test_an_ordered_hinge_or_string_model_has_them_too(tmp_path):
     ):
         calibrated = CalibratedClassifierCV(model, ensemble=False).fit(rows, y)
         path = tmp_path / "model.json"
-        write_model(calibrated, path)
+        save(calibrated, path)
         found = calibrated.predict_proba(rows)
         np.testing.assert_array_equal(fk.load(path).predict_proba(rows), found)
 

@@ -26,7 +26,7 @@ from formulakern.cli.options import (
 from formulakern.cli.output import check_output, data_line
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaKernError, FormulaSizeError
-from formulakern.files.model_file import write_model
+from formulakern.files.model_file import save
 from formulakern.progress import Progress
 from formulakern.registry import LEARNERS
 from formulakern.text import blocks, clip
@@ -93,7 +93,7 @@ def _learn(options: argparse.Namespace) -> None:
     else:
         print(f"\n{learners.learned_text(model, options.top)}")
     if options.out is not None:
-        write_model(model, options.out)
+        save(model, options.out)
     if options.out is not None or not options.formula:
         print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
 

@@ -46,7 +46,7 @@ from formulakern.estimators.choquet.set_function import (
 from formulakern.estimators.svm.base import KernelMachine
 from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
 from formulakern.estimators.targets import Split, random_source
-from formulakern.files.model_file import Saved
+from formulakern.files.model_file import save
 from formulakern.kernels.algebra import Kernel, ScaledKernel
 from formulakern.kernels.choquet import ChoquetKernel, choquet
 from formulakern.partitions.collections import in_memory
@@ -238,7 +238,7 @@ def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, directi
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetEstimator(KernelMachine, Saved, BaseEstimator):  # type: ignore[misc]
+class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
     C: float | str | Sequence[float] = "auto"
@@ -262,6 +262,8 @@ class ChoquetEstimator(KernelMachine, Saved, BaseEstimator):  # type: ignore[mis
     #: One set function, or one for each pair of classes.
     _functions: tuple[SetFunction, ...] = field(init=False)
     _automatic_C: ClassVar[float] = 1.0
+
+    save = save
 
     # -- training -------------------------------------------------------------------------------
 

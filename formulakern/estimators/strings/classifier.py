@@ -24,7 +24,7 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.files.model_file import Saved
+from formulakern.files.model_file import save
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings import string_kernel
 from formulakern.kernels.strings.strings import Strings, read_strings
@@ -44,7 +44,7 @@ CANDIDATES = (0.1, 1.0, 10.0, 100.0)
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(PairwiseMachine, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
@@ -121,6 +121,8 @@ class StringSVC(PairwiseMachine, Saved, ClassifierMixin, BaseEstimator):  # type
     random_state: int = 0
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
+
+    save = save
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Choose C if that is asked for, and solve.
