@@ -218,11 +218,10 @@ def main():
     pool = Parallel(n_jobs=1 if chosen.quick else chosen.jobs, return_as="generator")
     work = (delayed(repetition)(seed, sizes, chosen.minority, chosen.literals) for seed in seeds)
     results = []
-    with Progress(total=n_repetitions) as progress:
-        progress.reach(0, "repetitions")
+    with Progress() as progress:
         for result in pool(work):
             results.append(result)
-            progress.reach(len(results) / n_repetitions, f"after {result['target']}"[:60])
+            progress.at(len(results) / n_repetitions, f"after {result['target']}"[:60])
 
     areas = np.array([result["areas"] for result in results])  # repetitions, 1 + others, sizes
     separates = np.array([result["separates"] for result in results])

@@ -257,7 +257,8 @@ def study(name, chosen, pool, progress):
     for (label, _, with_ratio), (areas, ratio, seconds) in zip(
         jobs, pool(delayed(measure)(kernel, flag, *data) for _, kernel, flag in jobs), strict=True
     ):
-        progress.advance(f"{name}: {clip(label, 40)}")
+        done = (chosen.sets.index(name) + len(lines) / len(jobs)) / len(chosen.sets)
+        progress.at(done, f"{name}: {clip(label, 40)}")
         lines.append(
             {
                 "kernel": label,
@@ -352,10 +353,9 @@ def measure_all(chosen, stem):
     for name in chosen.sets:
         for file in FILES[name]:
             path_of(f"{file}.csv")  # says so now, not after an hour, if one is missing
-    n_kernels = 1 + len(boolean_kernels(chosen.quick)) + chosen.formulas
     pool = Parallel(n_jobs=chosen.jobs, return_as="generator")
     results = []
-    with Progress(total=n_kernels * len(chosen.sets)) as progress:
+    with Progress() as progress:
         for name in chosen.sets:
             results.append(study(name, chosen, pool, progress))
             save(results, chosen, stem)
