@@ -21,7 +21,7 @@ class TimeIsOver(Exception):
 class Deadline:
     """The moment at which work ends.
 
-    What works in pieces looks at :meth:`over` between them and keeps the best so far.  A long step
+    Work in several steps looks at :meth:`over` between them and keeps the best so far.  A long step
     of which nothing can be kept calls :meth:`check` between its parts.
 
     A clock is that of a computer: what is pickled are seconds, from when it is read again.

@@ -97,7 +97,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     #: Whether a cross-validation inside fits an encoder that reads classes anew for each fold.
     encodes_folds: ClassVar[bool] = False
     #: Whether it can learn from rows that stay in their partitions.
-    learns_on_pieces: ClassVar[bool] = False
+    learns_in_partitions: ClassVar[bool] = False
 
     _: KW_ONLY
     encoder: Any = "auto"
@@ -123,7 +123,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """Fit the encoder, and encode the training table: a PackedTable.
 
         If the packed rows of a dask collection exceed :func:`.gather_limit`, an estimator that
-        ``learns_on_pieces`` gets PackedPartitions.
+        ``learns_in_partitions`` gets PackedPartitions.
 
         Sets ``encoder_``, ``n_features_in_``, ``feature_names_in_`` and ``_leaves``, what each
         column of the result says.
@@ -161,7 +161,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             most = gathered_bytes()
             if table.nbytes <= most:
                 return table.gathered()
-            if self.learns_on_pieces:
+            if self.learns_in_partitions:
                 return table
             fit = most * table.n_rows // table.nbytes
             raise DataError(

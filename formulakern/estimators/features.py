@@ -142,7 +142,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     True
     """
 
-    learns_on_pieces: ClassVar[bool] = True
+    learns_in_partitions: ClassVar[bool] = True
 
     formula: str | Formula | Kernel = "a & b"
     n_components: int | None = 10_000

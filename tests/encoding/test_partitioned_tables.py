@@ -1,4 +1,4 @@
-"""The encoded rows of a table in pieces are those of the whole table."""
+"""The encoded rows of a table in partitions are those of the whole table."""
 
 import numpy as np
 import pytest
@@ -17,18 +17,18 @@ ROWS = st.lists(
 )
 
 
-def pieced(table: fk.Table, ends: list[int]) -> PartitionedTable:
+def partitioned(table: fk.Table, ends: list[int]) -> PartitionedTable:
     parts = np.split(np.arange(len(table)), sorted(ends))
     return PartitionedTable(Partitioned([table[rows] for rows in parts]))
 
 
 @given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())
 @settings(max_examples=60, deadline=None)
-def test_pieces_are_the_table(rows, ends, data):
+def test_partitions_are_the_table(rows, ends, data):
     flags, numbers, texts, codes = map(np.array, zip(*rows, strict=True))
     table = fk.Table({"flag": flags, "same": flags, "number": numbers, "text": texts.tolist()})
     encoder = fk.PropositionEncoder(nominal=["text"], negations=True)
-    parts = pieced(table, ends)
+    parts = partitioned(table, ends)
     encoder.learn(parts)
     whole = encoder.pack(table)
     found = PackedPartitions(parts, encoder)
@@ -39,21 +39,22 @@ def test_pieces_are_the_table(rows, ends, data):
     assert np.array_equal(found.select(some).gathered().rows, whole.select(some).rows)
     weights = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=99)))
     weights = weights[: len(rows)].astype(float)
-    pieces = found.weighted(codes, weights).map(_as_it_is)
-    seen = [_of_rows(piece) for piece in pieces]
-    assert all(len({*map(tuple, piece)}) == len(piece) for piece in seen)  # merged
+    partitions = found.weighted(codes, weights).map(_as_it_is)
+    seen = [_of_rows(partition) for partition in partitions]
+    assert all(len({*map(tuple, partition)}) == len(partition) for partition in seen)  # merged
     kept = weights > 0
     expected = _sums(whole.take(kept).unpacked(), codes[kept], weights[kept])
-    assert _joined(pieces) == expected
+    assert _joined(partitions) == expected
 
 
 def _as_it_is(rows):
     return rows
 
 
-def _of_rows(piece: WeightedRows):
+def _of_rows(partition: WeightedRows):
     return [
-        [*row, code] for row, code in zip(piece.table.unpacked().tolist(), piece.codes, strict=True)
+        [*row, code]
+        for row, code in zip(partition.table.unpacked().tolist(), partition.codes, strict=True)
     ]
 
 
@@ -66,10 +67,12 @@ def _sums(entries, codes, weights):
     return sums
 
 
-def _joined(pieces):
+def _joined(partitions):
     sums: dict = {}
-    for piece in pieces:
-        listed = zip(_of_rows(piece), piece.weights.tolist(), piece.numbers.tolist(), strict=True)
+    for partition in partitions:
+        listed = zip(
+            _of_rows(partition), partition.weights.tolist(), partition.numbers.tolist(), strict=True
+        )
         for key, weight, number in listed:
             total, before = sums.get(tuple(key), (0.0, 0))
             sums[tuple(key)] = total + weight, before + number
@@ -77,7 +80,7 @@ def _joined(pieces):
 
 
 def test_partitions_that_change_are_refused():
-    parts = pieced(fk.Table({"a": [True, False, True]}), [1])
+    parts = partitioned(fk.Table({"a": [True, False, True]}), [1])
     encoder = fk.PropositionEncoder()
     encoder.learn(parts)
     parts.lengths = [2, 1]  # as they were read at first

@@ -78,7 +78,7 @@ def test_linear_models_of_dask_ml():
     assert (np.asarray(model.predict(dense)) == CLASSES).mean() > 0.95
 
 
-def test_features_of_rows_that_stay_in_pieces_are_drawn_by_some(monkeypatch):
+def test_features_of_rows_that_stay_in_partitions_are_drawn_by_some(monkeypatch):
     every = fk.FormulaFeatures("a & b", None).fit(FRAME)
     with fk.gather_limit(0):
         whole = fk.FormulaFeatures("a & b", None).fit(cut(FRAME))

@@ -1,4 +1,4 @@
-"""Classes and weights that stay in pieces are those that are read in memory, errors too."""
+"""Classes and weights that stay in partitions are those that are read in memory, errors too."""
 
 import itertools
 import warnings
@@ -33,7 +33,7 @@ def _synchronous():
 
 
 def table_of(lengths):
-    """A table in pieces of so many rows each."""
+    """A table in partitions of so many rows each."""
     return PartitionedTable(Partitioned([Table({"x": np.arange(n)}) for n in lengths]))
 
 

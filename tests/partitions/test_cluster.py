@@ -116,12 +116,12 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name)
     }
     ask, asked, killed = Partitioned.map, [], []
 
-    def counted(pieces, *arguments, **options):
-        asked.append(len(pieces))
+    def counted(partitions, *arguments, **options):
+        asked.append(len(partitions))
         if len(asked) == 4:
             killed.append(client.run(process_of, None).popitem()[1])
             os.kill(killed[0], signal.SIGKILL)
-        return ask(pieces, *arguments, **options)
+        return ask(partitions, *arguments, **options)
 
     monkeypatch.setattr(Partitioned, "map", counted)
     frame = table(range(5))
@@ -140,7 +140,7 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name)
         for one, other in ((model, alone), (alone, model)):
             assert one.lower_bound_ <= other.objective_ * (1 + 1e-9)
             assert one.gap_ <= one.tol
-    answers = model.predict(frame.drop(columns="y")).compute()  # the model knows its pieces
+    answers = model.predict(frame.drop(columns="y")).compute()  # the model knows its partitions
     assert (answers == alone.predict(X)).all()
     while len(client.scheduler_info()["workers"]) < 2:
         time.sleep(0.05)
@@ -220,22 +220,26 @@ def test_a_limit_shorter_than_the_encoding(client, learner):
     assert model.gap_ > model.tol
 
 
-def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
+def test_what_partitions_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
     parts = Partitioned([dask.delayed(np.arange)(n) for n in range(6)], lazy=True)
     held = parts.persist(doubled)
     assert held.lazy
     assert len({*held.map(process_of)}) == 2
-    for pieces in (parts, held):
-        factor = 1 if pieces is parts else 2
-        assert pieces.sum(np.sum) == factor * 20
-        assert [len(v) for v in pieces.coalesce(4, np.concatenate).map(doubled)] == [6, 9]
+    for partitions in (parts, held):
+        factor = 1 if partitions is parts else 2
+        assert partitions.sum(np.sum) == factor * 20
+        assert [len(v) for v in partitions.coalesce(4, np.concatenate).map(doubled)] == [6, 9]
     known = Partitioned(list("abcdef"))
-    for pieces, others in ((parts, (held, known)), (held, (parts, known)), (known, (parts, held))):
-        for number, values in enumerate(pieces.zip(*others).map(tuple)):
+    for partitions, others in (
+        (parts, (held, known)),
+        (held, (parts, known)),
+        (known, (parts, held)),
+    ):
+        for number, values in enumerate(partitions.zip(*others).map(tuple)):
             sums = [v if isinstance(v, str) else int(v.sum()) for v in values]
             whole = number * (number - 1) // 2
             expected = {id(parts): whole, id(held): 2 * whole, id(known): "abcdef"[number]}
-            assert sums == [expected[id(one)] for one in (pieces, *others)]
+            assert sums == [expected[id(one)] for one in (partitions, *others)]
     answers = held.map(ends_its_process, str(tmp_path))
     assert [answer.tolist() for answer in answers] == [
         [2 * k + 1 for k in range(n)] for n in range(6)

@@ -212,7 +212,7 @@ class HKLClassifier(HierarchicalClassifier):
     True
     """
 
-    learns_on_pieces: ClassVar[bool] = True
+    learns_in_partitions: ClassVar[bool] = True
 
     rho: float = 1.1
     C: float | Literal["auto"] = "auto"

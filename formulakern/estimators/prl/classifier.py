@@ -70,7 +70,7 @@ MAX_PENALTY = 1e30
 BUDGET, FEW, MANY_ROWS = 30, 5, 100_000
 #: Why a parameter needs the rows in memory.
 IN_MEMORY = (
-    "while the packed rows stay in pieces. Write {advice}; or bring the rows into this process "
+    "while the packed rows stay in partitions. Write {advice}; or bring the rows into this process "
     "with formulakern.gather_limit, if they fit into memory."
 )
 
@@ -245,7 +245,7 @@ class PRLClassifier(PreferenceModel):
     tol: float = 1e-2
     ordinal: bool = False
     _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
-    learns_on_pieces: ClassVar[bool] = True
+    learns_in_partitions: ClassVar[bool] = True
     #: Whether epochs go on until the gap is proven to be closed.
     proves: ClassVar[bool] = True
 
@@ -539,7 +539,7 @@ class PRLClassifier(PreferenceModel):
             more = "Allow more epochs, or a larger tol."
             if family.full:
                 more = (
-                    "Further rules would tell apart too many groups of rows, which lie in pieces "
+                    "Further rules would divide the rows of the partitions into too many groups "
                     f"(there are {family.n_rows:,}). Write a smaller C, degree or budget, or a "
                     "larger tol."
                 )

@@ -76,7 +76,7 @@ class PublishedPRL(PRLClassifier):
     solver_iterations: int = 1_000_000
     budget: int = 1000
     random_state: int | np.random.RandomState | None = 0
-    learns_on_pieces: ClassVar[bool] = False
+    learns_in_partitions: ClassVar[bool] = False
     proves: ClassVar[bool] = False
 
     def _check_parameters(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows in pieces, grouped by the propositions in use: the problem is that of all rows."""
+"""Rows in partitions, grouped by the propositions in use: the problem is that of all rows."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from formulakern.learning.hkl.problem import learn
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.partitions.partitioned import Partitioned
 
-#: Where 300 rows are cut: into 1, 2 and 7 pieces, of which one is empty and one has one class.
+#: Where 300 rows are cut: into 1, 2 and 7 partitions, of which one is empty and one has one class.
 CUTS = ([], [40], [0, 3, 3, 50, 51, 200])
 OPTIONS = {"C": 5.0, "tol": 0.02, "max_nodes": 500}
 
@@ -26,12 +26,12 @@ def rows_of(seed=0, n_classes=2):
     codes = np.where(rng.random(300) < 0.1, rng.integers(0, n_classes, 300), codes)
     degrees = rng.integers(0, 4, (300, 1)) / 3
     table = read_packed(X).with_degrees(degrees)
-    order = np.argsort(codes[:51], kind="stable")  # so that a short piece has one class
+    order = np.argsort(codes[:51], kind="stable")  # so that a short partition has one class
     rows = np.append(order, np.arange(51, 300))
     return table.take(rows), codes[rows].astype(np.intp), rng.integers(1, 4, 300).astype(float)
 
 
-def pieces_of(table, codes, weights, cuts):
+def partitions_of(table, codes, weights, cuts):
     parts = np.split(np.arange(len(codes)), cuts)
     return Partitioned(
         [WeightedRows.of(table.take(i), codes[i], weights[i]).merged() for i in parts]
@@ -43,8 +43,8 @@ def same(examples):
 
 
 def groups_of(table, codes, weights, cuts, made=same):
-    pieces = pieces_of(table, codes, weights, cuts)
-    return Groups(pieces, table.n_columns, 1, codes.max() + 1, made)
+    partitions = partitions_of(table, codes, weights, cuts)
+    return Groups(partitions, table.n_columns, 1, codes.max() + 1, made)
 
 
 def signed(examples, k=1):
@@ -152,7 +152,7 @@ def test_the_time_is_over_at_any_question(monkeypatch):
     gaps = []
     for seconds in (0.0, 1.5, 4.5, 8.5, 12.5, 20.5, 60.0):
         Slow.now = 0.0
-        groups = Groups(Slow(pieces_of(*data, [40]).values), 9, 1, 2, signed)
+        groups = Groups(Slow(partitions_of(*data, [40]).values), 9, 1, 2, signed)
         model = learned(data, "hinge", groups=groups, deadline=Deadline.of(seconds))
         assert model.grown.lower_bound <= best * (1 + 1e-9)
         assert model.objective >= best * (1 - 0.02)

@@ -1,4 +1,4 @@
-"""What a piece answers: sums over covers, against every row of the table."""
+"""What a partition answers: sums over covers, against every row of the table."""
 
 import numpy as np
 import pytest

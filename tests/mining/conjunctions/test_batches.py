@@ -1,4 +1,4 @@
-"""Mining in batches over pieces: equal to the search that has all rows, in any division."""
+"""Mining in batches over partitions: equal to the search that has all rows, in any division."""
 
 import math
 from fractions import Fraction
@@ -17,14 +17,14 @@ from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.partitions.partitioned import Partitioned
 
-#: How many rows come into which of so many pieces: some are empty.
+#: How many rows come into which of so many partitions: some are empty.
 DIVISIONS = st.sampled_from([1, 2, 7]).flatmap(
     lambda n: st.lists(st.integers(0, n - 1), min_size=1, max_size=20).map(lambda of: (n, of))
 )
 
 
-def pieces_of(X, weights, division):
-    """Rows in pieces, each row a group of its own."""
+def partitions_of(X, weights, division):
+    """Rows in partitions, each row a group of its own."""
     n, of = division
     place = np.resize(of, len(X))
     X = np.asarray(X)
@@ -39,15 +39,15 @@ def pieces_of(X, weights, division):
 
 @settings(max_examples=60)
 @given(cases(), st.none() | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
-def test_equals_enumeration_on_pieces(case, top, division, batch):
+def test_equals_enumeration_on_partitions(case, top, division, batch):
     X, weights, options = case
     options |= {"complement": False}
-    pieces, vectors = pieces_of(X, weights, division)
+    partitions, vectors = partitions_of(X, weights, division)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(best_first, "LARGEST_BATCH", batch)
         patch.setattr(best_first, "FIRST_BATCH", batch)
         asked = {name: value for name, value in options.items() if name != "complement"}
-        result = mine_partitioned(pieces, vectors, X.shape[1], top=top, **asked)
+        result = mine_partitioned(partitions, vectors, X.shape[1], top=top, **asked)
     check_against_enumeration(result, X, weights, options, top)
 
 
@@ -65,7 +65,7 @@ def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
     options = {"objective": "spread", "top": 25, "max_length": 4, "threshold": 3.0}
     whole = mine_conjunctions(X, weights, **options)
     for division in [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2])]:
-        result = mine_partitioned(*pieces_of(X, weights, division), 24, **options)
+        result = mine_partitioned(*partitions_of(X, weights, division), 24, **options)
         assert result.scores.tolist() == whole.scores.tolist()
         assert result.bound == whole.bound
         above = whole.scores > whole.scores[-1]
@@ -100,8 +100,8 @@ def test_the_bound_allows_for_weights_that_are_rounded_to_nothing(whole):
     weights[:100] = 1.0  # the unit is 2^-43
     X = np.ones((2000, 2), dtype=int)
     X[100:, 0] = 0
-    pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
-    result = mine_partitioned(pieces, vectors, 2, top=1, max_length=1, whole=whole)
+    partitions, vectors = partitions_of(X, weights, (2, [0, 1]))
+    result = mine_partitioned(partitions, vectors, 2, top=1, max_length=1, whole=whole)
     assert result.conjunctions == [(0,)]  # in units as heavy as (1,), which is heavier
     assert Fraction(result.bound) >= sum(map(Fraction, weights[:, 0].tolist()))
 
@@ -109,14 +109,14 @@ def test_the_bound_allows_for_weights_that_are_rounded_to_nothing(whole):
 def test_rows_without_weight_are_of_no_effect():
     X, weights = large(2_000, 10)
     weights[np.arange(2_000) % 3 > 0] = 0.0
-    result = mine_partitioned(*pieces_of(X, weights, (2, [0, 1])), 10, top=5)
+    result = mine_partitioned(*partitions_of(X, weights, (2, [0, 1])), 10, top=5)
     assert result.scores.tolist() == mine_conjunctions(X, weights, top=5).scores.tolist()
 
 
-def test_a_time_limit_leaves_a_bound_on_pieces():
+def test_a_time_limit_leaves_a_bound_on_partitions():
     X, weights = large(3_000, 60)
-    pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
-    never = mine_partitioned(pieces, vectors, 60, time_limit=0.0)
+    partitions, vectors = partitions_of(X, weights, (2, [0, 1]))
+    never = mine_partitioned(partitions, vectors, 60, time_limit=0.0)
     assert (never.conjunctions, never.bound, never.proven) == ([], math.inf, False)
     some = {}
 
@@ -138,7 +138,7 @@ def test_a_time_limit_leaves_a_bound_on_pieces():
             return Stops(super().persist(function, *shared, each=each).values)
 
     stopped = mine_partitioned(
-        Stops(pieces.values), vectors, 60, top=3, max_length=None, time_limit=1e9
+        Stops(partitions.values), vectors, 60, top=3, max_length=None, time_limit=1e9
     )
     whole = mine_conjunctions(X, weights, top=50, max_length=2)
     assert not stopped.proven

@@ -14,7 +14,7 @@ from formulakern.mining.conjunctions.power_sums import Powers, heaviest
 from formulakern.partitions.partitioned import Partitioned
 
 
-def pieces_of(X, weights, cuts=()):
+def partitions_of(X, weights, cuts=()):
     parts = zip(np.split(X, cuts), np.split(weights, cuts), strict=True)
     return Partitioned(
         [
@@ -53,7 +53,7 @@ def test_what_is_not_listed_is_bounded(case):
     every = all_of(X, weights, powers, unit)
     items = np.arange(X.shape[1])
     for most in (0, 10, 1 << 20):
-        found = heaviest(pieces_of(X, weights, cuts), items, powers, goal, unit=unit, most=most)
+        found = heaviest(partitions_of(X, weights, cuts), items, powers, goal, unit=unit, most=most)
         listed = dict(zip(found.conjunctions, found.x.tolist(), strict=True))
         assert len(listed) == len(found.x)
         assert {w: pytest.approx(every[w]) for w in listed} == listed
@@ -62,12 +62,12 @@ def test_what_is_not_listed_is_bounded(case):
     assert found.rest <= goal * (1 + 1e-8)
 
 
-def test_pieces_do_not_matter():
+def test_partitions_do_not_matter():
     rng = np.random.default_rng(0)
     X, weights = rng.integers(0, 2, (200, 12)), rng.integers(-50, 50, 200).astype(float)
     asked = {"unit": 30.0, "goal": 1e-3}
     first, *others = [
-        heaviest(pieces_of(X, weights, cuts), np.arange(12), Powers(3.0, 6.0), **asked)
+        heaviest(partitions_of(X, weights, cuts), np.arange(12), Powers(3.0, 6.0), **asked)
         for cuts in ([], [60], [0, 3, 60, 60, 150, 199])
     ]
     for other in others:
@@ -78,7 +78,7 @@ def test_pieces_do_not_matter():
 
 def test_rounding_is_added():
     X, weights = np.eye(3, dtype=np.uint8), np.array([4.0, 2.0, 0.0])
-    found = heaviest(pieces_of(X, weights), np.arange(3), Powers(2.0, 2.0), 1e-9, rounding=1.0)
+    found = heaviest(partitions_of(X, weights), np.arange(3), Powers(2.0, 2.0), 1e-9, rounding=1.0)
     assert found.conjunctions[:2] == [(0,), (1,)]
     np.testing.assert_allclose(found.x[:2], [2.5, 1.5])
     assert found.rest >= (1 / 2) ** 2 + 3 * (1 / 4) ** 2 + (1 / 8) ** 2  # all that is 0
@@ -88,5 +88,9 @@ def test_the_time_is_over():
     X = np.eye(3, dtype=np.uint8)
     with pytest.raises(TimeIsOver):
         heaviest(
-            pieces_of(X, np.ones(3)), np.arange(3), Powers(2.0, 2.0), 1.0, deadline=Deadline.of(0)
+            partitions_of(X, np.ones(3)),
+            np.arange(3),
+            Powers(2.0, 2.0),
+            1.0,
+            deadline=Deadline.of(0),
         )

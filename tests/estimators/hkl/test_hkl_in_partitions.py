@@ -1,4 +1,4 @@
-"""HKLClassifier on rows that stay in pieces: what it is in memory, whatever the pieces."""
+"""HKLClassifier on rows that stay in partitions: what it is in memory, whatever the partitions."""
 
 import warnings
 

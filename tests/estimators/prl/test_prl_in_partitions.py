@@ -1,4 +1,4 @@
-"""Preference learning on rows in pieces: the result that there is in memory, in any division."""
+"""Preference learning on partitioned rows: the result that there is in memory, in any division."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.partitions.partitioned import Partitioned
 
-#: Into which of so many pieces rows come; "classes": each class into a piece of its own.
+#: Into which of so many partitions rows come; "classes": each class into a partition of its own.
 DIVISIONS = [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2, 6]), "classes"]
 
 
@@ -30,8 +30,8 @@ def divided(encoded, codes, weights, division, merged=True):
     return Partitioned([part.merged() if merged and len(part) else part for part in rows])
 
 
-def on_pieces(model, X, y, division, sample_weight=None, merged=True):
-    """What fit does with rows in pieces; these are here."""
+def on_partitions(model, X, y, division, sample_weight=None, merged=True):
+    """What fit does with rows in partitions; these are here."""
     model._check_parameters()
     encoded, labels = model._read_training(X, y, "")
     model.classes_, codes = np.unique(labels, return_inverse=True)
@@ -40,8 +40,8 @@ def on_pieces(model, X, y, division, sample_weight=None, merged=True):
     factors[codes] = row_weights(labels, model.class_weight, None)
     model._levels = model.classes_.tolist() if model.ordinal else None
     read = Preferences.of_ordered if model.ordinal else Preferences.of_classes
-    pieces = divided(encoded, codes, counted, division, merged)
-    groups = RowGroups(pieces, len(factors), factors, encoded.n_columns, read)
+    partitions = divided(encoded, codes, counted, division, merged)
+    groups = RowGroups(partitions, len(factors), factors, encoded.n_columns, read)
     with model._showing():
         deadline = Deadline.of(model.time_limit)
         model._solve(groups, groups.preferences(), groups, deadline=deadline)
@@ -95,7 +95,7 @@ def test_equals_the_fit_in_memory(name):
     whole = fk.PRLClassifier(**options).fit(X, y, weights)
     found = []
     for division in DIVISIONS:
-        model = on_pieces(fk.PRLClassifier(**options), X, y, division, weights)
+        model = on_partitions(fk.PRLClassifier(**options), X, y, division, weights)
         found.append((model.value_, model.bound_, str(model.rules_), model.stopped_))
         assert model.stopped_ == whole.stopped_
         if name == "hard":  # it cannot be separated
@@ -123,7 +123,7 @@ def test_equals_the_fit_in_memory(name):
 
 def test_merging_equal_rows_is_of_no_effect():
     X, y = table(1, 300, 5)
-    fits = [on_pieces(fk.PRLClassifier(), X, y, (2, [0, 1]), merged=m) for m in (True, False)]
+    fits = [on_partitions(fk.PRLClassifier(), X, y, (2, [0, 1]), merged=m) for m in (True, False)]
     assert fits[0].value_ == fits[1].value_
     assert fits[0].bound_ == fits[1].bound_
 
@@ -139,7 +139,7 @@ def test_columns_that_go_join_groups(room, number, monkeypatch):
     monkeypatch.setattr(RowGroups, "join", lambda *a: calls.append(1) or join(*a))
     X, y = table(2, 500, 10)
     whole = fk.PRLClassifier(C=1.0).fit(X, y)
-    model = on_pieces(fk.PRLClassifier(C=1.0, budget=10), X, y, (3, [0, 1, 2, 2]))
+    model = on_partitions(fk.PRLClassifier(C=1.0, budget=10), X, y, (3, [0, 1, 2, 2]))
     assert calls
     assert model.value_ >= whole.value_ * 0.99
     assert model.bound_ >= whole.value_
@@ -149,8 +149,8 @@ def test_columns_that_go_join_groups(room, number, monkeypatch):
 def test_too_many_groups_are_refused_and_said(monkeypatch):
     monkeypatch.setattr(row_groups, "MAX_ENTRIES", 500)
     X, y = table(3, 500, 10)
-    with pytest.warns(ConvergenceWarning, match="groups of rows"):
-        model = on_pieces(fk.PRLClassifier(degree=3, C=5, epochs=12), X, y, (1, [0]))
+    with pytest.warns(ConvergenceWarning, match="too many groups"):
+        model = on_partitions(fk.PRLClassifier(degree=3, C=5, epochs=12), X, y, (1, [0]))
     assert 0 < model.value_ <= model.bound_
     assert model.score(X, y) > 0.7
 
@@ -166,8 +166,8 @@ def test_groups_are_what_rows_say(data):
     weights = generator.integers(1, 4, m).astype(float)
     division = data.draw(st.sampled_from(DIVISIONS[:3]))
     merged = data.draw(st.booleans())
-    pieces = divided(read_packed(X), codes, weights, division, merged)
-    groups = RowGroups(pieces, k, np.ones(k), p)
+    partitions = divided(read_packed(X), codes, weights, division, merged)
+    groups = RowGroups(partitions, k, np.ones(k), p)
     held = []
     conjunctions = st.lists(
         st.sampled_from([(0,), (1,), (0, 1), (2, 3), (1, 2, 3), ()]), max_size=3
@@ -238,7 +238,7 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
     assert model.value_ > 0
 
 
-def test_fit_on_a_data_frame_of_dask_that_stays_in_pieces():
+def test_fit_on_a_data_frame_of_dask_that_stays_in_partitions():
     dask = pytest.importorskip("dask")
     frames = pytest.importorskip("dask.dataframe")
     X, y = fk.datasets.tic_tac_toe()
@@ -247,9 +247,9 @@ def test_fit_on_a_data_frame_of_dask_that_stays_in_pieces():
     whole = fk.PRLClassifier(C=0.2).fit(frame, target)
     with dask.config.set(scheduler="synchronous"), fk.gather_limit(0):
         model = fk.PRLClassifier(C=0.2).fit(lazy, classes)
-        with pytest.raises(ParameterError, match="stay in pieces"):
+        with pytest.raises(ParameterError, match="stay in partitions"):
             fk.PRLClassifier("a & b").fit(lazy, classes)
-        with pytest.raises(ParameterError, match="stay in pieces"):
+        with pytest.raises(ParameterError, match="stay in partitions"):
             fk.PRLClassifier().fit_preferences(lazy, [(0, "a", "b")])
     assert model.value_ <= whole.bound_ * (1 + 1e-6)
     assert whole.value_ <= model.bound_ * (1 + 1e-6)
