@@ -177,14 +177,14 @@ def test_settings_are_not_compared_where_encoding_took_that_time(
 def test_a_search_without_time_keeps_the_model_of_a_sample(monkeypatch, m, limit):
     X, y = table(3, m=m)
     clock = SlowClock(monkeypatch)
-    usual = FormulaSVC._solve
+    usual = FormulaSVC._train
 
-    def slowly(model, *args):  # the time is over before the solver begins
-        if args[-1].limited:
+    def slowly(model, rows, classes, boxes, deadline, **options):
+        if deadline.limited:  # the time is over before the solver begins
             clock.seconds += 10
-        return usual(model, *args)
+        return usual(model, rows, classes, boxes, deadline, **options)
 
-    monkeypatch.setattr(FormulaSVC, "_solve", slowly)
+    monkeypatch.setattr(FormulaSVC, "_train", slowly)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model = MODELS["search"](time_limit=limit).fit(X, y)
