@@ -127,16 +127,18 @@ class ColumnPlan:
                 octets[code] = np.packbits(codes == code, bitorder="little")
         column = table.typed(self.name)
         cut = self.kind == "numeric" and column.is_numeric
-        for place, leaf in enumerate(self.propositions[first:], first):
-            if cut and isinstance(leaf, Comparison) and isinstance(leaf.value, float | int):
-                truths = _compared(column.values, leaf)
-            elif isinstance(leaf, Variable) and column.is_numeric:
-                truths = column.values == 1  # other numbers are unknown values
-            elif self.degrees is None or isinstance(leaf, Comparison):
-                truths = evaluate_proposition(leaf, table)
-            else:
-                continue
-            octets[place] = np.packbits(truths, bitorder="little")
+        with np.errstate(invalid="ignore"):  # an order with NaN is false
+            for place, leaf in enumerate(self.propositions[first:], first):
+                truths: Any
+                if cut and isinstance(leaf, Comparison) and isinstance(leaf.value, float | int):
+                    truths = RELATIONS[leaf.relation](column.values, leaf.value)
+                elif isinstance(leaf, Variable) and column.is_numeric:
+                    truths = column.values == 1  # other numbers are unknown values
+                elif self.degrees is None or isinstance(leaf, Comparison):
+                    truths = evaluate_proposition(leaf, table)
+                else:
+                    continue
+                octets[place] = np.packbits(truths, bitorder="little")
         return words.astype(np.uint64, copy=False)
 
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -179,13 +181,6 @@ class ColumnPlan:
     @cached_property
     def _index(self) -> dict[str | None, int]:
         return {None: -1} | {value: code for code, value in enumerate(self.values)}
-
-
-def _compared(values: NDArray[Any], leaf: Comparison) -> NDArray[np.bool_]:
-    """Compare numbers as :func:`evaluate_proposition` does, without its checks."""
-    value: Any = leaf.value
-    with np.errstate(invalid="ignore"):  # an order with NaN is false
-        return np.asarray(RELATIONS[leaf.relation](values, value))
 
 
 def check_options(encoder: Any) -> None:
