@@ -52,6 +52,7 @@ SLOW = ("hkl-cv", "prl-cv", "svm-cv", "search", "mkl", "hkl-regression")
 SETTINGS = {
     "hkl": ["C=10"],
     "hkl-cv": ["cv=2", "Cs=[1, 10]", "depth_penalties=[2]"],
+    "prl-published": ["epochs=5", "solver_iterations=2000", "budget=100"],
     "prl-cv": ["cv=2", "Cs=[1, 10]", "degrees=[1]", "depth_penalties=[1]"],
     "search": ["candidates=3", "cv=2"],
     "strings": ["column=sequence"],

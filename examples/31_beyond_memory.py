@@ -27,6 +27,7 @@ It needs the extra ``formulakern[dask]``.
 """
 
 import argparse
+import logging
 import resource
 import shutil
 import tempfile
@@ -157,6 +158,7 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # connections that close at the end
     place, size = written(options.table, rows, folder)
     spill = tempfile.mkdtemp(dir=folder)
     settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}

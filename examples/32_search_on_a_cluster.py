@@ -15,6 +15,7 @@ Processor time is that of the process that fits, and of the workers.
 """
 
 import argparse
+import logging
 import os
 import time
 import warnings
@@ -87,6 +88,7 @@ def main():
 
         frame = pd.read_csv(path_of("adult-train.csv.gz"))[: options.rows]
         X, y = frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+    logging.getLogger("distributed").setLevel(logging.ERROR)  # connections that close at the end
     workers = {"n_workers": 1 if options.quick else 2, "threads_per_worker": 1 + options.quick}
     with (
         LocalCluster(processes=not options.quick, dashboard_address=None, **workers) as cluster,
