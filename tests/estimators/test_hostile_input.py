@@ -41,7 +41,7 @@ MODELS = {
     "FormulaFeatures": fk.FormulaFeatures("a & b"),
     "PropositionEncoder": fk.PropositionEncoder(),
     "PRLClassifier": fk.PRLClassifier(degree=1),
-    "PublishedPRL": fk.PublishedPRL(degree=1, epochs=3, budget=20, solver="linprog"),
+    "PublishedPRL": fk.PublishedPRL(degree=1, epochs=2, budget=5, solver="linprog"),
     "PRLClassifierCV": fk.PRLClassifierCV([1], cv=2, degrees=[1]),
     "HKLClassifier": fk.HKLClassifier(C=1, tol=0.3),
     "HKLRegressor": fk.HKLRegressor(C=1, tol=0.3),

@@ -183,8 +183,8 @@ def test_solvers_agree_within_their_gaps(generator):
     X = (generator.random((20, 5)) < 0.5).astype(int)
     y = np.append([0, 1], generator.integers(0, 2, 18))
     exact = fit(X, y, C=0.3, encoder=None)
-    for solver, rounds in (("fictitious-play", 30_000), ("multiplicative-weights", 2_000)):
-        options = {"solver": solver, "solver_iterations": rounds, "epochs": 8}
+    for solver, rounds in (("fictitious-play", 5_000), ("multiplicative-weights", 500)):
+        options = {"solver": solver, "solver_iterations": rounds, "epochs": 4, "budget": 100}
         model = fk.PublishedPRL(C=0.3, depth_penalty=1, encoder=None, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
