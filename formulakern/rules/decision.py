@@ -216,7 +216,7 @@ class DecisionRules:
         Returns
         -------
         ndarray of shape (n, K), float64
-            As of :meth:`predict_proba`.
+            As of ``predict_proba``.
         """
         return self._probabilities(self._checked(covers))
 

@@ -78,7 +78,7 @@ class HKLClassifier(HierarchicalClassifier):
     *Decisions.*  The class with the largest s_k − τ ln π_k wins, π_k its share in training (for two
     classes: the second where s > τ ln π_2/π_1).  τ = 0 is for accuracy, τ = 1 for balanced
     accuracy; ½, between them, has the best macro F1, at some cost of accuracy.  The probabilities
-    of :meth:`predict_proba` are not adjusted.  Of ordered classes that with the largest
+    of ``predict_proba`` are not adjusted.  Of ordered classes that with the largest
     ln P(y = k | x) − τ ln π_k wins; as s(x) grows it never falls, so that thresholds on s(x),
     those of ``rules_``, decide.
 
