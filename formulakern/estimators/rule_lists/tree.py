@@ -192,7 +192,7 @@ def _nodes_of_tree(tree: Any, *, concludes: bool) -> Nodes:
         left=tree.children_left.astype(np.int64),
         right=tree.children_right.astype(np.int64),
         column=tree.feature.astype(np.int64),
-        # scikit-learn before 1.9 can write NaN, and sends every value to the right: x <= NaN is false
+        # scikit-learn before 1.9 may write NaN, and every value goes right: x <= NaN is false
         threshold=np.where(np.isnan(tree.threshold), -np.inf, tree.threshold),
         missing_left=tree.missing_go_to_left.astype(np.bool_),
         categories=np.full(n, -1, dtype=np.int64),
