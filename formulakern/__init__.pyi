@@ -11,8 +11,8 @@ from .errors import FormulaSyntaxError as FormulaSyntaxError
 from .errors import GramSizeError as GramSizeError
 from .errors import MagnitudeError as MagnitudeError
 from .errors import ParameterError as ParameterError
-from .estimators.choquet.classifier import ChoquetSVC as ChoquetSVC
-from .estimators.choquet.regressor import ChoquetRegressor as ChoquetRegressor
+from .estimators.choquet.machines import ChoquetRegressor as ChoquetRegressor
+from .estimators.choquet.machines import ChoquetSVC as ChoquetSVC
 from .estimators.encoder import PropositionEncoder as PropositionEncoder
 from .estimators.features import FormulaFeatures as FormulaFeatures
 from .estimators.hkl.classifier import HKLClassifier as HKLClassifier

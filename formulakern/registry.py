@@ -64,7 +64,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         "choquet": Learner(
             "ChoquetSVC",
-            "choquet.classifier",
+            "choquet.machines",
             "weights of sets of numeric columns",
             reads="numbers",
         ),
@@ -82,7 +82,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         "choquet-regression": Learner(
             "ChoquetRegressor",
-            "choquet.regressor",
+            "choquet.machines",
             "a number, by sets of numeric columns",
             "numbers",
             "numbers",

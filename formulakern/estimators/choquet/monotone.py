@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from formulakern.arrays import FloatArray
-from formulakern.estimators.choquet.set_function import PairFunction, pair_features
+from formulakern.estimators.choquet.set_function import pair_features
 from formulakern.learning.kernel_machines import Limits
 
 __all__ = ["Losses", "MonotoneModel", "MonotoneProblem", "solve_monotone"]
@@ -43,15 +43,14 @@ class Losses:
         return float(self.C @ np.maximum(0.0, self.target - self.sign * scores[self.rows]))
 
 
-@dataclass(frozen=True, eq=False)
-class MonotoneModel:
-    """A monotone set function and an intercept.
+class MonotoneModel(NamedTuple):
+    """The Möbius transform m of a monotone set function, of columns and of pairs, and an intercept.
 
     The objective ‖m‖² / (2·weight) + Σ losses exceeds the optimum at most by its share ``gap``;
     ``rounds`` quadratic programs were solved.
     """
 
-    function: PairFunction
+    moebius: FloatArray
     intercept: float
     objective: float
     gap: float
@@ -69,17 +68,16 @@ class MonotoneProblem:
 
     def solve(self, limits: Limits, factor: float = 1.0, **_: Any) -> tuple[Any, None]:
         """Solve them with C times a factor: (labels, models), and nothing to begin another with."""
+        given = self.additivity, self.weight, limits.tol
         models = [
-            solve_monotone(
-                rows, self.additivity, replace(losses, C=losses.C * factor), self.weight, limits.tol
-            )
+            solve_monotone(rows, replace(losses, C=losses.C * factor), *given)
             for rows, losses in self.parts
         ]
         return (self.labels, models), None
 
 
 def solve_monotone(
-    rows: FloatArray, additivity: int, losses: Losses, weight: float, tol: float
+    rows: FloatArray, losses: Losses, additivity: int, weight: float, tol: float
 ) -> MonotoneModel:
     """Minimise ‖m‖² / (2·weight) + Σ losses over monotone m and all b.
 
@@ -120,9 +118,9 @@ def solve_monotone(
             break
         constraints = np.unique(np.vstack([constraints, asked]), axis=0)
     objective, m, intercept = best
-    m = m * weight**0.5
-    function = PairFunction(m[:n], _pairs(m, n))
-    return MonotoneModel(function, intercept, objective, gap, rounds)
+    moebius = np.zeros(n * (n + 1) // 2)
+    moebius[: len(m)] = m * weight**0.5
+    return MonotoneModel(moebius, intercept, objective, gap, rounds)
 
 
 def _pairs(m: FloatArray, n: int) -> FloatArray:

@@ -24,8 +24,7 @@ from formulakern import ChoquetRegressor, ChoquetSVC
 from formulakern.estimators.choquet import set_function as module
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import (
-    PairFunction,
-    RowFunction,
+    SetFunction,
     monotonicity_degree,
     pair_features,
 )
@@ -67,7 +66,7 @@ def subsets(n):
     st.integers(1, 4),
 )
 def test_row_functions_equal_enumeration(rows, weights, k):
-    function = RowFunction(rows, weights, k)
+    function = SetFunction(rows, weights, k)
     sets = subsets(4)
     count = sum(1 for T in sets if 1 <= len(T) <= k)
     m = {
@@ -80,9 +79,9 @@ def test_row_functions_equal_enumeration(rows, weights, k):
 @settings(max_examples=10)
 @given(hnp.arrays(float, (4, 4), elements=st.floats(-5, 5)))
 def test_pair_functions_equal_enumeration(values):
-    pairs = np.triu(values, 1) + np.triu(values, 1).T
     m = {tuple(T): values[T[0], T[-1]] if 1 <= len(T) <= 2 else 0.0 for T in subsets(4)}
-    _check_function(PairFunction(np.diag(values).copy(), pairs), m)
+    listed = np.append(np.diag(values), values[np.triu_indices(4, 1)])
+    _check_function(SetFunction.of_pairs(listed, 4), m)
 
 
 def _check_function(function, m):
@@ -110,7 +109,7 @@ def _check_function(function, m):
 
 def test_many_columns_are_sampled(monkeypatch):
     generator = np.random.default_rng(0)
-    small = RowFunction(generator.random((6, 10)), generator.normal(size=6), 10)
+    small = SetFunction(generator.random((6, 10)), generator.normal(size=6), 10)
     exact, none = monotonicity_degree(small, 0)
     assert none == 0.0
     assert 0 < exact < 1
@@ -119,8 +118,9 @@ def test_many_columns_are_sampled(monkeypatch):
     assert 0 < error < 0.01
     assert abs(drawn - exact) < 4 * error
     assert monotonicity_degree(small, 0) == (drawn, error)
-    wide = RowFunction(generator.random((3, 2000)), np.ones(3), 2000)
-    degree, error = monotonicity_degree(PairFunction(np.ones(200), np.zeros((200, 200))), 0)
+    wide = SetFunction(generator.random((3, 2000)), np.ones(3), 2000)
+    single = SetFunction.of_pairs(np.repeat([1.0, 0.0], [50, 1225]), 50)
+    degree, error = monotonicity_degree(single, 0)
     assert degree == 1
     assert error > 0
     assert np.isfinite(wide.shapley()).all()
@@ -274,12 +274,12 @@ def test_constrained_solutions_are_optimal(C, weight, seed):
         constraints=rules, method="SLSQP", options={"maxiter": 500, "ftol": 1e-12},
     )  # fmt: skip
     losses = Losses(np.arange(30), y, np.ones(30), np.full(30, C))
-    solved = solve_monotone(X, 2, losses, weight, 1e-8)
+    solved = solve_monotone(X, losses, 2, weight, 1e-8)
     w = found.x[:6] + np.repeat([max(0.0, -(A @ found.x[:6]).min()), 0.0], 3)  # now A w >= 0
     feasible = w @ w / 2 / weight + losses.value(F @ w + found.x[6])
     assert solved.objective * (1 - solved.gap) <= feasible * (1 + 1e-12)
     assert solved.gap <= 1e-8
-    m = np.append(solved.function.single, solved.function.pairs[np.triu_indices(3, 1)])
+    m = solved.moebius
     assert (A @ m).min() >= -1e-12
     assert solved.objective == pytest.approx(
         m @ m / 2 / weight + losses.value(F @ m + solved.intercept), rel=1e-12

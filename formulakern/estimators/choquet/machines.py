@@ -1,0 +1,852 @@
+"""Support vector machines whose decision is a Choquet integral: degrees, choices, and export."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    is_integer,
+    is_number,
+)
+from formulakern.deadline import UNLIMITED
+from formulakern.display.plots.matrices import draw_importance
+from formulakern.encoding.degrees import Degrees, learn_degrees
+from formulakern.encoding.real import RealTable, read_real
+from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
+from formulakern.estimators.base import TableEstimator, number_score
+from formulakern.estimators.choquet.monotone import Losses, MonotoneModel, MonotoneProblem
+from formulakern.estimators.choquet.set_function import (
+    SetFunction,
+    monotonicity_degree,
+    pair_features,
+)
+from formulakern.estimators.path_search import folds_of
+from formulakern.estimators.svm.base import KernelMachine
+from formulakern.estimators.svm.classifier import PairwiseMachine
+from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
+from formulakern.estimators.targets import (
+    Split,
+    random_source,
+    read_classes,
+    read_numbers,
+    refused,
+    require_target,
+    row_weights,
+    several_classes,
+)
+from formulakern.files.model_file import save
+from formulakern.kernels.algebra import Kernel, ScaledKernel
+from formulakern.kernels.choquet import ChoquetKernel, choquet
+from formulakern.learning.kernel_machines import KernelRows, MachineProblem, regression
+from formulakern.partitions.lazy_rows import lazily
+from formulakern.rules.export.json import plain
+from formulakern.rules.python.files import PythonFile
+from formulakern.tables.column import did_you_mean
+from formulakern.tables.read import as_frame, default_names
+from formulakern.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["AttributeScaling", "ChoquetRegressor", "ChoquetSVC"]
+
+#: A set function of more columns has too many values to be written down.
+MOST_COLUMNS = 14
+#: What is computed on demand, and what only some fits learn; the next fit forgets both.
+FORGOTTEN = (
+    *("_degrees_of_monotonicity", "shapley_values_", "interaction_indices_"),
+    *("cv_results_", "svc_", "dual_coef_", "_pair_weights", "_support_rows"),
+)
+#: The share of the progress of a fit at which settings are chosen.
+LAST = 0.8
+#: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
+PENALTIES = tuple(10.0**e for e in range(-2, 5))
+ADDITIVITIES = (1, 2, 3, 5)
+ADVICE = "Pass a table of finite numbers; code ordered categories as numbers first."
+
+
+# -- degrees ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeScaling:
+    """The degrees of each column (None if it was constant), which fall in direction −1."""
+
+    columns: tuple[Degrees | None, ...]
+    directions: npt.NDArray[np.int64]
+
+    def degrees(self, values: FloatArray) -> FloatArray:
+        """Return degrees in [0, 1], clipped outside the training range; constant columns are 0.
+
+        >>> linear = (Degrees("linear", (0.0, 10.0)), Degrees("linear", (1.0, 3.0)))
+        >>> scaling = AttributeScaling(linear, np.array([1, -1]))
+        >>> scaling.degrees(np.array([[2.0, 1.5], [20.0, 3.0]]))
+        array([[0.2 , 0.75],
+               [1.  , 0.  ]])
+        """
+        found = np.zeros(values.shape)
+        for j, column in enumerate(self.columns):
+            if column is not None:
+                degrees = column.of(values[:, j])
+                found[:, j] = degrees if self.directions[j] > 0 else 1.0 - degrees
+        return found
+
+
+def learn_scaling(
+    values: FloatArray, target: FloatArray, directions: Any, scaling: str, names: Any
+) -> AttributeScaling:
+    """Return the scaling of training rows, or raise ParameterError for wrong directions.
+
+    Directions that are not given are the signs of Spearman's rank correlation with the target, +1
+    if it is zero.
+    """
+    n = values.shape[1]
+    ranks, wanted = rankdata(values, axis=0), rankdata(target)
+    covariance = (wanted - wanted.mean()) @ (ranks - ranks.mean(axis=0))
+    found = np.where(covariance < -1e-9 * len(ranks), -1, 1)
+    given: Mapping[Any, Any] = directions if isinstance(directions, Mapping) else {}
+    if not isinstance(directions, Mapping) and str(directions) != "auto":
+        signs = np.ravel(np.asarray(directions, dtype=object)).tolist()
+        if len(signs) != n:
+            raise ParameterError(
+                f"directions={directions!r}; expected 'auto', one of +1 and -1 for each of the {n} "
+                "columns, or a mapping from some columns, by name or position, to these."
+            )
+        given = dict(enumerate(signs))
+    for column, sign in given.items():
+        if not is_number(sign) or sign not in (1, -1):
+            raise ParameterError(
+                f"the direction of column {column!r} is {sign!r}; expected +1 if larger values "
+                "are for the larger class or number, -1 if smaller ones are."
+            )
+        found[column_position(column, n, names)] = int(sign)
+    columns = tuple(learn_degrees(c, "rank" if scaling == "rank" else "linear") for c in values.T)
+    return AttributeScaling(columns, found.astype(np.int64))
+
+
+def column_position(column: Any, n: int, names: Any) -> int:
+    """Return the position of a column that is given by name or position, or raise ParameterError.
+
+    >>> column_position("age", 2, ["sex", "age"]), column_position(-1, 2, None)
+    (1, 1)
+    """
+    known = [] if names is None else list(names)
+    if isinstance(column, str) and column in known:
+        return known.index(column)
+    if is_integer(column) and -n <= column < n:
+        return int(column) % n
+    hint = f"; {did_you_mean(column, known)}" if isinstance(column, str) and known else "."
+    raise ParameterError(
+        f"there is no column {column!r} among the {n} of training{hint} Give a name or a position."
+    )
+
+
+def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, direction: int) -> str:
+    """Return the expression of an entry as a degree."""
+    found = file.conditions.read("factor", name)
+    if column is None:  # of a column that was constant
+        return "0.0"
+    if column.scale == "rank":
+        file.constants.append(f"KNOWN_{j} = {list(column.values)!r}")
+        file.functions.append("rank_degree")
+        text = f"rank_degree({found}, KNOWN_{j})"
+    else:
+        file.functions.append("linear_degree")
+        text = f"linear_degree({found}, {column.values[0]!r}, {column.values[1]!r})"
+    return text if direction > 0 else f"1.0 - {text}"
+
+
+# -- the base --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
+    """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
+
+    C: float | str | Sequence[float] = "auto"
+    additivity: int | str | Sequence[int | None] | None = None
+    directions: Any = "auto"
+    _: KW_ONLY
+    scaling: Literal["minmax", "rank"] = "minmax"
+    cv: Any = "auto"
+    enforce_monotone: bool = False
+    tol: float = 1e-3
+    max_iter: int = -1
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
+    kernel_: Kernel = field(init=False)
+    scaling_: AttributeScaling = field(init=False)
+    directions_: npt.NDArray[np.int64] = field(init=False)
+    C_: float = field(init=False)
+    additivity_: int | None = field(init=False)
+    cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
+    n_features_in_: int = field(init=False)
+    #: One set function, or one for each pair of classes.
+    _functions: tuple[SetFunction, ...] = field(init=False)
+    #: Of monotone machines, the weights of columns and pairs: float64 (functions, p).
+    _moebius: FloatArray = field(init=False)
+    _automatic_C: ClassVar[float] = 1.0
+
+    save = save
+    _validated = TableEstimator._validated
+
+    def _fit(
+        self,
+        values: FloatArray,
+        targets: npt.NDArray[Any],
+        ranked: FloatArray,
+        weights: FloatArray,
+        unit: float,
+        scoring: str,
+    ) -> Self:
+        """Scale, choose, train.
+
+        ``ranked`` are numbers in the order of the targets; C is chosen from multiples of ``unit``.
+        """
+        n = values.shape[1]
+        additivities, penalties = self._additivities(n), self._penalties(unit)
+        for name in FORGOTTEN:
+            self.__dict__.pop(name, None)
+        names = getattr(self, "feature_names_in_", None)
+        self.scaling_ = learn_scaling(values, ranked, self.directions, self.scaling, names)
+        self.directions_ = self.scaling_.directions
+        rows = RealTable(None, self.scaling_.degrees(values))
+        self._seed = int(random_source(self.random_state).randint(2**31 - 1))
+        with self._showing() as bar:
+            try:
+                kernels, best = [self._kernel(rows, k) for k in additivities], 0
+                if len(additivities) * len(penalties) > 1:
+                    pairs = list(itertools.product(additivities, penalties))
+                    best, self.cv_results_ = search_penalties(
+                        self,
+                        kernels,
+                        {"additivity": [k for k, _ in pairs], "C": [C for _, C in pairs]},
+                        (rows, targets, weights),
+                        self._splits(targets),
+                        scoring,
+                        self._limits(),
+                        UNLIMITED,
+                    )
+                k, c = divmod(best, len(penalties))
+                self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]
+                bar.at(LAST, f"C {self.C_:.3g}, all rows")
+                self._train(rows, targets, self.C_ * weights, stacklevel=5)
+            except MagnitudeError:
+                raise MagnitudeError(
+                    f"rows of {n:,} columns have so little in common that the kernel is below "
+                    "2.2e-308, the end of float64. Choose a small additivity, such as 2."
+                ) from None
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
+        return self
+
+    @abstractmethod
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        """Return the folds of the cross-validation."""
+
+    @property
+    def _n_folds(self) -> Any:
+        return FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+
+    def _kernel(self, rows: RealTable, k: int | None) -> Kernel:
+        """Return the kernel whose mean square length of training rows is 1."""
+        kernel = choquet(k, scale="probability")
+        mean = float(kernel.diagonal(rows).mean())
+        return ScaledKernel(1.0 / mean if mean > 0 else 1.0, kernel)
+
+    def _monotone(
+        self, kernel: Any, parts: Sequence[tuple[FloatArray, Losses]], labels: Any = None
+    ) -> MonotoneProblem:
+        """Return the problem of degrees and losses, one for each pair of classes."""
+        n = parts[0][0].shape[1]
+        k = min(kernel.kernel.additivity or n, 2)
+        return MonotoneProblem(parts, k, kernel.weight / kernel.kernel.dimension(n), labels)
+
+    def _take_over_monotone(self, models: Sequence[MonotoneModel], n: int) -> None:
+        self._moebius = np.array([model.moebius for model in models])
+        self._functions = tuple(SetFunction.of_pairs(m, n) for m in self._moebius)
+        self.intercept_ = np.array([model.intercept for model in models])
+        self.gap_ = max(model.gap for model in models)
+        self.n_iter_ = max(model.rounds for model in models)
+        self.stopped_ = "optimal" if self.gap_ <= self.tol else "stalled"
+        self.support_ = np.empty(0, dtype=np.intp)
+
+    def _row_functions(self, coefficients: FloatArray) -> tuple[SetFunction, ...]:
+        """Return the set functions of support vectors with some sets of coefficients."""
+        kernel, rows = cast(ScaledKernel, self.kernel_), self._support_rows.values
+        k = cast(ChoquetKernel, kernel.kernel).additivity or rows.shape[1]
+        return tuple(SetFunction(rows, beta * kernel.weight, k) for beta in coefficients)
+
+    def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
+        if self.enforce_monotone:
+            return np.asarray(pair_features(rows.values) @ self._moebius.T)
+        return super()._values(rows, weights)
+
+    # -- what is learned --------------------------------------------------------------------------
+
+    def moebius(self, subset: Any) -> Any:
+        """m(T), the weight of min_T of the degrees in the decision.
+
+        Parameters
+        ----------
+        subset : str, int or sequence of these
+            Columns, by name or position.
+
+        Returns
+        -------
+        float
+            For several classes an ndarray with one for each of ``pairs_``.
+        """
+        return self._of_each(lambda f: f.moebius(self._columns(subset)))
+
+    def measure(self, subset: Any) -> Any:
+        """μ(A) = Σ m(T) over T ⊆ A: the score, less the intercept, where A are 1 and the others 0.
+
+        Parameters
+        ----------
+        subset : str, int or sequence of these
+            Columns, by name or position.
+
+        Returns
+        -------
+        float
+            For several classes an ndarray with one for each of ``pairs_``.
+        """
+        return self._of_each(lambda f: f.measure(self._columns(subset)))
+
+    @property
+    def monotonicity_degree_(self) -> Any:
+        """The share of pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i})."""
+        return self._degrees_of_monotonicity[0]
+
+    @property
+    def monotonicity_degree_error_(self) -> Any:
+        """Its standard error; 0.0 where all pairs were counted."""
+        return self._degrees_of_monotonicity[1]
+
+    @cached_property
+    def _degrees_of_monotonicity(self) -> tuple[Any, Any]:
+        found = self._of_each(lambda f: np.array(monotonicity_degree(f, self._seed)))
+        if found.ndim == 1:
+            return float(found[0]), float(found[1])
+        return found[:, 0], found[:, 1]
+
+    @cached_property
+    def shapley_values_(self) -> FloatArray:
+        """The Shapley value of each column: (n,), for several classes (pairs, n)."""
+        return np.asarray(self._of_each(lambda f: f.shapley()))
+
+    @cached_property
+    def interaction_indices_(self) -> FloatArray:
+        """The interaction index of every two columns: (n, n), for several classes (pairs, n, n)."""
+        return np.asarray(self._of_each(lambda f: f.interactions()))
+
+    def plot_importance(self, ax: Axes | None = None, *, pair: int = 0) -> Axes:
+        """Shapley values on the diagonal of a matrix, interaction indices beside it.
+
+        Red speaks for the larger class or number, blue for the smaller; two columns of positive
+        interaction complement each other, of negative interaction replace each other.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        pair : int
+            Which of ``pairs_``, for several classes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        single = len(self._functions) == 1
+        check_choice("pair", pair, range(len(self._functions)))
+        shapley = self.shapley_values_ if single else self.shapley_values_[pair]
+        interactions = self.interaction_indices_ if single else self.interaction_indices_[pair]
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(shapley))])
+        return draw_importance(shapley, interactions, names, ax)
+
+    def _of_each(self, what: Callable[[SetFunction], Any]) -> Any:
+        check_is_fitted(self, "scaling_")
+        found = [what(function) for function in self._functions]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def _columns(self, subset: Any) -> list[int]:
+        listed = [subset] if isinstance(subset, (str, int, np.integer)) else list(subset)
+        names = getattr(self, "feature_names_in_", None)
+        return sorted({column_position(c, self.n_features_in_, names) for c in listed})
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("scaling", self.scaling, ("minmax", "rank"))
+        check_flag("enforce_monotone", self.enforce_monotone)
+        self._limits()
+
+    def _penalties(self, unit: float) -> list[float]:
+        automatic = isinstance(self.C, str) and self.C == "auto"
+        given = self._automatic_C if automatic else self.C
+        listed = self._listed("C", given, [C * unit for C in PENALTIES])
+        for C in listed:
+            check_number(
+                "C", C, 0, above=True, otherwise="'auto', 'cv', or a sequence of such numbers"
+            )
+        return sorted(map(float, listed))
+
+    def _additivities(self, n: int) -> list[int | None]:
+        some: list[int | None] = [k for k in ADDITIVITIES if k < n]
+        listed = self._listed("additivity", self.additivity, [*some, None])
+        if self.enforce_monotone and self.additivity == "cv":
+            listed = [1, 2][:n]
+        for k in listed:
+            check_integer("additivity", k, 1, "None for all sets, 'cv', or a sequence of these")
+            if k is not None and k > n:
+                raise ParameterError(
+                    f"additivity={k}; expected at most the number of columns, {n}, or None for all "
+                    "sets of columns."
+                )
+            if self.enforce_monotone and (n if k is None else k) > 2:
+                raise ParameterError(
+                    f"enforce_monotone=True with additivity={k}; a monotone set function is learnt "
+                    "for sets of at most two columns. Pass additivity=1, 2 or 'cv'."
+                )
+        return sorted(listed, key=lambda k: n if k is None else k)
+
+    @staticmethod
+    def _listed(name: str, given: Any, candidates: list[Any]) -> list[Any]:
+        """The candidates for "cv", else what is given as a list."""
+        if isinstance(given, str):
+            check_choice(name, given, ("cv",))
+            return candidates
+        if isinstance(given, Iterable) and not isinstance(given, Mapping):
+            listed = list(given)
+            if not listed:
+                raise ParameterError(f"{name}={given!r}; expected at least one value.")
+            return listed
+        return [given]
+
+    # -- for other programs ---------------------------------------------------------------------
+
+    def to_python(self) -> str:
+        """A file of Python with a function that gives one row what :meth:`predict` says.
+
+        It defines ``predict(row, missing=())``, as :meth:`formulakern.RuleEnsemble.to_python`
+        describes it, and ``score(row, missing=())``: the number, or of every pair of classes the
+        Choquet integral plus intercept.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than 14 columns, whose set function has 2ⁿ values.
+
+        Notes
+        -----
+        The integral is summed over the sorted degrees, and here over support vectors: scores agree
+        up to rounding, a share of 1e-9 or so.  Where the model's own score is that near to 0, the
+        class may be the other one of the pair.
+        """
+        check_is_fitted(self, "scaling_")
+        n = self.n_features_in_
+        if n > MOST_COLUMNS:
+            raise FormulaSizeError(
+                f"a set function of {n} columns has {2**n:,} values; at most {MOST_COLUMNS} "
+                "columns are written as Python. Use save() and formulakern.load."
+            )
+        file = PythonFile()
+        sets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1 == 1
+        shown = "".join(f"    {f.measures(sets).tolist()!r},\n" for f in self._functions)
+        file.constants += [f"MEASURES = [\n{shown}]", f"INTERCEPTS = {self.intercept_.tolist()!r}"]
+        names = map(str, getattr(self, "feature_names_in_", default_names(n)))
+        reads = zip(names, self.scaling_.columns, self.directions_.tolist(), strict=True)
+        degrees = [_degree(file, j, *parts) for j, parts in enumerate(reads)]
+        lines = ["degrees = [", *(f"    {degree}," for degree in degrees), "]"]
+        of_pairs = "for m, b in zip(MEASURES, INTERCEPTS, strict=True)"
+        total = f"[choquet_integral(degrees, m) + b {of_pairs}]"
+        file.functions.append("choquet_integral")
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            lines.append(f"return {total}[0]")
+            file.define("predict", "The number that is predicted.", "float", lines, reads=True)
+            file.define("score", "The same.", "float", ["return predict(row, missing)"])
+            return file.text()
+        file.functions.append("winner")
+        file.constants.append(f"CLASSES = {[plain(label) for label in classes.tolist()]!r}")
+        best = "return CLASSES[winner(score(row, missing), len(CLASSES))]"
+        file.define("predict", "The class of a row.", "Any", [best])
+        about = "Of every pair of CLASSES the score, which is positive for the second."
+        file.define("score", about, "list[float]", [*lines, f"return {total}"], reads=True)
+        return file.text()
+
+    # -- tables ---------------------------------------------------------------------------------
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        """Return the table as numbers, checked against that of training."""
+        as_frame(X)  # raises DataError if two columns have one name
+        names = None
+        if isinstance(X, (Table, Mapping)):
+            table = read_real(X)
+            X, names = table.values, table.names
+        with warnings.catch_warnings():
+            if names is not None:  # they are compared below
+                warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            values = self._validated(X, ADVICE, dtype=np.float64, reset=reset)
+        known = getattr(self, "feature_names_in_", None)
+        if names is not None and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif names is not None and known is not None and tuple(known) != names:
+            raise DataError(
+                f"the columns are {', '.join(names)}, and were {', '.join(known)} in training. "
+                "Pass the same columns in the same order."
+            )
+        return np.asarray(values)
+
+    def _read_table(self, X: Any) -> RealTable:
+        return X if isinstance(X, RealTable) else RealTable(None, self.degrees(X))
+
+    def degrees(self, X: Any) -> FloatArray:
+        """The attributes as the kernel reads them, between 0 and 1.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n), float64
+        """
+        check_is_fitted(self, "scaling_")
+        return self.scaling_.degrees(self._read(X, reset=False))
+
+
+# -- the estimators ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
+    """Support vector classification by a Choquet integral of the attributes.
+
+    Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is
+
+        f(x) = Σ m(T)·min_T x + b = Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the columns of the i largest) + b,
+
+    the sum over non-empty sets T of at most k columns: a Choquet integral with the set function
+    μ(A) = Σ m(T) over T ⊆ A.  The weights m maximise the margin, found from the Choquet kernel
+    (:func:`formulakern.choquet`) without building the features.
+
+    Parameters
+    ----------
+    C : "auto", float, "cv" or sequence of float, default="auto"
+        Penalty parameter of margin errors; ``"auto"`` is 1.  Of several the best in
+        cross-validation (``"cv"``: of 10⁻², 10⁻¹, …, 10⁴).  The kernel is divided by its mean
+        K(x, x) on the training rows, so that C means about the same for every number of columns
+        and every k.
+    additivity : int, None, "cv" or sequence, default=None
+        k, the most columns in a set; None for all sets; of several the best (``"cv"``: of 1, 2, 3,
+        5 and None).
+    directions : "auto", mapping or sequence, default="auto"
+        +1 where larger values of a column speak for the larger class, −1 where smaller ones do: one
+        for each column, or a mapping from names or positions.  What is not given is the sign of
+        Spearman's rank correlation with the class.  The larger of two classes is the second of
+        ``classes_``; more are taken in that order.
+    scaling : {"minmax", "rank"}, default="minmax"
+        A degree is the place between the least and the largest training value, or the share of
+        training values below (equal ones count half).  Later values outside are clipped.
+    cv : "auto", int or splitter, default="auto"
+        Folds of the training rows; an integer is stratified and shuffled, ``"auto"`` is 5.  The
+        scaling is that of all training rows.
+    enforce_monotone : bool, default=False
+        Train under the constraint that μ is monotone, for ``additivity`` of at most 2: then f never
+        falls when a degree rises.
+    class_weight : mapping or "balanced", optional
+        Multiplies C per class.
+    tol : float, default=1e-3
+        The relative duality gap at which the solver stops.
+    max_iter : int, default=-1
+        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
+        for each row if that is more.
+    random_state : int, RandomState or None, default=0
+        For folds, and for the pairs drawn for ``monotonicity_degree_``.
+    verbose : int, default=0
+        Say on standard error what was chosen.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    pairs_ : list of (class, class)
+        The two classes that each of the functions below tells apart, the larger one second: one
+        pair for two classes, else all pairs.
+    directions_ : ndarray of shape (n_features,), int64
+    C_, additivity_
+        What was used, or chosen.
+    cv_results_ : dict of str to ndarray
+        ``additivity``, ``C``, ``mean_score``, ``std_score``, ``gap``, ``split0_score``, …,
+        accuracies; only if something was chosen.
+    monotonicity_degree_ : float
+        The share of the pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i}); exact for up to 20 columns, from
+        up to 10,000 random pairs beyond.  Computed when first asked for.
+    monotonicity_degree_error_ : float
+        Its standard error; 0.0 where it is exact.
+    shapley_values_ : ndarray of shape (n_features,)
+        Σ m(T) / size(T) over the sets that hold a column; they sum to μ of all columns.
+    interaction_indices_ : ndarray of shape (n_features, n_features)
+        Σ m(T) / (size(T) − 1) over the sets that hold both columns; zero on the diagonal.
+    kernel_ : Kernel
+        Of degrees.
+    svc_ : PairwiseModel
+        The solved model; not with ``enforce_monotone``.
+    support_ : ndarray of int
+    intercept_ : ndarray of shape (pairs,)
+        b of every pair, positive for the larger class.
+    gap_ : float
+        The largest relative duality gap of all pairs of classes.
+    n_iter_ : int or ndarray
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    For more than two classes, the attributes of a pair have one more axis at the front.  A Gram
+    matrix costs O(n log n) a pair of rows, for k < n O(n²).
+
+    References
+    ----------
+    Tehrani, Strickert & Hüllermeier (2014), The Choquet kernel for monotone data, ESANN 2014,
+    337–342.  Grabisch (1997), k-order additive discrete fuzzy measures and their representation,
+    Fuzzy Sets and Systems 92(2):167–189, doi:10.1016/S0165-0114(97)00168-1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 3))
+    >>> y = np.where(np.minimum(X[:, 0], 1 - X[:, 1]) > 0.4, "good", "bad")
+    >>> model = ChoquetSVC(C=100, additivity=2).fit(X, y == "good")
+    >>> model.directions_[:2]
+    array([ 1, -1])
+    >>> model.score(X, y == "good") > 0.95
+    True
+    >>> int(np.argmax(model.interaction_indices_))  # of columns 0 and 1
+    1
+    """
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    classes_: npt.NDArray[Any] = field(init=False)
+    pairs_: list[tuple[Any, Any]] = field(init=False)
+    decision_function_shape: ClassVar[Literal["ovr"]] = "ovr"  # type: ignore[misc]
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
+        """Learn directions and scaling, choose C and additivity if asked, train.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n)
+            Of finite numbers: an array, a frame, a :class:`formulakern.Table`.
+        y : array-like of shape (n_rows,)
+            Classes, of any type that has an order.
+
+        Returns
+        -------
+        ChoquetSVC
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read.
+        ParameterError
+            If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``enforce_monotone`` leaves a duality gap above ``tol``.
+        """
+        require_target(self, y)
+        self._check_parameters()
+        values = self._read(X, reset=True)
+        labels = read_classes(y, len(values))
+        classes = several_classes(labels)
+        weights = row_weights(labels, self.class_weight, None)
+        several_classes(labels, weights)
+        self.pairs_ = list(itertools.combinations(classes.tolist(), 2))
+        codes = np.searchsorted(classes, labels).astype(np.float64)
+        return self._fit(values, labels, codes, weights, 1.0, "accuracy")
+
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        return folds_of(self._n_folds, targets, self._seed)
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        if not self.enforce_monotone:
+            return super()._problem(rows, targets, boxes)
+        labels, parts = several_classes(targets, boxes), []
+        for first, second in itertools.combinations(labels, 2):
+            some = np.flatnonzero((targets == first) | (targets == second))
+            sign = np.where(targets[some] == second, 1.0, -1.0)
+            losses = Losses(np.arange(len(some)), sign, np.ones(len(some)), boxes[some])
+            parts.append((rows.rows.values[some], losses))
+        return self._monotone(rows.kernel, parts, labels)
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
+        if self.enforce_monotone:
+            self.classes_, models = solved
+            self._pair_weights = np.empty((len(models), 0))
+            self._take_over_monotone(models, rows.n_columns)
+            return
+        super()._take_over(solved, solution, rows)
+        if len(self.classes_) > 2:  # here positive for the second class of a pair
+            self._pair_weights, self.intercept_ = -self._pair_weights, -self.intercept_
+        self._functions = self._row_functions(self._pair_weights)
+
+    def _decided(self, X: Any) -> FloatArray:
+        values = super()._decided(X)
+        return values if len(self.classes_) == 2 else -values
+
+
+@dataclass(eq=False, repr=False)
+class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
+    """Support vector regression by a Choquet integral of the attributes.
+
+    The prediction is f(x) = Σ m(T)·min_T x + b over non-empty sets T of at most k columns of
+    degrees x_i in [0, 1], as in :class:`ChoquetSVC`; errors up to ``epsilon`` are free.
+
+    Parameters
+    ----------
+    C : "auto", float, "cv" or sequence of float, default="auto"
+        Penalty parameter of errors; ``"auto"`` is 10, and ``"cv"`` chooses of 10⁻², …, 10⁴ times
+        the standard deviation of y.
+    additivity, directions, scaling, cv, enforce_monotone, tol, max_iter, random_state, verbose
+        As in :class:`ChoquetSVC`; directions are learnt by the rank correlation with y, folds are
+        not stratified, and cross-validation maximises R².
+    epsilon : float, default=0.1
+        Errors up to this are free, in the unit of y.
+
+    Attributes
+    ----------
+    directions_, C_, additivity_, cv_results_, kernel_, support_, intercept_, gap_, n_iter_
+        As in :class:`ChoquetSVC`.
+    monotonicity_degree_, monotonicity_degree_error_, shapley_values_, interaction_indices_
+        As in :class:`ChoquetSVC`, of the one set function.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Not with ``enforce_monotone``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Tehrani, Strickert & Hüllermeier (2014), The Choquet kernel for monotone data, ESANN 2014,
+    337–342.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 3))
+    >>> y = 10 * np.minimum(X[:, 0], X[:, 1])
+    >>> model = ChoquetRegressor(C=100, additivity=2).fit(X, y)
+    >>> bool(model.score(X, y) > 0.99)
+    True
+    >>> float(round(model.measure([0, 1]) - model.measure([0]) - model.measure([1]), 1))
+    9.4
+    """
+
+    C: float | str | Sequence[float] = "auto"
+    _: KW_ONLY
+    epsilon: float = 0.1
+    _automatic_C: ClassVar[float] = 10.0
+
+    score = number_score
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Self:
+        """Learn directions and scaling, choose C and additivity if asked, train.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n)
+            Of finite numbers: an array, a frame, a :class:`formulakern.Table`.
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ChoquetRegressor
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or y cannot be read.
+        ParameterError
+            If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``enforce_monotone`` leaves a duality gap above ``tol``.
+        """
+        require_target(self, y, "a number for every row")
+        check_number("epsilon", self.epsilon, 0)
+        self._check_parameters()
+        values = self._read(X, reset=True)
+        target = read_numbers(y, len(values))
+        unit = float(target.std()) or 1.0
+        return self._fit(values, target, target, np.ones(len(target)), unit, "r2")
+
+    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
+        folds = self._n_folds
+        if is_integer(folds):
+            folds = KFold(int(folds), shuffle=True, random_state=self._seed)
+        with refused("Pass a smaller cv, or more rows."):
+            return list(check_cv(folds).split(targets))
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        if not self.enforce_monotone:
+            problem = regression(targets, boxes, float(self.epsilon))
+            return MachineProblem.of(problem, rows, self._memory)
+        n = len(targets)
+        every, signs = np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n)
+        losses = Losses(every, signs, signs * targets[every] - self.epsilon, boxes[every])
+        return self._monotone(rows.kernel, [(rows.rows.values, losses)])
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
+        if self.enforce_monotone:
+            self.dual_coef_ = np.empty((1, 0))
+            self._take_over_monotone(solved[1], rows.n_columns)
+            return
+        super()._take_over(solved, solution, rows)
+        self._functions = self._row_functions(self.dual_coef_)
+
+    @lazily
+    def predict(self, X: Any) -> FloatArray:
+        """Return f(x) of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "scaling_")
+        rows = self._read_table(X)
+        return np.asarray(self._values(rows, self.dual_coef_)[:, 0] + self.intercept_)
