@@ -48,7 +48,7 @@ LEARNERS: dict[str, Learner] = {
             "rule_lists.classifier",
             "a list of rules: if ... else if ... else",
         ),
-        "svm": Learner("FormulaSVC", "svm.classifier", _SVM),
+        "svm": Learner("FormulaSVC", "svm.machines", _SVM),
         "svm-cv": Learner(
             "FormulaSVCCV",
             "svm.cross_validation",
@@ -78,7 +78,7 @@ LEARNERS: dict[str, Learner] = {
             "HKLRegressor", "hkl.regressor", "a number, as a sum of few weighted rules", "numbers"
         ),
         "svm-regression": Learner(
-            "FormulaSVR", "svm.regressor", "a number, by support vectors", "numbers"
+            "FormulaSVR", "svm.machines", "a number, by support vectors", "numbers"
         ),
         "choquet-regression": Learner(
             "ChoquetRegressor",
@@ -89,7 +89,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         "novelty": Learner(
             "FormulaOneClass",
-            "svm.regressor",
+            "svm.machines",
             "which rows are unlike the others; reads no class",
             "novelty",
         ),

@@ -19,8 +19,8 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import read_candidates
-from formulakern.estimators.svm.classifier import FormulaSVC, PairwiseMachine
 from formulakern.estimators.svm.extraction import TrainedModel, rules
+from formulakern.estimators.svm.machines import FormulaSVC, PairwiseMachine
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
 from formulakern.kernels.formula import Reading

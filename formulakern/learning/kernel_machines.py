@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 Rows = npt.NDArray[np.intp]
-#: Called with the seconds since the start and the relative duality gap.
+#: Called with the share that is done and the relative duality gap.
 Progress = Callable[[float, float], None]
 
 #: A tile of kernel values that stays in the second-level cache: 64 rows, 4,096 columns.
@@ -562,8 +562,6 @@ class PairwiseProblem:
     ) -> tuple[PairwiseModel, list[DualSolution]]:
         """Solve for every pair of classes as :meth:`MachineProblem.solve`, within the seconds.
 
-        Progress is the share that is done, and the gap of the pair at work.
-
         Raises
         ------
         KeyboardInterrupt
@@ -576,9 +574,9 @@ class PairwiseProblem:
             rows, problem = self.pairs[done]
             left = (limits.seconds - (time.monotonic() - began)) / (number - done)
 
-            def step(_: float, gap: float, done: int = done) -> None:
+            def step(share: float, gap: float, done: int = done) -> None:
                 if progress is not None:
-                    progress((done + share_done(1.0, gap, limits.tol)) / number, gap)
+                    progress((done + share) / number, gap)
 
             beta, solution = problem.solve(
                 replace(limits, seconds=max(left, 0.0)),
@@ -806,7 +804,7 @@ class Descent:
         seconds = time.monotonic() - self.started
         self.history.append((seconds, values.gap, values.dual, values.primal))
         if self.progress is not None:
-            self.progress(seconds, values.gap)
+            self.progress(share_done(1.0, values.gap, self.limits.tol), values.gap)
         return values
 
     def ended(self, values: Values, target: float) -> bool:

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 from formulakern import datasets
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.estimators.svm.machines import FormulaSVC
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 GOAL = 1.2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +31,7 @@ from formulakern.display.plots.matrices import draw_importance
 from formulakern.encoding.degrees import Degrees, learn_degrees
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
-from formulakern.estimators.base import TableEstimator, number_score
+from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.choquet.monotone import Losses, MonotoneModel, MonotoneProblem
 from formulakern.estimators.choquet.set_function import (
     SetFunction,
@@ -39,9 +39,8 @@ from formulakern.estimators.choquet.set_function import (
     pair_features,
 )
 from formulakern.estimators.path_search import folds_of
-from formulakern.estimators.svm.base import KernelMachine
-from formulakern.estimators.svm.classifier import PairwiseMachine
 from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
+from formulakern.estimators.svm.machines import KernelMachine, PairwiseMachine, RegressionMachine
 from formulakern.estimators.targets import (
     Split,
     random_source,
@@ -55,8 +54,7 @@ from formulakern.estimators.targets import (
 from formulakern.files.model_file import save
 from formulakern.kernels.algebra import Kernel, ScaledKernel
 from formulakern.kernels.choquet import ChoquetKernel, choquet
-from formulakern.learning.kernel_machines import KernelRows, MachineProblem, regression
-from formulakern.partitions.lazy_rows import lazily
+from formulakern.learning.kernel_machines import KernelRows
 from formulakern.rules.export.json import plain
 from formulakern.rules.python.files import PythonFile
 from formulakern.tables.column import did_you_mean
@@ -248,7 +246,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                 k, c = divmod(best, len(penalties))
                 self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]
                 bar.at(LAST, f"C {self.C_:.3g}, all rows")
-                self._train(rows, targets, self.C_ * weights, stacklevel=5)
+                self._train(rows, targets, self.C_ * weights, stacklevel=4)
             except MagnitudeError:
                 raise MagnitudeError(
                     f"rows of {n:,} columns have so little in common that the kernel is below "
@@ -725,7 +723,7 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
+class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
     """Support vector regression by a Choquet integral of the attributes.
 
     The prediction is f(x) = Σ m(T)·min_T x + b over non-empty sets T of at most k columns of
@@ -775,8 +773,6 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
     epsilon: float = 0.1
     _automatic_C: ClassVar[float] = 10.0
 
-    score = number_score
-
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Learn directions and scaling, choose C and additivity if asked, train.
 
@@ -820,8 +816,7 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
 
     def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
         if not self.enforce_monotone:
-            problem = regression(targets, boxes, float(self.epsilon))
-            return MachineProblem.of(problem, rows, self._memory)
+            return super()._problem(rows, targets, boxes)
         n = len(targets)
         every, signs = np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n)
         losses = Losses(every, signs, signs * targets[every] - self.epsilon, boxes[every])
@@ -834,19 +829,3 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
             return
         super()._take_over(solved, solution, rows)
         self._functions = self._row_functions(self.dual_coef_)
-
-    @lazily
-    def predict(self, X: Any) -> FloatArray:
-        """Return f(x) of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "scaling_")
-        rows = self._read_table(X)
-        return np.asarray(self._values(rows, self.dual_coef_)[:, 0] + self.intercept_)

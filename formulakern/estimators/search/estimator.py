@@ -40,8 +40,8 @@ from formulakern.estimators.search.run import (
     score_in_time,
 )
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
-from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
+from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import (
     Split,
     random_source,

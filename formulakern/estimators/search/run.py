@@ -25,8 +25,8 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import FormulaKernError
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
-from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import subsample
+from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel

@@ -15,9 +15,8 @@ from formulakern.deadline import UNLIMITED
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.path_search import folds_of
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
-from formulakern.estimators.svm.base import number_C
-from formulakern.estimators.svm.classifier import PairwiseMachine
 from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
+from formulakern.estimators.svm.machines import PairwiseMachine, number_C
 from formulakern.estimators.targets import (
     read_classes,
     require_target,

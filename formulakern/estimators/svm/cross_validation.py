@@ -23,8 +23,7 @@ from formulakern.estimators.path_search import (
     numbers_of,
     scorer_of,
 )
-from formulakern.estimators.svm.base import KernelMachine
-from formulakern.estimators.svm.classifier import SupportVectorClassifier
+from formulakern.estimators.svm.machines import KernelMachine, SupportVectorClassifier
 from formulakern.estimators.targets import Split, random_source
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.kernel_machines import KernelRows, Limits, memory_for

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import DataError, FormulaSVC, ParameterError, datasets
 from formulakern.learning import kernel_machines
+from formulakern.progress import Progress
 
 # One line each, as scikit-learn's own SVC has them.
 WEIGHTS = "cut points are quantiles of the unweighted rows, and libsvm stops at a tolerance"
@@ -496,10 +497,11 @@ def test_graded_inputs_have_no_rules():
 
 
 def test_an_interrupt_keeps_the_coefficients(boards, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    def interrupted(self, share, what, *_):
+        if what == "solving":
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(FormulaSVC, "_report", interrupted)
+    monkeypatch.setattr(Progress, "at", interrupted)
     X, y, Z = boards
     message = "it was interrupted. The best coefficients so far are kept"
     with pytest.warns(ConvergenceWarning, match=message) as told:

@@ -190,7 +190,7 @@ def test_decomposition_finds_the_optimum(kind, C, held, small_problems):
         problem,
         KernelRows(kernel, table, 10.0 if held else 0.0),
         Limits(1e-7),
-        progress=lambda seconds, gap: heard.append(gap),
+        progress=lambda share, gap: heard.append(gap),
     )
     assert found.stopped == "optimal"
     assert found.gap <= 1e-7
@@ -235,7 +235,7 @@ def test_limits_keep_the_best_so_far_and_say_its_gap(small_problems):
     assert few.gap > 1e-6
     assert solve_dual(problem, rows, Limits(1e-6, seconds=0.0)).stopped == "time_limit"
 
-    def stop(seconds, gap):
+    def stop(share, gap):
         if gap < 0.5:
             raise KeyboardInterrupt
 
@@ -244,7 +244,7 @@ def test_limits_keep_the_best_so_far_and_say_its_gap(small_problems):
     np.testing.assert_allclose(cut.products, kernel(table) @ cut.beta, atol=1e-8)
     assert 1e-6 < cut.gap < 0.6
 
-    def at_once(seconds, gap):
+    def at_once(share, gap):
         raise KeyboardInterrupt
 
     first = solve_dual(problem, rows, Limits(1e-6), progress=at_once)

@@ -1,0 +1,783 @@
+"""Machines with a Gram matrix: their limits, what is learned, and the estimators on formulas."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
+from formulakern.encoding.real import RealTable, read_real
+from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
+from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.reporting.report import report
+from formulakern.estimators.svm.extraction import TrainedModel, rules
+from formulakern.estimators.targets import (
+    read_numbers,
+    require_target,
+    row_weights,
+    several_classes,
+)
+from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.formula import Inputs, Reading, kernel
+from formulakern.kernels.graded import GradedKernel, graded
+from formulakern.learning.kernel_machines import (
+    BoxProblem,
+    KernelRows,
+    Limits,
+    MachineProblem,
+    PairwiseModel,
+    PairwiseProblem,
+    expansion_values,
+    novelty,
+    pair_weights,
+    pairwise_votes,
+    regression,
+)
+from formulakern.partitions.lazy_rows import lazily
+from formulakern.syntax.formula import Formula
+from formulakern.tables.read import is_sparse
+
+__all__ = [
+    "FormulaOneClass",
+    "FormulaSVC",
+    "FormulaSVR",
+    "KernelMachine",
+    "PairwiseMachine",
+    "RegressionMachine",
+    "SupportVectorClassifier",
+    "number_C",
+]
+
+#: The formula by default, and ``C="auto"`` for kernels that are normalized.
+FORMULA, AUTOMATIC_C = "a & b", 10.0
+#: Why a solution is not optimal, and what to do.
+REASONS = {
+    "max_iter": "max_iter steps were done",
+    "time_limit": "the time limit was reached",
+    "interrupted": "it was interrupted",
+    "stalled": "no step changes float64 numbers any more",
+}
+ADVICE = {
+    "stalled": "Normalize the kernel, or choose a smaller C.",
+    "interrupted": "The best coefficients so far are kept.",
+}
+#: Attributes that are copied from the solved model of all pairs of classes.
+SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "stopped_")
+
+
+class KernelMachine:
+    """f(x) = Σ_i β_i K(x_i, x) + b over support vectors, learned to a duality gap.
+
+    A kind of machine differs in how it reads rows (``_read_table``), in its kernel, and in the
+    problem that is solved.
+    """
+
+    tol: float
+    max_iter: int
+    kernel_: Kernel
+    support_: npt.NDArray[np.intp]
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+    n_iter_: Any
+    gap_: float
+    stopped_: str
+    _support_rows: Any
+
+    report = report
+    _showing = showing
+    _bar = property(bar_of)
+
+    if TYPE_CHECKING:
+
+        def _read_table(self, X: Any) -> Any:
+            """Return later rows as the kernel reads them; rows that are read already stay."""
+
+        def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:
+            """Return the dual problem of the rows of a machine with one expansion."""
+
+    def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:
+        """Return the limits of the solver, checked."""
+        check_number("tol", self.tol, 0, above=True)
+        check_integer("max_iter", self.max_iter, -1)
+        check_number("cache_size", self._memory, 0)
+        return Limits(float(self.tol), int(self.max_iter), deadline.left())
+
+    @property
+    def _memory(self) -> float:
+        """The megabytes of a Gram matrix that is held."""
+        return getattr(self, "cache_size", 0.0)
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        """Return the problem of training rows, which may be solved for several penalties."""
+        return MachineProblem.of(self._box_problem(targets, boxes), rows, self._memory)
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
+        """Set what was learned from rows: what ``solve`` of the problem returned."""
+        self.support_ = np.flatnonzero(solved)
+        self.intercept_ = np.array([solution.values.intercept])
+        self.dual_coef_ = solved[None, self.support_]
+        self.n_iter_, self.gap_ = solution.iterations, solution.gap
+        self.stopped_, self._support_rows = solution.stopped, rows.take(self.support_)
+
+    def _train(
+        self,
+        rows: Any,
+        targets: npt.NDArray[Any],
+        boxes: FloatArray,
+        deadline: Deadline = UNLIMITED,
+        stacklevel: int = 3,
+    ) -> None:
+        """Solve the problem of rows, or KernelRows, with ``kernel_``."""
+        limits = self._limits(deadline)
+        if not isinstance(rows, KernelRows):
+            rows = KernelRows(self.kernel_, rows, self._memory)
+
+        def step(share: float, gap: float) -> None:
+            self._bar.at(share, "solving", f"gap {gap:.1e}")
+
+        solved, solution = self._problem(rows, targets, boxes).solve(limits, progress=step)
+        self._take_over(solved, solution, rows.rows)
+        if self.stopped_ != "optimal":
+            share = f"{self.gap_:.2g} of the objective" if np.isfinite(self.gap_) else "not known"
+            advice = ADVICE.get(self.stopped_, "Allow more, choose a smaller C, or a larger tol.")
+            warnings.warn(
+                f"the duality gap is {share}, above tol={limits.tol:.2g}: "
+                f"{REASONS[self.stopped_]}. {advice}",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+        if getattr(self, "verbose", 0):
+            n = len(self.support_)
+            self._bar.line(f"{n:,} support vectors, duality gap {self.gap_:.1e}")
+
+    def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
+        """Return Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
+        if not len(self.support_):
+            return np.zeros((rows.n_rows, len(weights)))
+        return expansion_values(self.kernel_, self._support_rows, rows, weights)
+
+
+class PairwiseMachine(KernelMachine):
+    """A classifier that decides for every pair of classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    intercept_ : float64 (pairs,)
+    """
+
+    classes_: npt.NDArray[Any]
+    decision_function_shape: Literal["ovr", "ovo"]
+    svc_: PairwiseModel
+    _pair_weights: FloatArray  # coefficients of the support vectors, a row for each pair
+
+    score = class_score
+
+    def _check_decisions(self) -> None:
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+
+    def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        several_classes(targets, boxes)
+        return PairwiseProblem.of(rows, targets, boxes, self._memory)
+
+    def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:  # noqa: ARG002
+        self.svc_ = solved
+        for name in SOLVED:
+            setattr(self, name, getattr(solved, name))
+        self.gap_ = float(solved.gaps_.max())
+        self._pair_weights = np.array([weights for *_, weights in pair_weights(solved)])
+        self._support_rows = rows.take(self.support_)
+
+    @lazily
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return signed distances from the separating surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            What ``fit`` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        """
+        values = self._decided(X)
+        if len(self.classes_) == 2:
+            return np.ascontiguousarray(values[:, 0])
+        if self.decision_function_shape == "ovo":
+            return values
+        return pairwise_votes(values, len(self.classes_))[1]
+
+    @lazily
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            What ``fit`` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        values, n_classes = self._decided(X), len(self.classes_)
+        if n_classes == 2:
+            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
+        return np.asarray(self.classes_[pairwise_votes(values, n_classes)[0].argmax(axis=1)])
+
+    def _decided(self, X: Any) -> FloatArray:
+        """Return the decision of every pair of classes: float64 (rows, pairs)."""
+        check_is_fitted(self, "intercept_")
+        return np.asarray(self._values(self._read_table(X), self._pair_weights) + self.intercept_)
+
+
+class RegressionMachine(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """A machine that predicts numbers, with errors up to ``epsilon`` free."""
+
+    epsilon: float
+
+    score = number_score
+
+    def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:
+        return regression(targets, boxes, float(self.epsilon))
+
+    @lazily
+    def predict(self, X: Any) -> FloatArray:
+        """Return f(x) + b of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        check_is_fitted(self, "intercept_")
+        rows = self._read_table(X)
+        return np.asarray(self._values(rows, self.dual_coef_)[:, 0] + self.intercept_)
+
+
+@dataclass(eq=False, repr=False)
+class FormulaMachine(KernelMachine, TableEstimator):
+    """A machine with the kernel of a formula between encoded rows."""
+
+    formula: str | Formula | Kernel = FORMULA
+    variables: Reading = "bound"
+    _: KW_ONLY
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    inputs: Inputs = "binary"
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    cache_size: float = 200
+    verbose: int = 0
+    kernel_: Kernel = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    n_iter_: Any = field(init=False)
+    gap_: float = field(init=False)
+    stopped_: str = field(init=False)
+    _support_rows: Any = field(init=False)
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The encoded rows of the support vectors: (n_support, number of propositions).
+
+        uint8, or a SciPy CSR array if the training table was a sparse one of 0 and 1; float64 if
+        inputs are graded.
+        """
+        rows = self._support_rows
+        if isinstance(rows, RealTable):
+            return rows.values
+        return rows.unpacked() if rows.sparse is None else rows.sparse
+
+    def gram(self, X: Any, Z: Any = None) -> FloatArray:
+        """Return the Gram matrix of rows, encoded as in training, with the fitted kernel.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        Z : table of shape (m_rows, n_columns), optional
+            X by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, m_rows), float64
+            k(x, z) for each x of X and z of Z.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator was not fitted.
+        DataError
+            If a table cannot be read as in training, or has no rows.
+        """
+        check_is_fitted(self, "kernel_")
+        rows = self._read_table(X)
+        return np.asarray(self.kernel_(rows, None if Z is None else self._read_table(Z)))
+
+    def _warn_of_traps(self, table: Any) -> bool:
+        """Warn of a formula whose names are columns; warn, and return, if the kernel is 0."""
+        if self.formula != FORMULA:
+            warn_of_columns([self.formula], self)
+        return warn_of_zeros(self.kernel_, table)
+
+    def _check_rows(self) -> None:
+        """Raise ParameterError if the kernel reads other rows than those of tables."""
+        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
+            raise ParameterError(
+                f"{self.formula!r} reads {self.formula.reads}, and {type(self).__name__} tables. "
+                "Use fk.StringSVC(kernel)."
+            )
+
+    def _make_kernel(self, X: Any) -> Kernel:
+        check_flag("normalize", self.normalize)
+        check_choice("inputs", self.inputs, ("binary", "graded"))
+        made = self.formula
+        if not isinstance(made, Kernel):
+            made = kernel(made, self.variables, domains=self._domains_of(X, self.domains))
+        made = graded(made) if self._graded() else made
+        return made.normalized() if self.normalize else made
+
+    def _auto_encoder(self) -> PropositionEncoder:
+        return PropositionEncoder(graded=self._graded())
+
+    def _graded(self) -> bool:
+        return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
+
+    def _read_plain(self, X: Any, *, reset: bool) -> Any:
+        if not self._graded():
+            return super()._read_plain(X, reset=reset)
+        advice = "encoder='auto' encodes any table."
+        return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+        if not self._graded():
+            return super()._encode(encoder, X, y, reset=reset)
+        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
+        return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, C: float) -> Self:
+        """Encode the table, and solve for the numbers y, if there are any."""
+        self._check_rows()
+        check_time_limit(self.time_limit)
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table = self._fit_table(X, y)
+            targets = np.zeros(table.shape[0])
+            weights = row_weights(targets, None, sample_weight)
+            if y is not None:
+                targets = read_numbers(y, table.shape[0])
+            self.kernel_ = self._make_kernel(X)
+            self._train(table, targets, C * weights, deadline, stacklevel=4)
+            self._warn_of_traps(table)
+            return self
+
+
+def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
+    """Return a penalty parameter, the given one or the automatic one, or raise ParameterError."""
+    if isinstance(C, str) and C == "auto":
+        return automatic
+    check_number("C", C, 0, above=True, otherwise=otherwise)
+    return float(C)
+
+
+@dataclass(eq=False, repr=False)
+class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):  # type: ignore[misc]
+    """The base of :class:`FormulaSVC` and :class:`FormulaSVCCV`."""
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    classes_: npt.NDArray[Any] = field(init=False)
+    svc_: PairwiseModel = field(init=False)
+    C_: float = field(init=False)
+    _pair_weights: FloatArray = field(init=False)
+    _trained: TrainedModel = field(init=False)
+
+    rules = rules
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Encode the table, and solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
+            table stays sparse.
+        y : array-like of shape (n_rows,)
+            Classes, of any type; a series or an array of dask, too.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row.
+
+        Returns
+        -------
+        FormulaSVC, FormulaSVCCV
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or the packed rows of a dask collection
+            exceed :func:`formulakern.gather_limit`.
+        FormulaSyntaxError, ParameterError
+            If the formula or a parameter is wrong.
+        """
+        self._check_rows()
+        check_time_limit(self.time_limit)
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table, classes = self._read_training(X, y)
+            self._fit_encoded(table, classes, X, sample_weight, deadline)
+            if not self._warn_of_traps(table) and self.stopped_ not in (
+                "time_limit",
+                "interrupted",
+            ):
+                warn_of_one_class(self, table, classes, sample_weight)
+            return self
+
+    @abstractmethod
+    def _chosen_C(
+        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
+    ) -> float:
+        """Return the penalty parameter for all rows; ``kernel_`` is known."""
+
+    def _fit_encoded(
+        self,
+        table: Any,
+        classes: npt.NDArray[Any],
+        X: Any,
+        sample_weight: Any = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> Self:
+        """Fit to rows that are encoded already; of X only the columns' names are read."""
+        several_classes(classes)
+        self._check_decisions()
+        weights = row_weights(classes, self.class_weight, sample_weight)
+        several_classes(classes, weights)
+        self.kernel_ = self._make_kernel(X)
+        self.C_ = self._chosen_C(table, classes, weights, deadline)
+        self._train(table, classes, self.C_ * weights, deadline, stacklevel=4)
+        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class FormulaSVC(SupportVectorClassifier):
+    """Support vector classification with the kernel of a formula.
+
+    Maximises the margin of a linear function of the features that the formula's substitutions
+    make, without building them: the dual problem needs only K (see :func:`formulakern.kernel`).
+    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
+
+    Parameters
+    ----------
+    formula : str, Formula or Kernel, default="a & b"
+        A kernel is taken as it is; ``variables`` and ``domains`` then do not apply.  Scales and
+        backends are those of :func:`formulakern.kernel`.
+    variables : {"bound", "free", "distinct"}, default="bound"
+        What the names in the formula mean.
+    C : "auto" or float, default="auto"
+        Penalty parameter of margin errors; ``"auto"`` is 10.
+    normalize : bool, default=True
+        Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1.  ``"auto"``: a :class:`PropositionEncoder` is fitted; Boolean
+        columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and fitted;
+        integer-coded categories want ``PropositionEncoder(nominal="all")``.
+    domains : mapping of str to columns, optional
+        For formulas with domains: columns of the *input* table, by name or position; a domain
+        then holds all propositions about them.
+    class_weight : mapping or "balanced", optional
+        Multiplies C per class.
+    inputs : {"binary", "graded"}, default="binary"
+        ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
+        automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
+        other encoders, or the table itself, may give any such numbers.  A graded kernel as the
+        formula does the same.
+    tol : float, default=1e-3
+        Where the solver stops: (primal − dual) / primal objective.  LIBSVM's own criterion is the
+        largest violation of optimality by a pair of rows.
+    max_iter : int, default=-1
+        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
+        for each row where that is more.
+    time_limit : float, optional
+        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
+        is said.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has one column per class, or per pair of classes.
+    cache_size : float, default=200
+        Megabytes.  The dual solver holds a Gram matrix that takes no more.
+    verbose : int, default=0
+        Show how far the solver has come, on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel between encoded rows.
+    encoder_ : transformer or None
+    propositions_ : tuple of str
+        The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
+    C_ : float
+        The penalty parameter that was used.
+    svc_ : PairwiseModel
+        The solved model.
+    support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
+        As in :class:`sklearn.svm.SVC`.
+    gap_ : float
+        The largest relative duality gap of all pairs of classes.
+    stopped_ : str
+        "optimal", or what ended the solver: "max_iter", "time_limit", "interrupted", "stalled".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    Equal rows of one class are solved for as one, with the sum of their C.  The dual solver takes
+    memory linear in the rows, and time about proportional to rows times support vectors.
+
+    After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
+
+    The packed rows of a dask collection are brought into this process, up to
+    :func:`formulakern.gather_limit`.
+
+    References
+    ----------
+    Polato & Aiolli (2021), Propositional Kernels, Entropy 23(8):1020, doi:10.3390/e23081020.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("a & b & c", variables="distinct", C=100).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> model.propositions_[:2]
+    ('`top-left-square` = b', '`top-left-square` = o')
+    """
+
+    C: float | Literal["auto"] = "auto"
+
+    def _chosen_C(self, *_: Any) -> float:
+        return number_C(self.C, AUTOMATIC_C)
+
+
+@dataclass(eq=False, repr=False)
+class FormulaSVR(RegressionMachine, FormulaMachine):
+    """Support vector regression with the kernel of a formula.
+
+    Over the functions f of the formula's features and an intercept b, ::
+
+        minimise  ½‖f‖² + Σ_i C_i·max(0, |y_i − f(x_i) − b| − ε),
+
+    so that errors up to ε are free.  The dual problem needs only K (see
+    :func:`formulakern.kernel`).
+
+    Parameters
+    ----------
+    formula, variables, normalize, encoder, domains, inputs
+        As in :class:`FormulaSVC`.
+    C : "auto" or float, default="auto"
+        Weight of the errors; ``"auto"`` is 10.
+    epsilon : float, default=0.1
+        ε, in units of y.
+    tol, max_iter, time_limit, cache_size, verbose
+        As in :class:`FormulaSVC`.
+
+    Attributes
+    ----------
+    kernel_, encoder_, propositions_, n_features_in_, feature_names_in_, gap_, stopped_
+        As in :class:`FormulaSVC`.
+    support_ : ndarray of shape (n_support,), intp
+        Rows with coefficients other than 0.
+    dual_coef_ : ndarray of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Steps with two coefficients.
+
+    References
+    ----------
+    A. J. Smola, B. Schölkopf, "A tutorial on support vector regression", Statistics and Computing
+    14:199–222, 2004, doi:10.1023/B:STCO.0000035301.49549.88.
+
+    Examples
+    --------
+    The number of pairs of ones is a linear function of the features of ``a & b``.
+
+    >>> X = np.random.default_rng(0).integers(0, 2, (60, 8))
+    >>> y = X.sum(axis=1) ** 2
+    >>> model = FormulaSVR(encoder=None, normalize=False, C=100, epsilon=0.01).fit(X[:40], y[:40])
+    >>> bool(np.abs(model.predict(X[40:]) - y[40:]).max() < 0.5)
+    True
+    """
+
+    C: float | Literal["auto"] = "auto"
+    epsilon: float = 0.1
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Encode the table, and solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+            Numbers.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row.
+
+        Returns
+        -------
+        FormulaSVR
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaSyntaxError, ParameterError
+            If the table, the numbers, the formula or a parameter cannot be used.
+        """
+        require_target(self, y, "the number of every row")
+        check_number("epsilon", self.epsilon, 0)
+        return self._fit_rows(X, y, sample_weight, number_C(self.C, AUTOMATIC_C))
+
+
+@dataclass(eq=False, repr=False)
+class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
+    """The one-class support vector machine with the kernel of a formula.
+
+    Separates the rows from the origin of the formula's feature space: minimises
+    ½‖f‖² + Σ_i w_i·max(0, ρ − f(x_i)) − ν·Σ_i w_i·ρ, so that at most a share ν of the rows has
+    f(x) < ρ, and at least as many are support vectors.
+
+    Parameters
+    ----------
+    formula, variables, normalize, encoder, domains, inputs
+        As in :class:`FormulaSVC`.
+    nu : float, default=0.1
+        ν, above 0 and at most 1.
+    tol, max_iter, time_limit, cache_size, verbose
+        As in :class:`FormulaSVC`.
+
+    Attributes
+    ----------
+    kernel_, encoder_, propositions_, n_features_in_, feature_names_in_, gap_, stopped_
+        As in :class:`FormulaSVC`.
+    support_ : ndarray of shape (n_support,), intp
+    dual_coef_ : ndarray of shape (1, n_support)
+        From 0 to 1, adding up to ν·n_rows if rows weigh the same.
+    intercept_ : ndarray of shape (1,)
+        −ρ.
+    offset_ : float
+        ρ.
+    n_iter_ : int
+        Steps with two coefficients.
+
+    References
+    ----------
+    B. Schölkopf, J. Platt, J. Shawe-Taylor, A. Smola, R. Williamson, "Estimating the support of a
+    high-dimensional distribution", Neural Computation 13:1443–1471, 2001,
+    doi:10.1162/089976601750264965.
+
+    Examples
+    --------
+    Rows with the first four of eight columns, and one with the others.
+
+    >>> X = np.zeros((50, 8), dtype=int)
+    >>> X[:, :4] = np.random.default_rng(0).random((50, 4)) < 0.8
+    >>> model = FormulaOneClass(encoder=None, nu=0.05).fit(X)
+    >>> model.predict([[1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]])
+    array([ 1, -1])
+    """
+
+    nu: float = 0.1
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
+        """Encode the table, and solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        FormulaOneClass
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaSyntaxError, ParameterError
+            If the table, the formula or a parameter cannot be used.
+        """
+        check_number("nu", self.nu, 0, 1, above=True)
+        return self._fit_rows(X, None, sample_weight, 1.0)
+
+    def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:  # noqa: ARG002
+        return novelty(boxes, float(self.nu) * float(boxes.sum()))
+
+    @property
+    def offset_(self) -> float:
+        """ρ."""
+        return -float(self.intercept_[0])
+
+    @lazily
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return f(x), which is large if a row has what the rows of training have.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        check_is_fitted(self, "dual_coef_")
+        return np.asarray(self._values(self._read_table(X), self.dual_coef_)[:, 0])
+
+    @lazily
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return f(x) − ρ, which is negative for what is new.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        return np.asarray(self.score_samples(X) - self.offset_)
+
+    @lazily
+    def predict(self, X: Any) -> npt.NDArray[np.intp]:
+        """Return 1 for rows like those of training, −1 for others.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), intp
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
