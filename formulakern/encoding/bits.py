@@ -32,6 +32,7 @@ __all__ = [
     "row_counts",
     "select_bits",
     "transposed",
+    "turn_squares",
     "unpack_rows",
 ]
 
@@ -260,11 +261,7 @@ def ones(_: Any, word: Any) -> Any:
 
 @compiled("void(Array(uint64, 2, 'C', readonly=True), uint64[:, ::1])")
 def turn(words: Any, columns: Any) -> None:
-    """Write a packed table with its rows as columns.
-
-    Squares of 64 × 64 bits are turned, several at once: their halves are exchanged, then the
-    halves of these, down to single bits.
-    """
+    """Write a packed table with its rows as columns, several squares of 64 × 64 bits at once."""
     squares = np.empty((64, SQUARES), np.uint64)
     for block in range(0, columns.shape[1], SQUARES):
         number = min(SQUARES, columns.shape[1] - block)
@@ -276,15 +273,21 @@ def turn(words: Any, columns: Any) -> None:
                     squares[i, k] = words[first + i, word]
                 for i in range(n_rows, 64):
                     squares[i, k] = np.uint64(0)
-            exchange(squares, 32, np.uint64(0x00000000FFFFFFFF))
-            exchange(squares, 16, np.uint64(0x0000FFFF0000FFFF))
-            exchange(squares, 8, np.uint64(0x00FF00FF00FF00FF))
-            exchange(squares, 4, np.uint64(0x0F0F0F0F0F0F0F0F))
-            exchange(squares, 2, np.uint64(0x3333333333333333))
-            exchange(squares, 1, np.uint64(0x5555555555555555))
+            turn_squares(squares)
             for j in range(min(64, columns.shape[0] - 64 * word)):
                 for k in range(number):
                     columns[64 * word + j, block + k] = squares[j, k]
+
+
+@compiled()
+def turn_squares(squares: Any) -> None:
+    """Exchange the halves of squares (64, number) of 64 × 64 bits, and so on to single bits."""
+    exchange(squares, 32, np.uint64(0x00000000FFFFFFFF))
+    exchange(squares, 16, np.uint64(0x0000FFFF0000FFFF))
+    exchange(squares, 8, np.uint64(0x00FF00FF00FF00FF))
+    exchange(squares, 4, np.uint64(0x0F0F0F0F0F0F0F0F))
+    exchange(squares, 2, np.uint64(0x3333333333333333))
+    exchange(squares, 1, np.uint64(0x5555555555555555))
 
 
 @compiled()
@@ -295,7 +298,7 @@ def exchange(squares: Any, half: Any, mask: Any) -> None:
         for i in range(half):
             upper = np.uint64(top + i)
             lower = upper + shift
-            for k in range(SQUARES):
+            for k in range(squares.shape[1]):
                 moved = ((squares[upper, k] >> shift) ^ squares[lower, k]) & mask
                 squares[upper, k] ^= moved << shift
                 squares[lower, k] ^= moved

@@ -21,7 +21,7 @@ from formulakern.estimators.targets import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.feature_spaces import spaces_of
-from formulakern.learning.formula_features import FeatureColumns, choose_features
+from formulakern.learning.formula_features import choose_features
 from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance
@@ -324,7 +324,6 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{made!r} is true in no row, whatever is substituted, so that it has no features."
             )
-        self._columns = FeatureColumns(self._chosen.features)
         self.dimension_ = sum(space.size for space in spaces)
         self.exact_ = self._chosen.complete
         self.weights_ = self._chosen.features.weights
@@ -333,7 +332,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
 
     def _features_of(self, table: PackedTable) -> Any:
         factors = self._chosen.lengths.factors(table)
-        matrix = self._columns.matrix(table, factors, np.dtype(self.dtype))
+        matrix = self._chosen.features.matrix(table, factors, np.dtype(self.dtype))
         return matrix if self.sparse_output else matrix.toarray()
 
     def __sklearn_tags__(self) -> Any:

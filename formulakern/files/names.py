@@ -46,7 +46,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.kernels.strings.weighted_degrees": ("WeightedDegreeKernel",),
     "formulakern.learning.covering.optimal": ("ListProgress",),
     "formulakern.learning.formula_features": (
-        *("ChosenFeatures", "FeatureColumns", "FeatureList", "Function", "RowLengths"),
+        *("ChosenFeatures", "FeatureList", "Function", "RowLengths"),
     ),
     "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
     "formulakern.learning.hkl.problem": ("HierarchicalModel", "ScoreFunction"),

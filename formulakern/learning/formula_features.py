@@ -53,7 +53,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -62,8 +62,8 @@ from scipy.sparse import csr_array
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.backends.tables import TablePair
-from formulakern.compilation import compiled, intrinsic
-from formulakern.encoding.bits import n_words, ones, pack_rows
+from formulakern.compilation import compiled
+from formulakern.encoding.bits import n_words, ones, pack_truths, turn_squares
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.kernels.algebra import Kernel, inverse_length
@@ -83,7 +83,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, substitute
 from formulakern.syntax.leaves import Choice
 
-__all__ = ["FeatureColumns", "choose_features"]
+__all__ = ["FeatureList", "choose_features"]
 
 #: So many substitutions of a formula are listed; of more, a sample is drawn.
 MAX_LISTED = 1 << 22
@@ -142,6 +142,38 @@ class FeatureList:
         }
         return replace(self, **parts)
 
+    def sums(self, table: PackedTable, measure: FloatArray) -> FloatArray:
+        """Return Σ_x μ(x) over the rows x in which a feature is true."""
+        whole = np.zeros(64 * n_words(table.n_rows))
+        whole[: table.n_rows] = measure
+        sums = np.zeros(len(self))
+
+        def work(start: int, stop: int) -> None:
+            part = self.take(np.arange(start, stop))
+            sum_true(_program(part, table), whole, sums[start:stop])
+
+        _share(work, len(self), len(self) * n_words(table.n_rows))
+        return sums
+
+    def matrix(
+        self, table: PackedTable, factors: FloatArray, dtype: DTypeLike = np.float64
+    ) -> csr_array:
+        """Return √weight·s(x)·φ(x) for each row and feature; ``factors`` (groups, m) are s."""
+        m, words, program = table.n_rows, n_words(table.n_rows), _program(self, table)
+        begins = np.zeros(64 * words + 1, dtype=np.int64)
+        np.cumsum(_counts(program), out=begins[1:])
+        indptr, ends = begins[: m + 1], begins[:-1].reshape(words, 64).T.copy()
+        data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
+        rest = (ends, np.sqrt(self.weights), _writeable(self.group), _writeable(factors))
+
+        def work(start: int, stop: int) -> None:
+            fill_rows(data, indices, program, start, stop, *rest)
+
+        _share(work, words, words * len(self))
+        kind = np.int32 if indptr[-1] < 2**31 else np.int64
+        indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
+        return csr_array((data, indices, indptr), shape=(m, len(self)))
+
 
 def list_features(space: Space) -> FeatureList:
     """Return all features of a space that can be true."""
@@ -188,32 +220,29 @@ def features_of(
     expansion: Expansion, instances: IntArray, numbers: FloatArray | None = None
 ) -> FeatureList:
     """Return the different functions among the instances of a template, and how many are each."""
-    functions: dict[tuple[int, bytes], int] = {}
-    written: list[Function] = []
-    found: list[tuple[int, IntArray, FloatArray]] = []
     numbers = np.ones(len(instances)) if numbers is None else numbers
     instances = instances.copy()
     for places in _exchangeable(expansion):
         instances[:, places] = np.sort(instances[:, places], axis=1)
     order = np.sort(instances, axis=1)
-    new = np.ones_like(order, dtype=np.bool_)
-    new[:, 1:] = order[:, 1:] != order[:, :-1]
+    new = np.diff(order, axis=1, prepend=-1) > 0
     # which of its different columns, in their order, an instance holds in each slot
-    rank = np.zeros(instances.shape, dtype=np.uint8)
+    rank = np.zeros(instances.shape, dtype=np.int64)
     for slot in range(instances.shape[1]):
         rank[:, slot] = (new & (order < instances[:, slot, None])).sum(axis=1)
-    first, kind = _different(rank.astype(np.int64))
-    patterns = rank[first]
-    for k in np.argsort(patterns.max(axis=1, initial=0), kind="stable"):
-        n_used = len(set(patterns[k].tolist()))
-        needed, table = function_of(expansion, patterns[k].tolist(), n_used)
-        number = functions.setdefault((len(needed), table), len(written))
-        if number == len(written):
-            written.append(_written(expansion, patterns[k].tolist(), needed, table))
-        chosen = np.flatnonzero(kind == k)
-        places = [int(np.flatnonzero(patterns[k] == i)[0]) for i in needed]
-        found.append((number, instances[chosen][:, places], numbers[chosen]))
-    return _collected(tuple(written), found)
+    first, kind = _different(rank)
+    patterns = rank[first].tolist()
+    functions: dict[bytes, Function] = {}
+    lists = []
+    for k in sorted(range(len(patterns)), key=lambda k: max(patterns[k], default=0)):
+        pattern, chosen = patterns[k], np.flatnonzero(kind == k)
+        needed, table = function_of(expansion, pattern, len(set(pattern)))
+        if table not in functions:
+            functions[table] = _written(expansion, pattern, needed, table)
+        columns = instances[chosen][:, [pattern.index(i) for i in needed]]
+        none = np.zeros(len(chosen), dtype=np.int64)
+        lists.append(FeatureList((functions[table],), none, columns, numbers[chosen], none))
+    return merged(lists)
 
 
 def merged(lists: Sequence[FeatureList]) -> FeatureList:
@@ -222,32 +251,28 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
     Ordered by the number of their columns, then by these.
     """
     functions: dict[bytes, Function] = {}
-    for listed in lists:
-        for function in listed.functions:
-            functions.setdefault(function.table, function)
+    for function in itertools.chain.from_iterable(listed.functions for listed in lists):
+        functions.setdefault(function.table, function)
     places = {table: place for place, table in enumerate(functions)}
     wide = max((listed.columns.shape[1] for listed in lists), default=0)
-    parts = []
+    parts = [np.zeros((0, wide + 3), dtype=np.int64)]
     for listed in lists:
         place = np.array([places[f.table] for f in listed.functions], dtype=np.int64)
         padded = np.full((len(listed), wide), -1, dtype=np.int64)
         padded[:, : listed.columns.shape[1]] = listed.columns
         length = (padded >= 0).sum(axis=1)
         parts.append(np.column_stack([listed.group, length, padded, place[listed.function]]))
-    if not parts:
-        raise ParameterError("a kernel without terms has no features.")
-    keys = np.vstack(parts)
-    weights = np.concatenate([listed.weights for listed in lists])
+    keys = np.concatenate(parts)
     first, kind = _different(keys)
     keys = keys[first]
-    weights = np.bincount(kind, weights, minlength=len(first)).astype(np.float64)
+    weights = np.concatenate([np.zeros(0), *(listed.weights for listed in lists)])
     used, number = np.unique(keys[:, -1], return_inverse=True)
     written = tuple(functions.values())
     return FeatureList(
         tuple(written[k] for k in used.tolist()),
         number.reshape(-1).astype(np.int64),
         np.ascontiguousarray(keys[:, 2:-1]),
-        weights,
+        np.bincount(kind, weights, minlength=len(first)).astype(np.float64),
         np.ascontiguousarray(keys[:, 0]),
     )
 
@@ -264,8 +289,12 @@ def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     for column, (width, smallest) in enumerate(zip(widths, least.tolist(), strict=True)):
         codes *= width
         codes += rows[:, column] - smallest
-    _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1)
+    if math.prod(widths) > 4 * len(codes):
+        _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
+        return first, kind
+    known = np.full(math.prod(widths), -1)  # few numbers need not be sorted
+    known[codes[::-1]] = np.arange(len(codes))[::-1]
+    return known[known >= 0], (np.cumsum(known >= 0) - 1)[codes]
 
 
 def _exchangeable(expansion: Expansion) -> list[list[int]]:
@@ -317,87 +346,49 @@ def _permutations(instances: IntArray, together: list[list[int]]) -> FloatArray:
     return np.rint(numbers)
 
 
-def _collected(
-    functions: tuple[Function, ...], found: list[tuple[int, IntArray, FloatArray]]
-) -> FeatureList:
-    """Features from (function, columns of some instances, how many these are)."""
-    wide = max((len(f.arguments) for f in functions), default=0)
-    numbers, columns, weights = [], [], []
-    for number in range(len(functions)):
-        rows = np.concatenate([columns for k, columns, _ in found if k == number])
-        many = np.concatenate([times for k, _, times in found if k == number])
-        first, kind = _different(rows)
-        padded = np.full((len(first), wide), -1, dtype=np.int64)
-        padded[:, : rows.shape[1]] = rows[first]
-        columns.append(padded)
-        numbers.append(np.full(len(first), number, dtype=np.int64))
-        weights.append(np.bincount(kind, many, minlength=len(first)).astype(np.float64))
-    if not functions:
-        return FeatureList((), *_EMPTY)
-    together = np.concatenate(numbers)
-    none = np.zeros_like(together)
-    return FeatureList(functions, together, np.vstack(columns), np.concatenate(weights), none)
-
-
-_EMPTY = (np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0), np.zeros(0, np.int64))
-
-
-# -- all instances ---------------------------------------------------------------------------------
-
-
 def _instances(space: Space, expansion: Expansion) -> IntArray:
     """Every instance of a template, slot by slot: int64 of shape (N, slots)."""
-    if expansion.empty:
-        return np.zeros((0, len(expansion.slots)), dtype=np.int64)
-    found = np.zeros((1, 0), dtype=np.int64)
+    found = np.zeros((0 if expansion.empty else 1, 0), dtype=np.int64)
     for slot, place in enumerate(expansion.slots):
         columns = np.array(space.columns_of(place.variable), dtype=np.int64)
         height = max(1, INSTANCES // max(1, len(columns)))
-        parts = []
-        n_kept = 0
+        parts, n_kept = [np.zeros((0, slot + 1), dtype=np.int64)], 0
         for start in range(0, len(found), height):
             part = found[start : start + height]
             grown = np.empty((len(part) * len(columns), slot + 1), dtype=np.int64)
             grown[:, :slot] = np.repeat(part, len(columns), axis=0)
             grown[:, slot] = np.tile(columns, len(part))
-            parts.append(grown[_allowed(expansion, grown, slot)])
+            parts.append(grown[_allowed(expansion, grown)])
             n_kept += len(parts[-1])
             if n_kept > 4 * MAX_LISTED:
                 raise ParameterError(
                     f"listing the substitutions of {str(space.formula)!r} passes "
                     f"{4 * MAX_LISTED:,} partial ones. Use fewer columns."
                 )
-        found = np.concatenate(parts) if parts else np.zeros((0, slot + 1), np.int64)
+        found = np.concatenate(parts)
     return found
 
 
-def _allowed(expansion: Expansion, grown: IntArray, slot: int) -> NDArray[np.bool_]:
+def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
     """Return which partial instances hold different columns where they must, in the right order."""
+    last = grown.shape[1] - 1
     fits = np.ones(len(grown), dtype=np.bool_)
     for together in expansion.all_different:
-        if slot in together:
-            for other in together:
-                if other < slot:
-                    fits &= grown[:, other] != grown[:, slot]
+        for other in together if last in together else ():
+            if other < last:
+                fits &= grown[:, other] != grown[:, last]
     for order in expansion.orders:
-        if slot not in order.left + order.right:
-            continue
-        before = np.zeros(len(grown), dtype=np.bool_)
-        equal = np.ones(len(grown), dtype=np.bool_)
-        for left, right in zip(order.left, order.right, strict=True):
-            if max(left, right) > slot:
-                break
-            before |= equal & (grown[:, left] < grown[:, right])
-            equal &= grown[:, left] == grown[:, right]
-        else:
-            if order.strict:
-                equal[:] = False
-        fits &= before | equal
+        if last == max(order.left + order.right):
+            before, equal = np.zeros_like(fits), np.ones_like(fits)
+            for left, right in zip(order.left, order.right, strict=True):
+                before |= equal & (grown[:, left] < grown[:, right])
+                equal &= grown[:, left] == grown[:, right]
+            fits &= before if order.strict else before | equal
     return fits
 
 
-#: Words of every plane, and how far apart planes lie: a whole odd number of cache lines.
-WIDTH, STRIDE = 32, 40
+#: Words of every plane: a whole odd number of cache lines.
+WIDTH = 40
 #: So many features are evaluated together; a multiple of 64.
 CHUNK = 2048
 
@@ -418,44 +409,32 @@ class FeatureProgram(NamedTuple):
     n_features: Annotated[Any, "int64"]
 
 
-@intrinsic
-def _lowest(_: Any, word: Any) -> Any:
-    """Return the place of the lowest bit that is 1; 64 if none is."""
-
-    def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return word(word), code
-
-
 @compiled()
 def _planes(program: Any) -> Any:
     """Memory for the planes of one chunk."""
-    planes = np.zeros(
-        (program.first + min(CHUNK, (program.n_features + 63) // 64 * 64), STRIDE), np.uint64
-    )
+    n_features = min(CHUNK, (program.n_features + 63) // 64 * 64)
+    planes = np.zeros((program.first + n_features, WIDTH), np.uint64)
     planes[len(program.used)] = ~np.uint64(0)
     return planes
 
 
 @compiled()
-def _load(words: Any, used: Any, begin: Any, planes: Any) -> None:
+def _load(program: Any, begin: Any, planes: Any) -> None:
     """Load the words of the columns from ``begin`` on; 0 behind the last."""
+    words = program.words
     n = min(WIDTH, words.shape[1] - begin)
-    for u in range(len(used)):
+    for u in range(len(program.used)):
         for w in range(n):
-            planes[u, w] = words[used[u], begin + w]
+            planes[u, w] = words[program.used[u], begin + w]
         for w in range(n, WIDTH):
             planes[u, w] = np.uint64(0)
 
 
 @compiled()
-def _evaluate(steps: Any, start: Any, stop: Any, planes: Any) -> None:
-    """Take the steps of one chunk."""
-    for i in range(start, stop):
-        kind, a, b, to = steps[i, 0], steps[i, 1], steps[i, 2], steps[i, 3]
+def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
+    """Take the steps of one chunk; return the number of its features."""
+    for i in range(program.starts[chunk], program.starts[chunk + 1]):
+        kind, a, b, to = program.steps[i]
         not_a, not_b = np.uint64(0) - np.uint64(a & 1), np.uint64(0) - np.uint64(b & 1)
         a, b = a >> 1, b >> 1
         if kind == 1:
@@ -465,44 +444,13 @@ def _evaluate(steps: Any, start: Any, stop: Any, planes: Any) -> None:
             negated = np.uint64(0) - np.uint64(kind >> 1)
             for w in range(WIDTH):
                 planes[to, w] = ((planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)) ^ negated
+    return min(CHUNK, program.n_features - chunk * CHUNK)
 
 
 @compiled()
-def _swap(planes: Any, top: Any, j: Any, mask: Any) -> None:
-    """One of the six steps of a transposition: exchange parts of j bits, for all words at once."""
-    shift = np.uint64(j)
-    for base in range(top, top + 64, 2 * j):
-        for k in range(base, base + j):
-            for w in range(WIDTH):
-                moved = ((planes[k, w] >> shift) ^ planes[k + j, w]) & mask
-                planes[k, w] ^= moved << shift
-                planes[k + j, w] ^= moved
-
-
-@compiled()
-def _transpose(planes: Any, first: Any, stop: Any) -> None:
-    """Transpose each square of 64 × 64 bits: 64 planes, one word of each."""
-    for top in range(first, stop, 64):
-        _swap(planes, top, 32, np.uint64(0x00000000FFFFFFFF))
-        _swap(planes, top, 16, np.uint64(0x0000FFFF0000FFFF))
-        _swap(planes, top, 8, np.uint64(0x00FF00FF00FF00FF))
-        _swap(planes, top, 4, np.uint64(0x0F0F0F0F0F0F0F0F))
-        _swap(planes, top, 2, np.uint64(0x3333333333333333))
-        _swap(planes, top, 1, np.uint64(0x5555555555555555))
-
-
-@compiled()
-def _squares(program: Any, chunk: Any, planes: Any) -> Any:
-    """Find the features of a chunk that are true in each row; return the number of squares."""
-    first = program.first
-    number = min(CHUNK, program.n_features - chunk * CHUNK)
-    squares = (number + 63) // 64
-    for k in range(first + number, first + 64 * squares):
-        for w in range(WIDTH):
-            planes[k, w] = np.uint64(0)
-    _evaluate(program.steps, program.starts[chunk], program.starts[chunk + 1], planes)
-    _transpose(planes, first, first + 64 * squares)
-    return squares
+def _lowest(word: Any) -> Any:
+    """The place of the lowest bit that is 1; 64 if none is."""
+    return ones(~word & (word - np.uint64(1)))
 
 
 @compiled()
@@ -526,42 +474,19 @@ def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any
     return np.int64(n_true)
 
 
-@compiled("void(state, int64, int64, int64[::1])", state=FeatureProgram)
-def count_true(program: Any, start: Any, stop: Any, counts: Any) -> None:
-    """Write how many features are true in every row, in words from start to stop."""
-    planes, first = _planes(program), program.first
-    words, used = program.words, program.used
-    sums = np.empty((64, WIDTH), np.uint64)
-    for begin in range(start, stop, WIDTH):
-        _load(words, used, begin, planes)
-        sums[:] = np.uint64(0)
-        for chunk in range(len(program.starts) - 1):
-            squares = _squares(program, chunk, planes)
-            for square in range(squares):
-                for t in range(64):
-                    at = first + 64 * square + t
-                    for w in range(WIDTH):
-                        sums[t, w] += ones(planes[at, w])
-        for w in range(min(WIDTH, stop - begin)):
-            for t in range(64):
-                counts[64 * (begin + w) + t] = sums[t, w]
-
-
 @compiled("void(state, float64[::1], float64[::1])", state=FeatureProgram)
 def sum_true(program: Any, measure: Any, sums: Any) -> None:
     """Σ over the rows in which a feature is true of a measure, for each feature."""
-    planes, first = _planes(program), program.first
-    words, used, steps, starts = program.words, program.used, program.steps, program.starts
+    planes = _planes(program)
     sums[:] = 0.0
-    for begin in range(0, words.shape[1], WIDTH):
-        _load(words, used, begin, planes)
-        n = min(WIDTH, words.shape[1] - begin)
-        for chunk in range(len(starts) - 1):
-            _evaluate(steps, starts[chunk], starts[chunk + 1], planes)
-            for f in range(min(CHUNK, program.n_features - chunk * CHUNK)):
+    for begin in range(0, program.words.shape[1], WIDTH):
+        _load(program, begin, planes)
+        n = min(WIDTH, program.words.shape[1] - begin)
+        for chunk in range(len(program.starts) - 1):
+            for f in range(_evaluate(program, chunk, planes)):
                 total = 0.0
                 for w in range(n):
-                    word = planes[first + f, w]
+                    word = planes[program.first + f, w]
                     while word:
                         total += measure[64 * (begin + w) + np.int64(_lowest(word))]
                         word &= word - np.uint64(1)
@@ -569,9 +494,9 @@ def sum_true(program: Any, measure: Any, sums: Any) -> None:
 
 
 @compiled(
-    "void(float64[::1], int32[::1], state, int64, int64, int64[::1], float64[::1], int64[::1],"
+    "void(float64[::1], int32[::1], state, int64, int64, int64[:, ::1], float64[::1], int64[::1],"
     " float64[:, ::1])",
-    "void(float32[::1], int32[::1], state, int64, int64, int64[::1], float64[::1], int64[::1],"
+    "void(float32[::1], int32[::1], state, int64, int64, int64[:, ::1], float64[::1], int64[::1],"
     " float64[:, ::1])",
     state=FeatureProgram,
 )
@@ -581,133 +506,99 @@ def fill_rows(
     program: Any,
     start: Any,
     stop: Any,
-    indptr: Any,
+    ends: Any,
     values: Any,
     group: Any,
     factors: Any,
 ) -> None:
     """Write rows of a sparse matrix, in words of 64 rows from start to stop.
 
-    A feature that is true has its value times the factor of its group and row.
+    A feature that is true has its value times the factor of its group and row.  ``ends[t, w]`` is
+    where row 64·w + t begins, and then where it ends; only this is computed if ``data`` is empty.
     """
     planes, first = _planes(program), program.first
-    words, used, n_rows = program.words, program.used, len(indptr) - 1
-    alone = len(factors) == 1
-    places = np.empty(64 * WIDTH, np.int64)
+    counted, several, n_rows = len(data) == 0, len(factors) > 1, factors.shape[1]
+    places = np.empty((64, WIDTH), np.int64)
     true = np.empty(CHUNK + 64, np.int64)
     for begin in range(start, stop, WIDTH):
-        _load(words, used, begin, planes)
-        top = 64 * begin
-        number = min(64 * min(WIDTH, stop - begin), n_rows - top)
-        for row in range(number):
-            places[row] = indptr[top + row]
+        _load(program, begin, planes)
+        n = min(WIDTH, stop - begin)
+        places[:, :n] = ends[:, begin : begin + n]
         for chunk in range(len(program.starts) - 1):
-            squares = _squares(program, chunk, planes)
-            beside = chunk * CHUNK
-            for row in range(number):
-                n_true = _true_features(planes, first + (row & 63), row >> 6, squares, true)
-                place, factor = np.uint64(places[row]), factors[0, top + row]
+            number = _evaluate(program, chunk, planes)
+            squares = (number + 63) // 64
+            planes[first + number : first + 64 * squares] = np.uint64(0)
+            for square in range(squares):
+                top = first + 64 * square
+                turn_squares(planes[top : top + 64])
+                for t in range(64 * counted):
+                    for w in range(n):
+                        places[t, w] += ones(planes[top + t, w])
+            if counted:
+                continue
+            for row in range(min(64 * n, n_rows - 64 * begin)):
+                t, w = row & 63, row >> 6
+                n_true = _true_features(planes, first + t, w, squares, true)
+                place, factor = np.uint64(places[t, w]), factors[0, 64 * begin + row]
                 for i in range(n_true):
-                    feature = np.uint64(true[i]) + np.uint64(beside)
+                    feature = np.uint64(true[i]) + np.uint64(chunk * CHUNK)
+                    if several:
+                        factor = factors[group[feature], 64 * begin + row]
                     indices[place + np.uint64(i)] = feature
                     data[place + np.uint64(i)] = values[feature] * factor
-                if not alone:
-                    for i in range(n_true):
-                        feature = np.uint64(true[i]) + np.uint64(beside)
-                        factor = factors[group[feature], top + row]
-                        data[place + np.uint64(i)] = values[feature] * factor
-                places[row] += n_true
+                places[t, w] += n_true
+        ends[:, begin : begin + n] = places[:, :n]
 
 
-#: From so many words of all features on, threads share the rows.
+#: From so many words of all features on, threads share the work.
 THREADED_WORDS = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureColumns:
-    """The columns that features are.
-
-    Parameters
-    ----------
-    features : FeatureList
-    """
-
-    features: FeatureList
-
-    def sums(self, table: PackedTable, measure: FloatArray) -> FloatArray:
-        """Σ_x μ(x) over the rows in which a feature is true."""
-        whole = np.zeros(64 * n_words(table.n_rows))
-        whole[: table.n_rows] = measure
-        sums = np.zeros(len(self.features))
-
-        def work(start: int, stop: int) -> None:
-            part = FeatureColumns(self.features.take(np.arange(start, stop)))
-            sum_true(part._program(table), whole, sums[start:stop])
-
-        _in_threads(work, _shares(len(sums), len(sums) * n_words(table.n_rows)))
-        return sums
-
-    def counts(self, table: PackedTable) -> IntArray:
-        """Return the number of features that are true in every row, int64 of shape (m,)."""
-        words = n_words(table.n_rows)
-        bounds = _shares(words, words * len(self.features))
-        return _counts(self._program(table), bounds)[: table.n_rows]
-
-    def matrix(
-        self, table: PackedTable, factors: FloatArray, dtype: DTypeLike = np.float64
-    ) -> csr_array:
-        """Return √weight·s(x)·φ(x) for each row and feature; ``factors`` (groups, m) are s."""
-        m, n_features = table.n_rows, len(self.features)
-        program, words = self._program(table), n_words(m)
-        bounds = _shares(words, words * n_features)
-        indptr = np.zeros(m + 1, dtype=np.int64)
-        np.cumsum(_counts(program, bounds)[:m], out=indptr[1:])
-        data = np.empty(indptr[-1], dtype=dtype)
-        indices = np.empty(indptr[-1], dtype=np.int32)
-        values, group = np.sqrt(self.features.weights), _writeable(self.features.group)
-        rest = (indptr, values, group, _writeable(factors))
-        _in_threads(lambda a, b: fill_rows(data, indices, program, a, b, *rest), bounds)
-        kind = np.int32 if indptr[-1] < 2**31 else np.int64
-        indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
-        return csr_array((data, indices, indptr), shape=(m, n_features))
-
-    def _program(self, table: PackedTable) -> Any:
-        listed = self.features
-        columns = listed.columns
-        used, plane = np.unique(columns[columns >= 0], return_inverse=True)
-        planes = np.zeros_like(columns)  # which plane holds an argument of a feature
-        planes[columns >= 0] = plane.reshape(-1)
-        programs = [bit_program(f.formula, f.arguments) for f in listed.functions]
-        first = len(used) + 1 + max((len(program.steps) for program in programs), default=0)
-        parts, owners = [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-        for k, (function, program) in enumerate(zip(listed.functions, programs, strict=True)):
-            chosen = np.flatnonzero(listed.function == k)
-            to = first + chosen % CHUNK
-            arity = len(function.arguments)
-            steps = _plane_steps(program, planes[chosen, :arity], len(used), to)
-            parts.append(steps.reshape(-1, 4))
-            owners.append(np.repeat(chosen, steps.shape[1]))
-        owner = np.concatenate(owners)
-        order = np.argsort(owner, kind="stable")
-        chunks = np.arange(0, len(listed) + CHUNK, CHUNK)
-        starts = np.searchsorted(owner[order], chunks).astype(np.int64)
-        steps = np.ascontiguousarray(np.vstack(parts)[order])
-        held = used.astype(np.int64)
-        if table.sparse is not None:  # of many columns only those that are read are packed
-            table, held = table.select(used), np.arange(len(used))
-        words = _writeable(table.columns)
-        return FeatureProgram(words, held, steps, starts, first, len(listed))
+def _share(work: Callable[[int, int], Any], number: int, size: int) -> None:
+    """Do the work from 0 to a number, in threads if it is of a large size."""
+    threads = os.cpu_count() or 1
+    parts = 4 * threads if size >= THREADED_WORDS and threads > 1 else 1
+    bounds = sorted({number * part // parts for part in range(parts + 1)})
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, bounds[:-1], bounds[1:]))
 
 
-def count_ones(table: PackedTable, columns: Sequence[int]) -> IntArray:
-    """Return the number of ones in some columns of every row."""
-    if table.sparse is not None:
-        return table.select(columns).counts
-    places, none = np.array(columns, dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
-    itself = Variable("s0")
-    identity = Function(itself, (itself,), b"\0\1")
-    listed = FeatureList((identity,), none, places[:, None], none.astype(np.float64), none)
-    return FeatureColumns(listed).counts(table)
+def _program(listed: FeatureList, table: PackedTable) -> Any:
+    """Compile features to steps on the columns of a table."""
+    columns = listed.columns
+    used, plane = np.unique(columns[columns >= 0], return_inverse=True)
+    planes = np.zeros_like(columns)  # which plane holds an argument of a feature
+    planes[columns >= 0] = plane.reshape(-1)
+    programs = [bit_program(f.formula, f.arguments) for f in listed.functions]
+    first = len(used) + 1 + max((len(program.steps) for program in programs), default=0)
+    parts, owners = [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for k, (function, program) in enumerate(zip(listed.functions, programs, strict=True)):
+        chosen = np.flatnonzero(listed.function == k)
+        arguments = planes[chosen, : len(function.arguments)]
+        steps = _plane_steps(program, arguments, len(used), first + chosen % CHUNK)
+        parts.append(steps.reshape(-1, 4))
+        owners.append(np.repeat(chosen, steps.shape[1]))
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    chunks = np.arange(0, len(listed) + CHUNK, CHUNK)
+    starts = np.searchsorted(owner[order], chunks).astype(np.int64)
+    steps = np.ascontiguousarray(np.concatenate(parts)[order])
+    held = used.astype(np.int64)
+    if table.sparse is not None:  # of many columns only those that are read are packed
+        table, held = table.select(used), np.arange(len(used))
+    return FeatureProgram(_writeable(table.columns), held, steps, starts, first, len(listed))
+
+
+def _counts(program: Any) -> IntArray:
+    """Return how many features are true in every row, of whole words."""
+    words, none = program.words.shape[1], np.zeros(0, dtype=np.int64)
+    ends, rest = np.zeros((64, words), dtype=np.int64), (np.zeros(0), none, np.zeros((0, 0)))
+
+    def work(start: int, stop: int) -> None:
+        fill_rows(np.zeros(0), none.astype(np.int32), program, start, stop, ends, *rest)
+
+    _share(work, words, words * program.n_features)
+    return ends.T.reshape(-1)
 
 
 def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -716,13 +607,6 @@ def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_
         return np.asarray(table.sparse[rows].toarray() != 0)
     words = table.columns[:, rows >> 6] >> (rows & 63).astype(np.uint64)
     return np.asarray(words.T & np.uint64(1) != 0)
-
-
-def _counts(program: Any, bounds: list[int]) -> IntArray:
-    """Return how many features are true in every row, and 0 behind the last."""
-    counts = np.zeros(64 * program.words.shape[1], dtype=np.int64)
-    _in_threads(lambda a, b: count_true(program, a, b, counts), bounds)
-    return counts
 
 
 def _plane_steps(
@@ -758,26 +642,6 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements=["C", "W"])
 
 
-def _shares(number: int, work: int) -> list[int]:
-    """Bounds of parts that threads do, one after the other where there is little to do."""
-    threads = os.cpu_count() or 1
-    parts = 4 * threads if work >= THREADED_WORDS and threads > 1 else 1
-    return sorted({number * part // parts for part in range(parts + 1)})
-
-
-def _in_threads(work: Callable[[int, int], Any], bounds: list[int]) -> None:
-    if len(bounds) <= 2:
-        for start, stop in itertools.pairwise(bounds):
-            work(start, stop)
-        return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
-
-
-#: Classes of rows are looked up in a table of at most so many entries; more are sorted.
-MAX_CLASSES = 1 << 22
-
-
 @dataclass(frozen=True, eq=False)
 class RowLengths:
     """What the features of a row are divided by.
@@ -799,54 +663,40 @@ class RowLengths:
     @classmethod
     def of(cls, spaces: Sequence[Space]) -> Self:
         """Return the different divisors of some spaces."""
-        groups = {tuple(map(id, space.divisors)): space.divisors for space in spaces}
         divided = [space for space in spaces if space.divisors]
         domains = {space.columns_of(v): None for space in divided for v in space.variables}
-        return cls(tuple(groups.values()), tuple(domains))
-
-    def group_of(self, space: Space) -> int:
-        """Return the group of the features of a space."""
-        groups = [tuple(map(id, group)) for group in self.groups]
-        return groups.index(tuple(map(id, space.divisors)))
+        return cls(tuple(dict.fromkeys(space.divisors for space in spaces)), tuple(domains))
 
     def factors(self, table: PackedTable) -> FloatArray:
         """1 over the product of the lengths of a row, for every group and row."""
         factors = np.ones((len(self.groups), table.n_rows))
-        if not any(self.groups):
-            return factors
-        counts = [count_ones(table, columns) for columns in self.domains]
-        first, kind = row_classes(counts, table.n_rows)
-        words = pack_rows(rows_of_bits(table, first))
-        pair = TablePair(PackedTable.of_rows(words, table.n_columns, table.names))
-        known: dict[int, FloatArray] = {}
-        for factor, kernels in zip(factors, self.groups, strict=True):
-            for kernel in kernels:
-                if id(kernel) not in known:
-                    known[id(kernel)] = inverse_length(kernel.diagonal_of(pair))
-                factor *= known[id(kernel)][kind]
+        if any(self.groups):
+            first, kind = _different(ones_by_range(table, self.domains))
+            words = pack_truths(rows_of_bits(table, first))
+            pair = TablePair(PackedTable.of_rows(words, table.n_columns, table.names))
+            every = {kernel for group in self.groups for kernel in group}
+            known = {k: inverse_length(k.diagonal_of(pair))[kind] for k in every}
+            for factor, kernels in zip(factors, self.groups, strict=True):
+                for kernel in kernels:
+                    factor *= known[kernel]
         return factors
 
 
-def row_classes(
-    counts: Sequence[IntArray], n_rows: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """One row of each class of rows with equal counts, and the class of every row."""
-    kind = np.zeros(n_rows, dtype=np.intp)
-    first = np.zeros(min(1, n_rows), dtype=np.intp)
-    for count in counts:
-        width = int(count.max(initial=0)) + 1
-        key = kind * width + count
-        if len(first) * width > MAX_CLASSES:
-            _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-            kind = inverse.reshape(-1)
-            continue
-        some = np.full(len(first) * width, -1, dtype=np.intp)
-        some[key] = np.arange(n_rows)
-        present = np.flatnonzero(some >= 0)
-        number = np.zeros(len(some), dtype=np.intp)
-        number[present] = np.arange(len(present))
-        first, kind = some[present], number[key]
-    return first, kind
+def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArray:
+    """Return the numbers of ones of every row in some ranges of columns, int64 (m, ranges)."""
+    counts = np.empty((table.n_rows, len(ranges)), dtype=np.int64)
+    itself = Variable("s0")
+    functions = (Function(itself, (itself,), b"\0\1"),)
+    for place, columns in enumerate(ranges):
+        if table.sparse is not None:
+            counts[:, place] = table.select(columns).counts
+        else:
+            none = np.zeros(len(columns), dtype=np.int64)
+            listed = FeatureList(
+                functions, none, np.array(columns)[:, None], np.ones(len(none)), none
+            )
+            counts[:, place] = _counts(_program(listed, table))[: table.n_rows]
+    return counts
 
 
 #: Symmetries of a formula inside a choice are tried among all permutations of so many variables.
@@ -859,34 +709,20 @@ MAX_REDRAWN = 10_000
 Truths = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
 class TrueSubstitutions:
-    """Uniform draws from the substitutions of a formula that are true in a row.
+    """Uniform draws from the substitutions of a formula that are true in a row."""
 
-    Parameters
-    ----------
-    space : Space
-
-    Raises
-    ------
-    ParameterError
-        If the draws cannot be told apart (see :meth:`_Part.names`).
-    """
-
-    space: Space
-    _part: _Part = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_part", _Part.of(self.space.formula, self.space, inside=False))
+    def __init__(self, space: Space) -> None:
+        self.size, self.ranges = float(space.size), list[tuple[int, ...]]()
+        self.part = _Part.of(space.formula, space, False, self.ranges)
 
     def counts(self, table: PackedTable) -> FloatArray:
         """Return how many substitutions are true in every row: K(x, x)."""
-        counts = [count_ones(table, columns) for columns in self._part.ranges]
-        first, kind = row_classes(counts, table.n_rows)
-        ones = np.array([number[first] for number in counts], dtype=np.int64)
-        true, false = self._part.counts(ones.reshape(len(counts), len(first)).T)
+        ones = ones_by_range(table, self.ranges)
+        first, kind = _different(ones)
+        true, false = self.part.counts(ones[first])
         share = np.divide(true, true + false, out=np.zeros_like(true), where=true > 0)
-        return float(self.space.size) * share[kind]
+        return self.size * share[kind]
 
     def draw(
         self, table: PackedTable, rows: NDArray[np.intp], generator: np.random.Generator
@@ -896,22 +732,41 @@ class TrueSubstitutions:
         drawn = []
         for start in range(0, len(rows), height):
             bits = rows_of_bits(table, rows[start : start + height])
-            domains = [(np.array(r), bits[:, list(r)]) for r in self._part.ranges]
-            ones = np.array([part.sum(axis=1) for _, part in domains], dtype=np.int64)
-            draws = _Draws(bits, domains, ones.reshape(len(domains), len(bits)).T, generator)
+            parts = [bits[:, list(columns)] for columns in self.ranges]
+            ordered = [
+                np.array(columns)[np.argsort(~part, axis=1, kind="stable")]
+                for columns, part in zip(self.ranges, parts, strict=True)
+            ]
+            ones = np.array([part.sum(axis=1) for part in parts], dtype=np.int64)
+            draws = _Draws(ordered, ones.reshape(len(parts), len(bits)).T, generator)
             every = np.arange(len(bits))
-            drawn.append(self._part.draw(draws, every, np.ones(len(bits), dtype=np.bool_)))
+            drawn.append(self.part.draw(draws, every, np.ones(len(bits), dtype=np.bool_)))
         return np.concatenate(drawn)
 
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Rows that are drawn for: their bits, by range, and how many are ones."""
+    """Rows that are drawn for: by range their columns, the ones first; and how many are ones."""
 
-    bits: Truths
-    domains: list[tuple[IntArray, Truths]]
+    ordered: list[IntArray]
     ones: IntArray
     generator: np.random.Generator
+
+    def places(
+        self,
+        rows: NDArray[np.intp],
+        wanted: Truths,
+        weights_of: Callable[[IntArray, bool], FloatArray],
+    ) -> IntArray:
+        """A place for each row, by the weights for its numbers of ones and the wanted truth."""
+        keys = np.column_stack([self.ones[rows], wanted])
+        first, kind = _different(keys)
+        drawn = np.zeros(len(rows), dtype=np.int64)
+        for k, (*number, truth) in enumerate(keys[first].tolist()):
+            here = np.flatnonzero(kind == k)
+            weights = weights_of(np.array([number], dtype=np.int64), bool(truth))
+            drawn[here] = _draw_places(weights, len(here), self.generator)
+        return drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -920,165 +775,124 @@ class _Part:
 
     Parameters
     ----------
-    variables : list of (place, range)
-        Places among the atoms, and which of ``ranges`` each variable has.
-    choices : list of (place, Choice, _Part)
+    atoms : list of int or (Choice, _Part)
+        What is substituted: variables, as the number of their range, and choices.
     table : ndarray of shape (2, …, 2), bool
-        The truth table over all atoms that are substituted.
+        The truth table over the atoms.
+    sizes : list of int
+        The numbers of columns of the ranges, of which ``distinct`` variables hold different ones.
     symmetries : list of tuple
         Permutations of the atoms that give the same feature.
     """
 
-    n_atoms: int
-    variables: list[tuple[int, int]]
-    choices: list[tuple[int, Choice, _Part]]
+    atoms: list[Any]
     table: Truths
+    sizes: list[int]
     distinct: bool
-    ranges: list[tuple[int, ...]]
     symmetries: list[tuple[int, ...]]
 
     @classmethod
-    def of(cls, formula: Formula, space: Space, inside: bool, ranges: Any = None) -> _Part:
-        """Return the part of a space that a formula is."""
-        ranges = [] if ranges is None else ranges
-        atoms = atoms_of(formula)
-        table = truth_table(formula, {atom: i for i, atom in enumerate(atoms)})
-        needed = [i for i in range(len(atoms)) if space.every_variable or depends(table, i)]
-        table = table[tuple(slice(None) if i in needed else 0 for i in range(len(atoms)))]
-        variables, choices = [], []
-        for place, atom in enumerate(atoms[i] for i in needed):
+    def of(
+        cls, formula: Formula, space: Space, inside: bool, ranges: list[tuple[int, ...]]
+    ) -> _Part:
+        """Return the part of a space that a formula is; new ranges are appended."""
+        every = atoms_of(formula)
+        table = truth_table(formula, {atom: i for i, atom in enumerate(every)})
+        needed = [i for i in range(len(every)) if space.every_variable or depends(table, i)]
+        table = table[tuple(slice(None) if i in needed else 0 for i in range(len(every)))]
+        atoms: list[Any] = []
+        for atom in (every[i] for i in needed):
             if isinstance(atom, Choice):
-                choices.append((place, atom, cls.of(atom.formula, space, True, ranges)))
+                atoms.append((atom, cls.of(atom.formula, space, True, ranges)))
             elif isinstance(atom, Variable):
                 columns = space.columns_of(atom)
                 if columns not in ranges:
                     ranges.append(columns)
-                variables.append((place, ranges.index(columns)))
-        symmetries = [tuple(range(len(needed)))]
-        if space.distinct and inside and not choices:
-            symmetries = _symmetries(table, dict(variables), formula)
-        return cls(len(needed), variables, choices, table, space.distinct, ranges, symmetries)
+                atoms.append(ranges.index(columns))
+        symmetries = [tuple(range(len(atoms)))]
+        if space.distinct and inside and all(isinstance(atom, int) for atom in atoms):
+            symmetries = _symmetries(table, atoms, formula)
+        return cls(atoms, table, [len(r) for r in ranges], space.distinct, symmetries)
+
+    @property
+    def widths(self) -> list[int]:
+        """The numbers of slots of the atoms."""
+        return [1 if isinstance(a, int) else a[0].degree * sum(a[1].widths) for a in self.atoms]
 
     # -- counting ----------------------------------------------------------------------------------
 
     def counts(self, ones: IntArray) -> tuple[FloatArray, FloatArray]:
         """The numbers of true and of false features for rows of so many ones in each range."""
-        weights = self._weights(ones)
+        weights = self._weights(ones) / len(self.symmetries)
         wanted = self.table.reshape(-1)
-        order = len(self.symmetries)
-        return weights[:, wanted].sum(axis=1) / order, weights[:, ~wanted].sum(axis=1) / order
+        return weights[:, wanted].sum(axis=1), weights[:, ~wanted].sum(axis=1)
 
     def _weights(self, ones: IntArray) -> FloatArray:
         """Return the number of substitutions with each of the 2^atoms patterns of truth values."""
         weights = np.ones((len(ones), 1))
-        used: dict[tuple[int, int], IntArray] = {}
-        inner = {place: (choice, part) for place, choice, part in self.choices}
-        ranges = dict(self.variables)
-        for place in range(self.n_atoms):
-            n_patterns = weights.shape[1]
-            if place in inner:
-                choice, part = inner[place]
-                both = _chosen(choice, *part.counts(ones))
-                pair = [both[1][:, None], both[0][:, None]]
+        for place, atom in enumerate(self.atoms):
+            if isinstance(atom, int):
+                # variables of this range before it hold so many ones, and zeros
+                before = [q for q in range(place) if self.distinct and self.atoms[q] == atom]
+                patterns = np.arange(1 << place)
+                taken = sum((patterns >> (place - 1 - q) & 1 for q in before), 0 * patterns)
+                number = ones[:, atom, None]
+                true = np.maximum(number - taken, 0)
+                false = np.maximum(self.sizes[atom] - number - len(before) + taken, 0)
             else:
-                domain = ranges[place]
-                true = ones[:, domain, None].astype(np.float64)
-                false = len(self.ranges[domain]) - true
-                pair = []
-                for value, number in ((0, false), (1, true)):
-                    taken = used.get((domain, value), np.zeros(n_patterns, np.int64))
-                    pair.append(np.maximum(number - taken * self.distinct, 0.0))
-            grown = np.stack([weights * factor for factor in pair], axis=2)
-            weights = grown.reshape(len(ones), 2 * n_patterns)
-            for key, taken in used.items():
-                used[key] = np.repeat(taken, 2)
-            if place not in inner:
-                for value in (0, 1):
-                    taken = used.get((domain, value), np.zeros(2 * n_patterns, np.int64))
-                    used[domain, value] = taken + np.tile([1 - value, value], n_patterns)
+                true, false = (n[:, None] for n in _chosen(atom[0], *atom[1].counts(ones)))
+            weights = np.stack([weights * false, weights * true], axis=2).reshape(len(ones), -1)
         return weights
 
     # -- drawing -----------------------------------------------------------------------------------
 
     def draw(self, draws: _Draws, rows: NDArray[np.intp], wanted: Truths) -> IntArray:
         """Uniform features, true or false as wanted, for some of the rows."""
-        truths = self._draw_truths(draws, rows, wanted)
-        parts: dict[int, IntArray] = self._draw_columns(draws, rows, truths)
-        for place, choice, part in self.choices:
-            parts[place] = _draw_choice(choice, part, draws, rows, truths[:, place])
-        empty = np.zeros((len(rows), 0), dtype=np.int64)
-        return np.hstack([empty, *(parts[place] for place in range(self.n_atoms))])
-
-    def _draw_truths(self, draws: _Draws, rows: NDArray[np.intp], wanted: Truths) -> Truths:
-        keys = np.column_stack([draws.ones[rows], wanted])
-        different, kind = np.unique(keys, axis=0, return_inverse=True)
-        kind = kind.reshape(-1)
-        chosen = np.zeros(len(rows), dtype=np.int64)
         table = self.table.reshape(-1)
-        for k, key in enumerate(different):
-            weights = self._weights(key[None, :-1])[0] * (table == bool(key[-1]))
-            here = np.flatnonzero(kind == k)
-            chosen[here] = _draw_places(weights, len(here), draws.generator)
-        places = np.arange(self.n_atoms)[::-1]
-        return (chosen[:, None] >> places & 1).astype(np.bool_)
-
-    def _draw_columns(
-        self, draws: _Draws, rows: NDArray[np.intp], truths: Truths
-    ) -> dict[int, IntArray]:
-        """Return a column of the right truth value for every variable."""
-        generator, parts = draws.generator, {}
-        for domain in sorted({domain for _, domain in self.variables}):
-            columns, bits = draws.domains[domain]
-            bits, ones = bits[rows], draws.ones[rows, domain]
-            ordered = np.argsort(~bits, axis=1, kind="stable")  # the ones, then the zeros
-            taken = np.zeros((len(rows), 0), dtype=np.int64)
-            for place in (place for place, d in self.variables if d == domain):
-                value = truths[:, place]
-                start, size = np.where(value, 0, ones), np.where(value, ones, len(columns) - ones)
-                inside = (taken >= start[:, None]) & (taken < (start + size)[:, None])
-                left = size - inside.sum(axis=1)
-                rank = start + (generator.random(len(rows)) * left).astype(np.int64)
-                if self.distinct:  # step over those that are taken, in order
-                    for k in range(taken.shape[1]):
-                        rank += inside[:, k] & (taken[:, k] <= rank)
-                    taken = np.sort(np.column_stack([taken, rank]), axis=1)
-                found = np.take_along_axis(ordered, rank[:, None], axis=1)
-                parts[place] = columns[found].astype(np.int64)
-        return parts
+        chosen = draws.places(rows, wanted, lambda n, true: self._weights(n)[0] * (table == true))
+        drawn = [np.zeros((len(rows), 0), dtype=np.int64)]
+        held = [drawn[0]] * len(self.sizes)  # ranks that variables of each range hold, in order
+        for place, atom in enumerate(self.atoms):
+            truths = (chosen >> (len(self.atoms) - 1 - place) & 1).astype(np.bool_)
+            if not isinstance(atom, int):
+                choice, part = atom
+                drawn.append(_draw_choice(choice, part, draws, rows, truths))
+                continue
+            number, taken = draws.ones[rows, atom], held[atom]
+            start = np.where(truths, 0, number)
+            stop = np.where(truths, number, self.sizes[atom])
+            inside = (taken >= start[:, None]) & (taken < stop[:, None])
+            left = stop - start - inside.sum(axis=1)
+            rank = start + (draws.generator.random(len(rows)) * left).astype(np.int64)
+            if self.distinct:  # step over those that are taken, in order
+                for k in range(taken.shape[1]):
+                    rank += inside[:, k] & (taken[:, k] <= rank)
+                held[atom] = np.sort(np.column_stack([taken, rank]), axis=1)
+            drawn.append(draws.ordered[atom][rows, rank][:, None])
+        return np.hstack(drawn)
 
     def names(self, drawn: IntArray) -> IntArray:
         """Return the same numbers for the same feature: the least of those that symmetries give."""
-        named, start = drawn, 0
-        widths = {place: 1 for place, _ in self.variables}
-        widths |= {place: c.degree * part.width for place, c, part in self.choices}
-        if self.choices:
-            named = drawn.copy()
-        for place in range(self.n_atoms):
-            for at, choice, part in self.choices:
-                if at == place:
-                    stop = start + widths[place]
-                    flat = part.names(drawn[:, start:stop].reshape(-1, part.width))
-                    copies = flat.reshape(len(drawn), choice.degree, part.width)
-                    named[:, start:stop] = _sorted_copies(copies).reshape(len(drawn), -1)
-            start += widths[place]
+        named, start = drawn.copy(), 0
+        for atom, width in zip(self.atoms, self.widths, strict=True):
+            if not isinstance(atom, int):
+                choice, part = atom
+                copies = drawn[:, start : start + width].reshape(len(drawn) * choice.degree, -1)
+                flat = part.names(copies).reshape(len(drawn), choice.degree, -1)
+                named[:, start : start + width] = _sorted_copies(flat).reshape(len(drawn), -1)
+            start += width
         if len(self.symmetries) > 1:
             images = np.stack([drawn[:, list(g)] for g in self.symmetries], axis=1)
             named = _sorted_copies(images)[:, 0, :]
         return named
 
-    @property
-    def width(self) -> int:
-        """The number of slots."""
-        return len(self.variables) + sum(c.degree * part.width for _, c, part in self.choices)
-
 
 def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return how many choices of d of so many true and false features are true, and are not."""
     numbers = _by_number(choice.degree, true, false)
-    within = slice(choice.least, choice.most + 1)
-    holds = numbers[:, within].sum(axis=1)
-    rest = [numbers[:, : choice.least], numbers[:, choice.most + 1 :]]
-    return holds, sum(part.sum(axis=1) for part in rest)
+    holds = numbers[:, choice.least : choice.most + 1].sum(axis=1)
+    rest = numbers[:, : choice.least].sum(axis=1) + numbers[:, choice.most + 1 :].sum(axis=1)
+    return holds, rest
 
 
 def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
@@ -1099,17 +913,13 @@ def _draw_choice(
 ) -> IntArray:
     """d different features of a part, so many of them true that the choice is as wanted."""
     degree = choice.degree
-    keys = np.column_stack([draws.ones[rows], wanted])
-    different, kind = np.unique(keys, axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
-    n_true = np.zeros(len(rows), dtype=np.int64)
-    right = np.zeros(degree + 1, dtype=np.bool_)
-    right[choice.least : choice.most + 1] = True
-    for k, key in enumerate(different):
-        numbers = _by_number(degree, *part.counts(key[None, :-1]))[0] * (right == bool(key[-1]))
-        here = np.flatnonzero(kind == k)
-        n_true[here] = _draw_places(numbers, len(here), draws.generator)
-    copies = np.empty((len(rows), degree, part.width), dtype=np.int64)
+    right = (np.arange(degree + 1) >= choice.least) & (np.arange(degree + 1) <= choice.most)
+
+    def weights_of(ones: IntArray, true: bool) -> FloatArray:
+        return np.asarray(_by_number(degree, *part.counts(ones))[0] * (right == true))
+
+    n_true = draws.places(rows, wanted, weights_of)
+    copies = np.empty((len(rows), degree, sum(part.widths)), dtype=np.int64)
     names = np.empty_like(copies)
     for c in range(degree):
         left = np.arange(len(rows))
@@ -1145,7 +955,7 @@ def _sorted_copies(copies: IntArray) -> IntArray:
     return np.asarray(np.take_along_axis(copies, order[..., None], axis=1))
 
 
-def _symmetries(table: Truths, ranges: dict[int, int], formula: Formula) -> list[tuple[int, ...]]:
+def _symmetries(table: Truths, ranges: list[int], formula: Formula) -> list[tuple[int, ...]]:
     """Return the permutations of variables of one range that leave a truth table as it is."""
     n = table.ndim
     if n > MAX_PERMUTED:
@@ -1156,8 +966,7 @@ def _symmetries(table: Truths, ranges: dict[int, int], formula: Formula) -> list
     return [
         g
         for g in itertools.permutations(range(n))
-        if all(ranges[i] == ranges[j] for i, j in enumerate(g))
-        and np.array_equal(table, table.transpose(g))
+        if [ranges[i] for i in g] == ranges and np.array_equal(table, table.transpose(g))
     ]
 
 
@@ -1208,26 +1017,23 @@ def choose_features(
 ) -> ChosenFeatures:
     """Return all features of some spaces, or a sample of at most so many."""
     lengths = RowLengths.of(spaces)
-    places = [lengths.group_of(space) for space in spaces]
+    groups = [lengths.groups.index(space.divisors) for space in spaces]
     size = sum(space.size for space in spaces)
     if n_components is None and size > MAX_LISTED:
         raise ParameterError(
             f"n_components=None asks for all features, and {size:,} substitutions are counted; at "
             f"most {MAX_LISTED:,} are listed. Give a number: a sample of so many is drawn."
         )
-    listable = size <= MAX_LISTED
-    if listable and n_components is not None:
-        most = max(MAX_WEIGHED, n_components)
-        listable = sum(n_instances(space) for space in spaces) <= most
-    if listable:
-        lists = [_grouped(list_features(s), g) for s, g in zip(spaces, places, strict=True)]
-        listed = merged(lists)
+    most = MAX_LISTED if n_components is None else max(MAX_WEIGHED, n_components)
+    if size <= MAX_LISTED and sum(map(n_instances, spaces)) <= most:
+        parts = [_grouped(list_features(s), g) for s, g in zip(spaces, groups, strict=True)]
+        listed = parts[0] if len(parts) == 1 else merged(parts)
         if n_components is None or len(listed) <= n_components:
             return ChosenFeatures(listed, lengths, True, 0.0)
         if len(listed) * table.columns.shape[1] <= MAX_WORK:
             return _sample_listed(listed, lengths, table, n_components, generator)
     assert n_components is not None
-    return _sample_drawn(spaces, places, lengths, table, n_components, generator)
+    return _sample_drawn(spaces, groups, lengths, table, n_components, generator)
 
 
 def _grouped(listed: FeatureList, group: int) -> FeatureList:
@@ -1239,7 +1045,7 @@ def _sums(features: FeatureList, table: PackedTable, squares: FloatArray) -> Flo
     sums = np.zeros(len(features))
     for group, measure in enumerate(squares):
         here = np.flatnonzero(features.group == group)
-        sums[here] = FeatureColumns(features.take(here)).sums(table, measure)
+        sums[here] = features.take(here).sums(table, measure)
     return sums
 
 
@@ -1250,25 +1056,23 @@ def _sample_listed(
     n_components: int,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
-    squares = lengths.factors(table) ** 2
-    shares = listed.weights * _sums(listed, table, squares)
+    shares = listed.weights * _sums(listed, table, lengths.factors(table) ** 2)
     if not shares.any():
         raise DataError(
             f"none of {len(listed):,} features is true in any row of the table, so that none can "
             "be drawn by how often it is true. Use n_components=None, or other rows."
         )
     chances = inclusion_probabilities(shares, n_components)
-    chosen = pivotal_sample(chances, generator)
     open_ = (chances > 0) & (chances < 1)
     squared = float((shares[open_] ** 2 * (1.0 / chances[open_] - 1.0)).sum())
-    taken = listed.take(chosen)
-    taken = replace(taken, weights=taken.weights / chances[chosen])
+    chosen = pivotal_sample(chances, generator)
+    taken = replace(listed.take(chosen), weights=listed.weights[chosen] / chances[chosen])
     return ChosenFeatures(merged([taken]), lengths, False, squared / table.n_rows**2)
 
 
 def _sample_drawn(
     spaces: Sequence[Space],
-    places: Sequence[int],
+    groups: Sequence[int],
     lengths: RowLengths,
     table: PackedTable,
     n_components: int,
@@ -1276,11 +1080,13 @@ def _sample_drawn(
 ) -> ChosenFeatures:
     squares = lengths.factors(table) ** 2
     samplers = [TrueSubstitutions(space) for space in spaces]
-    measures = [
-        space.weight * squares[place] * sampler.counts(table)
-        for space, place, sampler in zip(spaces, places, samplers, strict=True)
-    ]
-    trace = float(sum(measure.sum() for measure in measures))
+    measures = np.concatenate(
+        [
+            space.weight * squares[group] * sampler.counts(table)
+            for space, group, sampler in zip(spaces, groups, samplers, strict=True)
+        ]
+    )
+    trace = float(measures.sum())
     if not trace > 0:
         raise DataError(
             "no substitution is true in any row of the table, so that none can be drawn. Pass rows "
@@ -1291,19 +1097,14 @@ def _sample_drawn(
             "the values K(x, x) of the rows add up to more than 1.8e308, the end of float64. Use "
             "normalize=True."
         )
-    ends = np.cumsum(np.concatenate(measures))
-    drawn = np.searchsorted(ends, generator.random(n_components) * ends[-1], side="right")
-    drawn = np.minimum(drawn, np.flatnonzero(np.concatenate(measures))[-1])
+    owner, drawn = np.divmod(_draw_places(measures, n_components, generator), table.n_rows)
     lists = []
-    for number, (space, sampler) in enumerate(zip(spaces, samplers, strict=True)):
-        rows = drawn[drawn // table.n_rows == number] % table.n_rows
-        if not len(rows):
-            continue
-        found = features_of(space.expansion, sampler.draw(table, rows, generator))
-        found = _grouped(found, places[number])
-        chances = space.weight * _sums(found, table, squares) / trace
-        weights = found.weights * space.weight / (n_components * chances)
-        lists.append(replace(found, weights=weights))
+    for number in np.unique(owner).tolist():
+        space, rows = spaces[number], drawn[owner == number]
+        found = features_of(space.expansion, samplers[number].draw(table, rows, generator))
+        found = _grouped(found, groups[number])
+        shares = _sums(found, table, squares) / trace
+        lists.append(replace(found, weights=found.weights / (n_components * shares)))
     squared = (trace / table.n_rows) ** 2 / n_components
     return ChosenFeatures(merged(lists), lengths, False, squared, n_components)
 

@@ -15,7 +15,6 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.learning import formula_features
 from formulakern.learning.feature_spaces import spaces_of
 from formulakern.learning.formula_features import (
-    FeatureColumns,
     TrueSubstitutions,
     features_of,
     list_features,
@@ -40,7 +39,7 @@ def chosen(k, X, n=None, seed=0):
 
 def matrix(found, X):
     table = read_packed(X)
-    return FeatureColumns(found.features).matrix(table, found.lengths.factors(table))
+    return found.features.matrix(table, found.lengths.factors(table))
 
 
 def products(found, X, Z=None):
@@ -188,7 +187,7 @@ def test_columns_are_the_features_one_by_one(formula, rows, n):
         expected = np.broadcast_to(value, rows) * np.sqrt(listed.weights[f])
         np.testing.assert_allclose(dense[:, f], expected)
     measure = np.random.default_rng(n).random(rows)
-    sums = FeatureColumns(listed).sums(table, measure)
+    sums = listed.sums(table, measure)
     np.testing.assert_allclose(sums, measure @ (dense != 0), atol=1e-12)
 
 
@@ -201,7 +200,7 @@ def test_threads_write_what_one_writes(monkeypatch):
     assert (alone != together).nnz == 0
     table = read_packed(X)
     factors = found.lengths.factors(table)
-    small = FeatureColumns(found.features).matrix(table, factors, np.float32)
+    small = found.features.matrix(table, factors, np.float32)
     assert small.dtype == np.float32
     np.testing.assert_allclose(small.toarray(), alone.toarray(), rtol=1e-6)
 
@@ -221,7 +220,7 @@ def test_true_substitutions_are_drawn_with_equal_chances(text, reading):
     drawn = sampler.draw(table, np.full(number, row), np.random.default_rng(3))
     got = dict(_keys(merged([features_of(space.expansion, drawn)])))
     listed = list_features(space)
-    true = FeatureColumns(listed).matrix(table, np.ones((1, 6)))[[row]].toarray()[0] > 0
+    true = listed.matrix(table, np.ones((1, 6)))[[row]].toarray()[0] > 0
     expected = {
         key: weight for (key, weight), holds in zip(_keys(listed), true, strict=True) if holds
     }
