@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
+from formulakern.display.plots.style import bar_chart, colour_of
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -134,12 +134,10 @@ class FormulaWeights:
             If matplotlib is not installed.
         """
         order = self.order
-        ax, _ = rule_axes(ax, [self.formulas[r] for r in order])
-        weights = self.weights[order]
-        ax.barh(range(len(order)), weights, 0.62, color=colour_of(0))
-        label_ends(ax, weights, significant(weights.tolist()))
+        weights, texts = self.weights[order], [self.formulas[r] for r in order]
+        ax = bar_chart(ax, texts, weights, colour_of(0), significant(weights.tolist()))
         ax.set_xlabel("weight in the sum of kernels")
-        return tidy(ax, "x")
+        return ax
 
 
 #: The formulas by default.

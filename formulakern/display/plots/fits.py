@@ -18,9 +18,9 @@ from formulakern.display.plots.style import (
     escaped,
     fitted,
     foreground,
-    logarithmic,
     marker_of,
     name_points,
+    picture,
     tidy,
 )
 from formulakern.errors import ParameterError
@@ -44,6 +44,7 @@ TITLES = {
 MAX_LINEAR_RATIO = 20.0
 
 
+@picture
 def history(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw how an optimisation went, from the history of a fitted model.
 
@@ -56,33 +57,18 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted estimator with ``history_``, or that
         Whose fit is drawn.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If it keeps no history.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X, y = fk.datasets.monks(1)
     >>> model = fk.PRLClassifier().fit(X, y)
     >>> ax = fk.plot.history(model)
     >>> bool((ax.get_lines()[0].get_ydata() == model.history_.values("value")).all())
     True
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     expected = "an estimator with history_, such as PRLClassifier or HKLClassifier"
     steps = fitted(getattr(model, "best_estimator_", model), "history_", expected)
@@ -105,15 +91,8 @@ def draw_bounds(
 ) -> Any:
     """Draw secured and possible values over time, and shade the band between them.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-    x, secured, bound : ndarray of shape (n_steps,)
-        Infinite bounds are left out.
-    labels : tuple of 4 str
-        Of x, of y, of what is secured, of the bound.
-    steps : bool
-        Whether values hold until the next step.
+    Infinite bounds are left out.  ``labels`` are those of x, y, what is secured, and the bound;
+    with ``steps``, values hold until the next one.
     """
     ax = tidy(axes_for(ax), "y")
     known = np.isfinite(bound)
@@ -123,8 +102,7 @@ def draw_bounds(
     band = {"color": colour_of(0), "alpha": 0.12, "linewidth": 0}
     between = x[known], secured[known], bound[known]
     ax.fill_between(*between, step="post" if steps else None, **band)
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
+    ax.set(xlabel=labels[0], ylabel=labels[1])
     ax.legend(frameon=False, fontsize=SMALL)
     if not steps:
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -144,15 +122,14 @@ def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: st
         rounds = np.arange(1, len(values) + 1)
         label = escaped(clip(", ".join(named[key]), MAX_LABEL)) or "gap"
         ax.plot(rounds, values, marker="o", markersize=3, linewidth=1.5, label=label, **style)
-    ax.set_yscale("log")
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
+    ax.set(yscale="log", xlabel=xlabel, ylabel=ylabel)
     ax.xaxis.get_major_locator().set_params(integer=True)
     if any(map(any, named.values())):
         ax.legend(frameon=False, fontsize=SMALL, ncols=1 + len(series) // 8)
     return ax
 
 
+@picture
 def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     """Draw the mean scores of a cross-validation with their standard errors, along each path.
 
@@ -167,32 +144,17 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     x : str
         What is drawn from left to right: a parameter, or a measure such as ``"mean_rules"``, which
         shows what fewer rules cost.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If there was no cross-validation, it has no such column, or no setting has a score.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> found = {"C": [1.0, 10.0], "mean_rules": [2.0, 8.0], "mean_score": [0.7, 0.8]}
     >>> ax = fk.plot.cv_results(found, x="mean_rules")
     >>> ax.get_lines()[0].get_xydata().tolist(), ax.get_xlabel()
     ([[2.0, 0.7], [8.0, 0.8]], 'mean number of rules')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     expected = "an estimator that chooses by cross-validation, such as HKLClassifierCV"
     results = fitted(model, "cv_results_", expected)
@@ -230,9 +192,8 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
         ax.scatter(
             *at, s=110, facecolors="none", edgecolors=ink, linewidths=1.6, zorder=5, label="chosen"
         )
-    ax.set_xlabel(TITLES.get(x, x))
     bar = "" if error is None else "\n(bar: standard error over the folds)"
-    ax.set_ylabel(TITLES["mean_score"] + bar)
+    ax.set(xlabel=TITLES.get(x, x), ylabel=TITLES["mean_score"] + bar)
     ax.legend(frameon=False, fontsize=SMALL)
     return ax
 
@@ -245,6 +206,7 @@ def _standard_errors(columns: Mapping[str, NDArray[Any]]) -> FloatArray | None:
     return np.asarray(columns["std_score"] / np.sqrt(folds - 1), dtype=np.float64)
 
 
+@picture
 def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Axes:
     """Draw the candidates of a search for a formula: score against radius-margin ratio.
 
@@ -257,33 +219,18 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
         Whose candidates are drawn.
     named : int
         So many of the best candidates are named beside the axes.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the search was not fitted.
+    {shared}
     ParameterError
         If it is something else.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X, y = fk.datasets.monks(1)
     >>> search = fk.FormulaSearch(["a", "a & b"], cv=2, random_state=0).fit(X, y)
     >>> ax = fk.plot.search_results(search, named=1)
     >>> [text.get_text() for text in ax.texts], ax.get_xlabel()
     (['a & b  (chosen)'], 'rank')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     expected = "a fitted FormulaSearch, or its results_"
     results = fitted(search, "results_", expected)
@@ -302,10 +249,8 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
             x[best], y[best], s=130, facecolors="none", edgecolors=colour_of(1), linewidths=1.8
         )
     _logarithmic_if_wide(ax, x[shown])
-    ax.set_xlabel(pictured["xlabel"])
-    ax.set_ylabel(pictured["ylabel"])
-    ax.set_xlim(ax.get_xlim())
-    ax.set_ylim(ax.get_ylim())
+    ax.set(xlabel=pictured["xlabel"], ylabel=pictured["ylabel"])
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     chosen = [i for i in results.leading(named) if shown[i]]
     texts = [f"{formulas[i]}{'  (chosen)' * (i == best)}" for i in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(i == best)) for i in chosen])
@@ -313,5 +258,12 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
 
 
 def _logarithmic_if_wide(ax: Axes, values: FloatArray) -> None:
-    if len(values) and values.min() > 0 and values.max() > MAX_LINEAR_RATIO * values.min():
-        logarithmic(ax, float(values.min()), float(values.max()))
+    """Set a logarithmic scale with plain numbers if the ratio of the values is large."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = values.min(initial=np.inf), values.max(initial=0.0)
+    if low > 0 and high > MAX_LINEAR_RATIO * low:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e2 * low else (1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())

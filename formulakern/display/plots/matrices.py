@@ -21,6 +21,7 @@ from formulakern.display.plots.style import (
     fitted,
     ink_on,
     marker_of,
+    picture,
     tidy,
 )
 from formulakern.errors import DataError, ParameterError
@@ -36,6 +37,7 @@ MAX_NAMED_CLASSES, MAX_WRITTEN_COLUMNS = 12, 12
 MAX_CLASSES = 20
 
 
+@picture
 def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the Gram matrix of a kernel as a heat map, rows and columns ordered by class.
 
@@ -52,23 +54,11 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
         Not where the matrix itself is given.
     y : array-like of shape (n_rows,), optional
         Classes, or numbers (fractions, or more than twenty different ones).
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If an estimator was not fitted.
+    {shared}
     ParameterError
         If the kernel is something else, or X is missing.
     DataError
         If the matrix is not square and finite, or there is not a class for every row.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -76,14 +66,11 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]])
     >>> ax = fk.plot.gram(fk.kernel("a & b"), X, ["no", "yes", "no"])
     >>> ax.images[0].get_array().tolist()
     [[4.0, 4.0, 1.0], [4.0, 9.0, 4.0], [1.0, 4.0, 4.0]]
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     K = _matrix_of(kernel, X)
     n, targets = len(K), _targets_of(y, len(K))
@@ -117,6 +104,7 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     return ax
 
 
+@picture
 def kernel_pca(
     kernel: Any,
     X: Any = None,
@@ -142,23 +130,11 @@ def kernel_pca(
         Classes, or numbers (fractions, or more than twenty different ones).
     components : tuple of two int
         Which components, from 0.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If an estimator was not fitted.
+    {shared}
     ParameterError
         If the kernel is something else, X is missing, or there is no such component.
     DataError
         If the matrix is not square and finite, or there is not a class for every row.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -171,14 +147,11 @@ def kernel_pca(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X = np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
     >>> ax = fk.plot.kernel_pca(fk.kernel("a"), X, [0, 0, 1, 1])
     >>> ax.get_ylabel()
     'component 2: 50 % of the variance'
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     K = _matrix_of(kernel, X)
     targets = _targets_of(y, len(K))
@@ -212,11 +185,11 @@ def kernel_pca(
         for handle in legend.legend_handles:
             handle.set_alpha(1.0)
             handle.set_sizes([30.0])
-    for label, number, share in (
-        (ax.set_xlabel, first, shares[0]),
-        (ax.set_ylabel, second, shares[1]),
-    ):
-        label(f"component {number + 1}: {100 * share:.0f} % of the variance")
+    labels = [
+        f"component {number + 1}: {100 * share:.0f} % of the variance"
+        for number, share in zip(components, shares, strict=True)
+    ]
+    ax.set(xlabel=labels[0], ylabel=labels[1])
     return tidy(ax)
 
 

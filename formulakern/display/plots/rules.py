@@ -14,15 +14,16 @@ from formulakern.display.plots.style import (
     SEQUENTIAL,
     SMALL,
     axes_for,
+    bar_chart,
     colour_of,
     colour_scale,
     escaped,
     fitted,
     foreground,
     ink_on,
-    label_ends,
     marker_of,
     name_points,
+    picture,
     rule_axes,
     spread,
     tidy,
@@ -59,6 +60,7 @@ NAME_DISTANCE, MAX_LINEAR = 1.35, 40
 # -- bars ------------------------------------------------------------------------------------------
 
 
+@picture
 def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
     """Draw the weights of rules as bars, the largest on top.
 
@@ -74,32 +76,17 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
         gives.
     top : int, optional
         How many rules are drawn, those of the largest weights; all for None.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default, as high as the rules need.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If there are no rules, or they have no weights.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> items = [fk.WeightedRule(fk.rule(text), w, 1) for text, w in (("a = x", 2.0), ("b", -0.5))]
     >>> ax = fk.plot.rule_weights(fk.RuleEnsemble.of(items, (0, 1)))
     >>> [float(bar.get_width()) for bar in ax.patches], ax.get_xlabel()
     ([2.0, -0.5], '← for 0      weight      for 1 →')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     rules = _rules_of(model)
     if isinstance(rules, DecisionRules):
@@ -115,10 +102,9 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
     two = classes is not None and len(classes) == 2
     lengths = np.where(winners == 0, -weights, weights) if two else weights
     sides = (lengths > 0).astype(int) if two or classes is None else winners
-    ax, _ = rule_axes(ax, [said(item.rule, item.weight) for item in items])
-    ax.barh(range(len(lengths)), lengths, 0.62, color=[colour_of(k) for k in sides])
-    ax.axvline(0, color=foreground(ax), linewidth=0.8, zorder=0.9)
-    label_ends(ax, lengths, significant(np.abs(weights).tolist()))
+    texts = [said(item.rule, item.weight) for item in items]
+    written = significant(np.abs(weights).tolist())
+    ax = bar_chart(ax, texts, lengths, [colour_of(k) for k in sides], written)
     if classes is None:
         ax.set_xlabel(f"weight: what a rule adds to {escaped(rules.target)}")
     elif two:
@@ -127,10 +113,10 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
     else:
         ax.set_xlabel("weight" + ("" if (lengths >= 0).all() else " (to the left: against)"))
         _class_legend(ax, [(k, classes[k]) for k in sorted({*winners.tolist()})])
-    _note(ax, len(items), len(rules))
-    return tidy(ax, "x")
+    return _noted(ax, len(items), len(rules))
 
 
+@picture
 def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
     """Draw how many training rows the rules of a list or a set decide, by class.
 
@@ -144,32 +130,17 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
         Whose rules are drawn.
     top : int, optional
         How many rules are drawn, the first ones; all for None.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default, as high as the rules need.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If there are no rules, they have weights instead, or their rows were not counted.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> listed = fk.RuleList((fk.ClassRule(fk.rule("fly"), "bird", (3, 1)),), ("bird", "fish"))
     >>> ax = fk.plot.rule_counts(listed)
     >>> [float(bar.get_width()) for bar in ax.patches], ax.get_yticklabels()[0].get_text()
     ([3.0, 1.0], 'bird: fly')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     rules = _rules_of(model)
     if not isinstance(rules, DecisionRules):
@@ -188,22 +159,21 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
             "these rules do not know which training rows they decide. "
             "Count them: rules.with_counts(X, y)."
         )
-    counts = np.array(rows, dtype=np.float64)
-    ends = np.cumsum(counts, axis=1)
-    ax, _ = rule_axes(ax, texts)
-    for k, (part, end) in enumerate(zip(counts.T, ends.T, strict=True)):
-        ax.barh(range(len(counts)), part, 0.62, end - part, color=colour_of(k))
-    label_ends(ax, ends[:, -1], [f"{total:,.6g}" for total in ends[:, -1]])
+    counts = np.array(rows, dtype=np.float64).T
+    ends = np.cumsum(counts, axis=0)
+    colours = [colour_of(k) for k in np.repeat(range(len(counts)), len(texts)).tolist()]
+    totals = [f"{total:,.6g}" for total in ends[-1]]
+    ax = bar_chart(ax, texts, counts.ravel(), colours, totals, (ends - counts).ravel())
     ax.set_xlabel("training rows that the rule decides")
-    present = np.flatnonzero(counts.any(axis=0)).tolist()
+    present = np.flatnonzero(counts.any(axis=1)).tolist()
     _class_legend(ax, [(k, rules.classes[k]) for k in present])
-    _note(ax, len(items), len(rules))
-    return tidy(ax, "x")
+    return _noted(ax, len(items), len(rules))
 
 
 # -- one row ---------------------------------------------------------------------------------------
 
 
+@picture
 def waterfall(
     model: Any,
     X: Any = None,
@@ -235,35 +205,20 @@ def waterfall(
         The class j.
     top : int, optional
         How many rules are drawn, those of the largest contributions; the others are one bar.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default, as high as the rules need.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     DataError
         If there is not exactly one row.
     ParameterError
         If the rules have no weights, or a class is not known.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X, y = fk.datasets.monks(1)
     >>> model = fk.HKLClassifier().fit(X, y)
     >>> ax = fk.plot.waterfall(model, X[:1])
     >>> round(float(abs(ax.patches[-1].get_width() - model.decision_function(X[:1])[0])), 6)
     0.0
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     explanation = model.explain(X) if hasattr(model, "explain") else model
     rules: Any = getattr(explanation, "ensemble", None)
@@ -290,16 +245,14 @@ def waterfall(
     ends = np.cumsum([start, *steps])
     total = float(ends[-1])
     left, right = np.array([0.0, *ends[:-1], 0.0]), np.append(ends, total)
-    ax, _ = rule_axes(ax, ["every row starts with", *texts, "the score of this row"])
-    ink = foreground(ax)
+    texts = ["every row starts with", *texts, "the score of this row"]
     colours = [NEUTRAL, *(colour_of(sides[int(step > 0)]) for step in steps), NEUTRAL]
-    ax.barh(range(len(left)), right - left, 0.62, left, color=colours)
-    for place, end in enumerate(ends):
-        ax.plot([end, end], [place, place + 1], color=ink, linewidth=0.6, alpha=0.6)
-    ax.axvline(0, color=ink, linewidth=0.8, alpha=0.5, zorder=0.9)
     first, *amounts, last = significant([start, *steps, total])
     signed = [text if text.startswith("-") else f"+{text}" for text in amounts]
-    label_ends(ax, right, [first, *signed, last], left)
+    ax = bar_chart(ax, texts, right - left, colours, [first, *signed, last], left)
+    ink = foreground(ax)
+    for place, end in enumerate(ends):
+        ax.plot([end, end], [place, place + 1], color=ink, linewidth=0.6, alpha=0.6)
     levels = rules.levels or ()
     for level, threshold in zip(levels, rules.thresholds.tolist() if levels else (), strict=False):
         ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
@@ -314,7 +267,7 @@ def waterfall(
             fontsize=SMALL - 1,
         )
     ax.set_xlabel(escaped(name))
-    return tidy(ax, "x")
+    return ax
 
 
 def _score(
@@ -343,6 +296,7 @@ def _score(
 # -- rules on rows ---------------------------------------------------------------------------------
 
 
+@picture
 def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
     """Draw how many rows two rules share, as a matrix.
 
@@ -361,23 +315,11 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
         With the columns that the rules name.
     top : int, optional
         How many rules are drawn, the first ones (those of the largest weights); all for None.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default, as high as the rules need.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If there are no rules.
     DataError
         If a column is absent.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -385,14 +327,11 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> items = [fk.WeightedRule(fk.rule(text), 1.0) for text in ("size >= 2", "size <= 3")]
     >>> ax = fk.plot.rule_overlap(fk.RuleEnsemble.of(items), {"size": [1, 2, 3, 4]})
     >>> [text.get_text() for text in ax.texts]
     ['3', '2', '2', '3']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     rules = _conditions_of(model)
     places: dict[str, int] = {}
@@ -404,7 +343,7 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     n, own = len(counts), np.diagonal(counts)
     either = own[:, None] + own - counts
     shares = np.divide(counts, either, out=np.zeros((n, n)), where=either > 0)
-    ax, _ = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)], room=1.1)
+    ax = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)])
     image = ax.imshow(shares, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
     ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL)
     ax.tick_params(axis="x", length=0)
@@ -419,6 +358,7 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     return ax
 
 
+@picture
 def coverage_precision(
     model: Any, X: Any = None, y: Any = None, *, named: int = 5, ax: Axes | None = None
 ) -> Axes:
@@ -442,23 +382,11 @@ def coverage_precision(
         Their classes.
     named : int
         So many rules are named beside the axes, the first ones (those of the largest weights).
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    NotFittedError
-        If the model was not fitted.
+    {shared}
     ParameterError
         If there are no rules, they predict a number, or their rows were not counted.
     DataError
         If a column is absent, or there is not a class for every row.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -466,14 +394,11 @@ def coverage_precision(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> large = fk.RuleEnsemble.of([fk.WeightedRule(fk.rule("size >= 2"), 1.0, "L", "S")], "SL")
     >>> ax = fk.plot.coverage_precision(large, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
     >>> ax.collections[0].get_offsets().data.round(3).tolist()
     [[0.75, 0.667]]
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     rules = _conditions_of(model)
     if (X is None) != (y is None):
@@ -514,16 +439,18 @@ def coverage_precision(
         style: dict[str, Any] = {"color": colour_of(k), "marker": marker_of(k), "alpha": 0.75}
         style["label"] = escaped(f"for {classes[k]}")
         ax.scatter(x[of], y[of], areas[of], linewidths=0, **style)
-    ax.set_ylim(max(-0.03, min([*rates.values(), *y[known]]) - 0.08), 1.03)
-    ax.set_xlim(0, min(1.03, 1.08 * float(x[known].max())))
+    low, high = max(-0.03, min([*rates.values(), *y[known]]) - 0.08), 1.03
+    ax.set(
+        xlim=(0, min(1.03, 1.08 * float(x[known].max()))),
+        ylim=(low, high),
+        xlabel="coverage: share of the rows",
+        ylabel="precision: share of the class in these",
+    )
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-    ax.set_xlabel("coverage: share of the rows")
-    ax.set_ylabel("precision: share of the class in these")
     if len(rates) > 1:
         ax.legend(frameon=False, fontsize=SMALL, markerscale=0.8)
     tidy(ax, "both")
-    low, high = ax.get_ylim()
     heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
         ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
@@ -559,6 +486,7 @@ def _counted(
 # -- scores by the number of rules -----------------------------------------------------------------
 
 
+@picture
 def rule_curves(
     learners: Any,
     X: Any = None,
@@ -594,20 +522,10 @@ def rule_curves(
         The largest number of rules; all by default.
     ylabel : str, optional
         What the scores are; "accuracy" by default.
-    ax : matplotlib.axes.Axes, optional
-        A new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
+    {shared}
     ParameterError
         If something is neither a learner with rules nor two lists of one length, or X and y are
         missing.
-    MissingDependencyError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -616,15 +534,12 @@ def rule_curves(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> items = [fk.WeightedRule(fk.rule("size >= 3"), 0.5, "L", "S")]
     >>> learners = {"one rule": fk.RuleEnsemble.of(items, "SL"), "tree": ([2, 9], [0.6, 0.8])}
     >>> ax = fk.plot.rule_curves(learners, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
     >>> [text.get_text() for text in ax.texts], ax.get_lines()[0].get_xydata().tolist()
     (['one rule', 'tree'], [[0.0, 0.5], [1.0, 1.0]])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     if not isinstance(learners, Mapping):
         learners = {type(learners).__name__: learners}
@@ -633,8 +548,7 @@ def rule_curves(
     }
     curves = {name: points for name, points in curves.items() if points.size}
     ax = tidy(axes_for(ax), "y")
-    ax.set_xlabel("number of rules")
-    ax.set_ylabel("accuracy" if ylabel is None else ylabel)
+    ax.set(xlabel="number of rules", ylabel="accuracy" if ylabel is None else ylabel)
     if not curves:
         return ax
     last = max(float(numbers[-1]) for numbers, _ in curves.values())
@@ -759,6 +673,7 @@ def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:
     ax.legend(handles=patches, frameon=False, fontsize=SMALL, loc="best", handlelength=1.0)
 
 
-def _note(ax: Any, shown: int, n_rules: int) -> None:
+def _noted(ax: Any, shown: int, n_rules: int) -> Any:
     if shown < n_rules:
         ax.set_title(f"{shown} of {n_rules:,} rules", fontsize=SMALL + 1, loc="left")
+    return ax

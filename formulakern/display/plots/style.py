@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "DIVERGING",
-    "MARKERS",
     "SEQUENTIAL",
     "axes_for",
+    "bar_chart",
     "colour_of",
     "colour_scale",
     "escaped",
     "fitted",
     "foreground",
     "ink_on",
-    "label_ends",
-    "logarithmic",
     "marker_of",
     "name_points",
+    "picture",
     "rule_axes",
     "spread",
     "tidy",
@@ -54,6 +53,29 @@ CHARACTER, LINE = 0.56, 1.22
 SMALL = 8.5
 #: A rule is broken after these.
 CONNECTIVES = ("&", "|", "^", "->")
+
+#: What the docstrings of all pictures have in common.
+SHARED = """\
+ax : matplotlib.axes.Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    NotFittedError
+        If the model was not fitted.
+    MissingDependencyError
+        If matplotlib is not installed."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def picture(draw: F) -> F:
+    """Complete the docstring of a picture."""
+    draw.__doc__ = (draw.__doc__ or "").replace("{shared}", SHARED)
+    return draw
 
 
 def fitted(model: Any, name: str, expected: str) -> Any:
@@ -154,55 +176,61 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
     return "\n".join(found).replace("\0", " ")
 
 
-def rule_axes(
-    ax: Any, texts: Sequence[str], width: float = WIDTH, room: float = 0.9
-) -> tuple[Axes, list[str]]:
-    """Axes with a row for each text, the first on top, and these as they are written beside it."""
+def rule_axes(ax: Any, texts: Sequence[str]) -> Axes:
+    """Axes with a row for each text, the first on top."""
     high = SMALL * LINE / 72
-    whole, tall = width, np.inf
+    whole, tall = WIDTH, np.inf
     if ax is not None:
-        axes_for(ax)
-        place = ax.get_position()
-        whole, tall = place.width * ax.figure.get_figwidth(), place.height * _height(ax)
+        place, figure = axes_for(ax).get_position(), ax.figure
+        whole, tall = place.width * figure.get_figwidth(), place.height * figure.get_figheight()
     characters = max(14, int(whole * SHARE * 72 / (SMALL * CHARACTER)))
     lines = int(np.clip(tall / max(1, len(texts)) / high, 1, LINES))
     labels = [wrapped(text, characters, lines) for text in texts]
     rows = sum(max(1.5, label.count("\n") + 1.5) for label in labels) * high
-    ax = axes_for(ax, width, max(1.6, room + rows))
-    ax.set_yticks(range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    return ax, labels
+    axes = axes_for(ax, WIDTH, max(1.6, 1.0 + rows))
+    axes.set_yticks(range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    return axes
 
 
-def _height(ax: Any) -> float:
-    return float(ax.figure.get_figheight())
+def bar_chart(
+    ax: Any,
+    texts: Sequence[str],
+    lengths: FloatArray,
+    colours: Any,
+    written: Sequence[str],
+    starts: FloatArray | float = 0.0,
+) -> Axes:
+    """Horizontal bars next to texts, the first on top, with the last bar's number at each end.
 
-
-def label_ends(
-    ax: Any, ends: FloatArray, texts: list[str], starts: FloatArray | None = None
-) -> None:
-    """Write a number at the end of each bar, and make room for it."""
-    starts = np.zeros(len(ends)) if starts is None else starts
-    for place, (end, start, text) in enumerate(zip(ends, starts, texts, strict=True)):
-        right = end >= start
+    With more bars than texts, bar k is that of text k modulo their number.
+    """
+    ax = rule_axes(ax, texts)
+    starts = np.zeros(len(lengths)) + starts
+    ends, n = starts + lengths, len(texts)
+    ax.barh(np.arange(len(ends)) % n, lengths, 0.62, starts, color=colours)
+    ax.axvline(0, color=foreground(ax), linewidth=0.8, alpha=0.7, zorder=0.9)
+    right = lengths[-n:] >= 0
+    for place, (end, forward, text) in enumerate(zip(ends[-n:], right, written, strict=True)):
         ax.annotate(
             text,
             (end, place),
-            (3 if right else -3, 0),
+            (3 if forward else -3, 0),
             textcoords="offset points",
-            ha="left" if right else "right",
+            ha="left" if forward else "right",
             va="center",
             fontsize=SMALL - 1,
         )
     low, high = min(0.0, *ends, *starts), max(0.0, *ends, *starts)
     room = 0.16 * ((high - low) or 1.0)
-    beside = np.where(ends >= starts, ends + room, ends - room)
-    ax.set_xlim(min(low, *beside), max(high, *beside))
+    beyond = ends[-n:] + np.where(right, room, -room)
+    ax.set_xlim(min(low, *beyond), max(high, *beyond))
+    return tidy(ax, "x")
 
 
 def colour_scale(image: Any, label: str) -> Any:
-    """A scale of colours beside the axes of an image."""
+    """Add a scale of colours next to an image."""
     ax = image.axes
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
     bar.set_label(label, fontsize=SMALL + 1)
@@ -245,16 +273,6 @@ def name_points(
                 "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5),
             },
         )  # fmt: skip
-
-
-def logarithmic(ax: Axes, low: float, high: float) -> None:
-    """A logarithmic scale from left to right for values from low to high, with plain numbers."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e2 * low else (1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def spread(places: FloatArray, gap: float) -> FloatArray:
