@@ -34,7 +34,7 @@ from .estimators.svm.extraction import simplify_svm as simplify_svm
 from .estimators.svm.machines import FormulaOneClass as FormulaOneClass
 from .estimators.svm.machines import FormulaSVC as FormulaSVC
 from .estimators.svm.machines import FormulaSVR as FormulaSVR
-from .files.model_file import load as load
+from .files.models import load as load
 from .kernels import boolean as boolean
 from .kernels import strings as strings
 from .kernels.algebra import Kernel as Kernel

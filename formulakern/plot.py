@@ -13,14 +13,17 @@ any of these models.
 
 from __future__ import annotations
 
-from formulakern.display.plots.fits import cv_results, history, search_results
-from formulakern.display.plots.matrices import gram, kernel_pca
-from formulakern.display.plots.rules import (
+from formulakern.display.plots import (
     coverage_precision,
+    cv_results,
+    gram,
+    history,
+    kernel_pca,
     rule_counts,
     rule_curves,
     rule_overlap,
     rule_weights,
+    search_results,
     waterfall,
 )
 

@@ -22,7 +22,7 @@ from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, Par
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, require_target
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows

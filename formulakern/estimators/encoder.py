@@ -40,10 +40,10 @@ from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
 from formulakern.partitions.lazy_rows import lazy_transform
-from formulakern.rules.column_types import ColumnType, type_of
+from formulakern.rules.conditions import ColumnType, type_of
 from formulakern.syntax.formula import Formula
 from formulakern.tables.read import is_pandas, is_sparse
 from formulakern.tables.table import Table

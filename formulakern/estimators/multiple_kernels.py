@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.display.plots.style import bar_chart, colour_of
+from formulakern.display.plots import bar_chart, colour_of
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator

@@ -24,11 +24,11 @@ from formulakern.estimators.reporting.report import report
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.column_types import ColumnType, read_types
+from formulakern.rules.conditions import ColumnType, read_types
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
-from formulakern.rules.sql.dialects import DialectName, TableName
+from formulakern.rules.sql import DialectName, TableName
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.table import Table
 

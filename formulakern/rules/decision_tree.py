@@ -13,8 +13,7 @@ from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import Assignments, Box
 from formulakern.rules.decision import conjunction
-from formulakern.rules.export.exported import FirstRule
-from formulakern.rules.export.written import Written
+from formulakern.rules.export.languages import FirstRule, Written
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
 from formulakern.syntax.formula import Constant, Formula, fold

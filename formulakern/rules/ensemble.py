@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from formulakern.arrays import FloatArray
 from formulakern.optional import data_frame
-from formulakern.rules.export.exported import Votes
 from formulakern.rules.export.json import ensemble_from_json, ensemble_json
+from formulakern.rules.export.languages import Votes, Written
 from formulakern.rules.export.tables import columns_of, ensemble_html, ensemble_latex, ensemble_text
-from formulakern.rules.export.written import Written
 from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.simplification import JoinedRules, joined_votes, simplified_votes
 from formulakern.rules.voting import VotingRules, WeightedRule

@@ -12,10 +12,9 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import RowFunctions, simplified_condition
-from formulakern.rules.column_types import inferred_types, read_types
+from formulakern.rules.conditions import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
-from formulakern.rules.sql.dialects import DialectName, TableName
-from formulakern.rules.sql.query import Query
+from formulakern.rules.sql import DialectName, Query, TableName
 from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm, fold
 from formulakern.syntax.leaves import ColumnName, Comparison
 from formulakern.syntax.parser import parse_rule

@@ -13,8 +13,7 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation import ListExplanation, first_of, given_rows
-from formulakern.rules.export.exported import FirstRule
-from formulakern.rules.export.written import WrittenRules
+from formulakern.rules.export.languages import FirstRule, WrittenRules
 from formulakern.rules.rule_set import RuleSet
 from formulakern.rules.simplification import exclusive_rules, simplified_list
 

@@ -14,8 +14,7 @@ from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.explanation import SetExplanation, given_rows
-from formulakern.rules.export.exported import Votes
-from formulakern.rules.export.written import WrittenRules
+from formulakern.rules.export.languages import Votes, WrittenRules
 from formulakern.rules.simplification import simplified_set
 from formulakern.rules.sums import weighted_sums
 

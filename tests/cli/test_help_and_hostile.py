@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.cli import main
 from formulakern.cli.parser import _parser
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql import DialectName
 
 JOBS = ("nurse", "clerk", "cook")
 

@@ -5,9 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup_reader import Page
 
-from formulakern.display.report.charts import ticks
-from formulakern.display.report.page import page, rule_parts
-from formulakern.display.report.values import (
+from formulakern.display.report import (
     Classified,
     ColumnSummary,
     Curve,
@@ -20,6 +18,9 @@ from formulakern.display.report.values import (
     Report,
     ScoreSum,
     Step,
+    page,
+    rule_parts,
+    ticks,
 )
 
 PIECES = [

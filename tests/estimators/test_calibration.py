@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 
 import formulakern as fk
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 
 MODELS = [
     fk.FormulaSVC("a", decision_function_shape="ovr"),

@@ -19,8 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import formulakern as fk
 from formulakern import DataError
-from formulakern.files.names import known_names
-from formulakern.files.plain import Writer, canonical
+from formulakern.files.models import Writer, canonical, known_names
 from formulakern.files.replacing import replacing
 
 X = pd.DataFrame({"a": np.arange(60) % 7, "b": (np.arange(60) * 5 % 11) / 2, "c": list("xyz") * 20})

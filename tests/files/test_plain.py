@@ -13,8 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import formulakern as fk
 from formulakern import DataError
-from formulakern.files.names import known_names
-from formulakern.files.plain import Reader, Writer, canonical
+from formulakern.files.models import Reader, Writer, canonical, known_names
 
 instants = st.one_of(st.datetimes(), st.dates(), st.times(), st.timedeltas())
 plain = st.one_of(

@@ -9,7 +9,7 @@ from formulakern.cli.learners import saved_model
 from formulakern.cli.options import MODEL, Command, option, output
 from formulakern.cli.output import opened_output
 from formulakern.errors import ParameterError
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql import DialectName
 
 __all__ = ["COMMAND"]
 

@@ -26,7 +26,7 @@ from formulakern.cli.options import (
 from formulakern.cli.output import check_output, data_line
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaKernError, FormulaSizeError
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 from formulakern.progress import Progress
 from formulakern.registry import LEARNERS
 from formulakern.text import blocks, clip

@@ -20,7 +20,7 @@ from formulakern.cli.options import (
 from formulakern.cli.output import check_output, opened_output
 from formulakern.datasets.reader import TableFile
 from formulakern.errors import DataError, ParameterError
-from formulakern.files.model_file import load
+from formulakern.files.models import load
 from formulakern.files.replacing import replacing
 from formulakern.tables.table import Table
 from formulakern.text import blocks

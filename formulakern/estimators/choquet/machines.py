@@ -27,7 +27,7 @@ from formulakern.checks import (
     is_number,
 )
 from formulakern.deadline import UNLIMITED
-from formulakern.display.plots.matrices import draw_importance
+from formulakern.display.plots import draw_importance
 from formulakern.encoding.degrees import Degrees, learn_degrees
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError

@@ -18,7 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.history import History
-from formulakern.display.plots.fits import draw_gaps
+from formulakern.display.plots import draw_gaps
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PartitionedTable, summary_of
 from formulakern.encoding.summary import Summary

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.display.history import History
-from formulakern.display.plots.fits import draw_bounds
+from formulakern.display.plots import draw_bounds
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import RuleClassifier

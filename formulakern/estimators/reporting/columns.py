@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.display.report.values import ColumnSummary, DataSummary, ListedColumn, ListedTable
+from formulakern.display.report import ColumnSummary, DataSummary, ListedColumn, ListedTable
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.table import Table, cell

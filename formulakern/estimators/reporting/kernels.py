@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.display.report.values import Learned, ListedColumn, ListedTable, ScoreSum
+from formulakern.display.report import Learned, ListedColumn, ListedTable, ScoreSum
 from formulakern.errors import ParameterError
 from formulakern.estimators.reporting.rules import (
     BARS,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.metrics import confusion_matrix, log_loss, roc_auc_score, roc_curve
 
 from formulakern.arrays import FloatArray
-from formulakern.display.report.values import Classified, Curve, Regressed
+from formulakern.display.report import Classified, Curve, Regressed
 
 __all__ = ["classified", "one_column", "regressed", "wilson"]
 

@@ -15,14 +15,14 @@ from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_integer
-from formulakern.display.report.page import page
-from formulakern.display.report.values import (
+from formulakern.display.report import (
     Classified,
     DataSummary,
     Reason,
     Reasons,
     Regressed,
     Report,
+    page,
 )
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.estimators.reporting.columns import summary, target_table

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.display.report.values import (
+from formulakern.display.report import (
     Curve,
     Learned,
     ListedColumn,

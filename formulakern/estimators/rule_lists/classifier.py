@@ -18,7 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import Deadline
 from formulakern.display.history import History
-from formulakern.display.plots.fits import draw_bounds
+from formulakern.display.plots import draw_bounds
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.errors import DataError, ParameterError

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import Deadline, check_time_limit
-from formulakern.display.plots.fits import search_results
+from formulakern.display.plots import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, class_score

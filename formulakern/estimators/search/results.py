@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.display.plots.fits import search_results
+from formulakern.display.plots import search_results
 from formulakern.errors import DataError
 from formulakern.estimators.path_search import compared
 from formulakern.estimators.search.candidates import simplicity

@@ -23,7 +23,7 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings import string_kernel
 from formulakern.kernels.strings.strings import Strings, read_strings

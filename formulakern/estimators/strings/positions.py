@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.display.plots.style import SEQUENTIAL, axes_for, colour_scale, escaped
+from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
 from formulakern.errors import ParameterError
 from formulakern.kernels.strings.k_mers import k_mers
 from formulakern.kernels.strings.strings import StringPair, Strings

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, check_time_limit
-from formulakern.display.plots.style import SMALL, axes_for, colour_of, marker_of, tidy
+from formulakern.display.plots import SMALL, axes_for, colour_of, marker_of, tidy
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
-from formulakern.display.plots import style
+from formulakern.display import plots as style
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
-from formulakern.display.plots.style import spread
+from formulakern.display.plots import spread
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")

@@ -13,7 +13,7 @@ from sqlglot.expressions import Column, Literal
 
 import formulakern as fk
 from formulakern import DataError, ParameterError, WeightedRule
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql import DialectName
 from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import Operation
 from formulakern.syntax.leaves import Comparison, Level

@@ -1,27 +1,87 @@
-"""Objects as plain JSON values and back: numbers, texts, arrays, and objects of listed classes."""
+"""Fitted models as files of plain JSON, read without running anything in them."""
 
 from __future__ import annotations
 
 import copyreg
+import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from importlib import import_module
 from inspect import getattr_static
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from formulakern.errors import DataError, FormulaKernError
+from formulakern.files.replacing import replacing
+from formulakern.registry import LEARNERS
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
 
-__all__ = ["Reader", "Writer", "canonical"]
+__all__ = ["Reader", "Writer", "canonical", "known_names", "load", "save"]
+
+#: The classes that files may name, by module; the module is not in the files.
+CLASSES = {
+    "formulakern.encoding.degrees": "Degrees",
+    "formulakern.encoding.packed": "PackedTable",
+    "formulakern.encoding.plan": "ColumnPlan",
+    "formulakern.encoding.real": "RealTable",
+    "formulakern.estimators.choquet.machines": "AttributeScaling",
+    "formulakern.estimators.choquet.set_function": "SetFunction",
+    "formulakern.estimators.encoder": "PropositionEncoder",
+    "formulakern.estimators.features": "FormulaFeatures",
+    "formulakern.estimators.hkl.base": "GrowthHistory",
+    "formulakern.estimators.multiple_kernels": "FormulaWeights",
+    "formulakern.estimators.prl.base": "EpochHistory",
+    "formulakern.estimators.rule_lists.classifier": "ListHistory",
+    "formulakern.estimators.search.results": "SearchResults",
+    "formulakern.estimators.svm.extraction": "TrainedModel",
+    "formulakern.kernels.algebra": "NormalizedKernel ProductKernel ScaledKernel SumKernel",
+    "formulakern.kernels.boolean.counted": "BalancedKernel ClausesOfClauses Conjunctions "
+    "CountedKernel Powers Subsets TanimotoKernel",
+    "formulakern.kernels.choquet": "BalancedChoquet ChoquetKernel SubsetsUpTo",
+    "formulakern.kernels.formula": "FormulaKernel",
+    "formulakern.kernels.graded": "GradedKernel",
+    "formulakern.kernels.strings.k_mers": "MismatchKernel SpectrumKernel",
+    "formulakern.kernels.strings.strings": "Strings",
+    "formulakern.kernels.strings.weighted_degrees": "WeightedDegreeKernel",
+    "formulakern.learning.covering.optimal": "ListProgress",
+    "formulakern.learning.formula_features": "ChosenFeatures FeatureList Function RowLengths",
+    "formulakern.learning.hkl.active_set": "GrownSolution GrowthStep",
+    "formulakern.learning.hkl.problem": "HierarchicalModel ScoreFunction",
+    "formulakern.learning.kernel_machines": "PairwiseModel",
+    "formulakern.learning.prl.column_generation": "Epoch",
+    "formulakern.rules.decision": "ClassRule",
+    "formulakern.rules.ensemble": "RuleEnsemble",
+    "formulakern.rules.features": "Conjunction Degree Instance LinearTerm Monomial",
+    "formulakern.rules.rule": "Rule",
+    "formulakern.rules.rule_list": "RuleList",
+    "formulakern.rules.rule_set": "RuleSet",
+    "formulakern.rules.voting": "WeightedRule",
+    "formulakern.solvers.hierarchical.solve": "HierarchicalSolution",
+    "formulakern.syntax.formula": "Constant Variable _assemble",
+    "formulakern.syntax.leaves": "ColumnName Comparison Level",
+    "formulakern.syntax.temporal": "Temporal",
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "sklearn.model_selection._split": "KFold RepeatedKFold RepeatedStratifiedKFold StratifiedKFold",
+}
+
+
+def known_names() -> dict[str, str]:
+    """Name in a file → ``"module:name"``, of the learners too."""
+    listed = {
+        name: f"{module}:{name}" for module, names in CLASSES.items() for name in names.split()
+    }
+    return listed | {row.estimator: f"{row.module}:{row.estimator}" for row in LEARNERS.values()}
+
 
 #: How the text of instants is read.
 INSTANTS: dict[str, Callable[[str], Any]] = {
@@ -308,3 +368,116 @@ def _inside(name: str) -> Iterator[None]:
         if place.startswith("in "):
             raise DataError(f"in {name}.{text.removeprefix('in ')}") from None
         raise DataError(f"in {name}: {text}") from None
+
+
+#: The format that is written and read.
+FORMAT = "formulakern/model/1"
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file of plain JSON, which :func:`formulakern.load` reads.
+
+    The file has the parameters, the encoder and what was learned: formulas and rules as text,
+    arrays as lists of numbers (a float as the shortest decimal number that is read as the same
+    float).  A model that is read predicts the same, to the last bit of its numbers, and is
+    written as the same bytes.  The file replaces what was there when it is complete.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file, ``model.json`` for example.
+
+    Raises
+    ------
+    DataError
+        If a parameter is an object that such files do not hold, as a foreign encoder.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.tic_tac_toe()
+    >>> model = fk.HKLClassifier().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.json"))
+    ...     same = fk.load(os.path.join(folder, "model.json"))
+    >>> bool((same.predict(X) == model.predict(X)).all())
+    True
+    """
+    try:
+        body = canonical(Writer(known_names())(model))
+    except RecursionError:
+        raise DataError(
+            f"a parameter of this {type(model).__name__} contains itself, or is nested too "
+            "deeply to be written. Give plain values."
+        ) from None
+    header = {
+        "format": FORMAT,
+        "class": type(model).__name__,
+        "digest": hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest(),
+    }
+    whole = f'{canonical(header)[:-1]},\n"model":{body}}}\n'
+    with replacing(path) as file:
+        file.write_bytes(whole.encode(errors="surrogatepass"))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read the model that ``save`` wrote; nothing in the file is run.
+
+    Parameters
+    ----------
+    path : str or path
+        Of a file that ``save`` wrote.
+
+    Returns
+    -------
+    estimator
+        Fitted as it was.
+
+    Raises
+    ------
+    DataError
+        If the file is no such file, is damaged, or has a format that is not known here.
+
+    Notes
+    -----
+    Only the listed classes of this library, and a few of scikit-learn's, are made of what is read.
+    The digest tells damage; it is no signature.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from formulakern.estimators.encoder import PropositionEncoder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.json")
+    ...     PropositionEncoder().fit({"odor": ["foul", "none"]}).save(path)
+    ...     load(path).get_feature_names_out().tolist()
+    ['odor = foul', 'odor = none']
+    """
+    try:
+        whole = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError):
+        raise DataError(
+            f"{os.fspath(path)!r} is no JSON, or damaged. Give a file that save wrote."
+        ) from None
+    if not isinstance(whole, dict) or not str(whole.get("format")).startswith("formulakern/"):
+        raise DataError(f"{os.fspath(path)!r} is no model. Give a file that save wrote.")
+    if whole["format"] != FORMAT:
+        raise DataError(
+            f"{os.fspath(path)!r} has the format {whole['format']!r}; this version reads {FORMAT}. "
+            "Save the model again with this version."
+        )
+    damaged = DataError(f"{os.fspath(path)!r} is damaged. Save the model again.")
+    try:
+        digest = hashlib.sha256(
+            canonical(whole["model"]).encode(errors="surrogatepass")
+        ).hexdigest()
+        if digest != whole["digest"]:
+            raise damaged
+        model = Reader(known_names())(whole["model"])
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError, RecursionError):
+        raise damaged from None
+    if not hasattr(getattr(model, "estimator", model), "save"):  # of a calibrated model
+        raise damaged
+    return model

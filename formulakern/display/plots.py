@@ -1,0 +1,1449 @@
+"""Pictures of rules, kernels, fits and settings, with one look for all."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_integer
+from formulakern.errors import DataError, ParameterError
+from formulakern.optional import new_axes
+from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.tables import said
+from formulakern.rules.quality import rule_quality
+from formulakern.rules.rule import Rule
+from formulakern.rules.rule_list import RuleList
+from formulakern.rules.voting import VotingRules
+from formulakern.text import clip, significant
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "SEQUENTIAL",
+    "axes_for",
+    "bar_chart",
+    "colour_of",
+    "colour_scale",
+    "coverage_precision",
+    "cv_results",
+    "draw_bounds",
+    "draw_gaps",
+    "draw_importance",
+    "escaped",
+    "gram",
+    "history",
+    "kernel_pca",
+    "marker_of",
+    "rule_counts",
+    "rule_curves",
+    "rule_overlap",
+    "rule_weights",
+    "search_results",
+    "spread",
+    "tidy",
+    "waterfall",
+]
+
+#: Their contrast with white and with #111111 is 3:1 at least.  No two look alike to eyes without
+#: red or green cones; markers tell them apart too.
+COLOURS = ("#2a7fbf", "#d5620f", "#00785a", "#8a4bd6", "#9c9440")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Colour maps: from none to all, and from negative to positive.
+SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
+
+#: Inches of a new figure; the share of it that rules may take; the most lines of a rule.
+WIDTH, SHARE, LINES = 6.4, 0.46, 3
+#: Width of a character and height of a line of small text, in parts of its size.
+CHARACTER, LINE = 0.56, 1.22
+#: Points.
+SMALL = 8.5
+#: A rule is broken after these.
+CONNECTIVES = ("&", "|", "^", "->")
+
+#: What the docstrings of all pictures have in common.
+SHARED = """\
+ax : matplotlib.axes.Axes, optional
+        A new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    NotFittedError
+        If the model was not fitted.
+    MissingDependencyError
+        If matplotlib is not installed."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def picture(draw: F) -> F:
+    """Complete the docstring of a picture."""
+    draw.__doc__ = (draw.__doc__ or "").replace("{shared}", SHARED)
+    return draw
+
+
+def fitted(model: Any, name: str, expected: str) -> Any:
+    """An attribute of a fitted model, or the value itself where it is no model."""
+    if hasattr(model, name):
+        return getattr(model, name)
+    if not hasattr(model, "fit"):
+        return model
+    kind = type(model).__name__
+    if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
+        raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
+    advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
+    raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
+
+
+def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
+    """The given axes, or those of a new figure of this size, in inches."""
+    if ax is None:
+        return new_axes(width, height)
+    if not hasattr(ax, "get_xlim") or not hasattr(ax, "figure"):
+        raise ParameterError(
+            f"ax is {type(ax).__name__}; expected axes of matplotlib, such as "
+            "matplotlib.pyplot.figure().subplots()."
+        )
+    axes: Axes = ax
+    return axes
+
+
+def tidy(ax: Axes, grid: Literal["", "x", "y", "both"] = "") -> Axes:
+    """Axes without a frame above and on the right, with a faint grid along "x", "y" or "both"."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid:
+        ax.grid(axis=grid, alpha=0.25, linewidth=0.7)
+        ax.set_axisbelow(True)
+    return ax
+
+
+def colour_of(number: int) -> str:
+    """The colour of a class or a line, by its number; colours repeat.
+
+    >>> colour_of(0), colour_of(5) == colour_of(0)
+    ('#2a7fbf', True)
+    """
+    return COLOURS[number % len(COLOURS)]
+
+
+def marker_of(number: int) -> str:
+    """The marker of it; colours and markers together repeat after 35."""
+    return MARKERS[number % len(MARKERS)]
+
+
+def foreground(ax: Axes) -> Any:
+    """The colour of the text on these axes: dark on a light ground, light on a dark one."""
+    return ax.xaxis.label.get_color()
+
+
+def ink_on(colour: ArrayLike) -> str:
+    """Black or white, whichever is legible on a colour of red, green, blue from 0 to 1.
+
+    >>> ink_on((1.0, 1.0, 0.6)), ink_on((0.0, 0.1, 0.3))
+    ('black', 'white')
+    """
+    parts = np.asarray(colour, dtype=np.float64)[:3]
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def escaped(text: object) -> str:
+    """A text in which matplotlib finds no formula of TeX.
+
+    >>> print(escaped("price in $"))
+    price in \\$
+    """
+    return str(text).replace("$", r"\$")
+
+
+def wrapped(text: str, characters: int, lines: int = LINES) -> str:
+    """A rule on a few lines, broken after connectives where that is possible; the rest is "…".
+
+    >>> print(wrapped("age >= 30 & job = student & balance <= 1500", 26))
+    age >= 30 & job = student &
+    balance <= 1500
+    >>> print(wrapped("age >= 30 & job = student & balance <= 1500", 12, lines=2))
+    age >= 30 &
+    job = …
+    """
+    pieces = [""]
+    for word in text.split(" "):
+        pieces[-1] += word
+        pieces[-1] += " " if word not in CONNECTIVES else ""
+        if word in CONNECTIVES:
+            pieces.append("")
+    pieces = [piece.strip() for piece in pieces]
+    whole = (p.replace(" ", "\0") if len(p) <= characters + 2 else p for p in pieces)
+    found = textwrap.wrap(
+        " ".join(whole), characters + 2, max_lines=lines, placeholder=" …", break_on_hyphens=False
+    )
+    return "\n".join(found).replace("\0", " ")
+
+
+def rule_axes(ax: Any, texts: Sequence[str]) -> Axes:
+    """Axes with a row for each text, the first on top."""
+    high = SMALL * LINE / 72
+    whole, tall = WIDTH, np.inf
+    if ax is not None:
+        place, figure = axes_for(ax).get_position(), ax.figure
+        whole, tall = place.width * figure.get_figwidth(), place.height * figure.get_figheight()
+    characters = max(14, int(whole * SHARE * 72 / (SMALL * CHARACTER)))
+    lines = int(np.clip(tall / max(1, len(texts)) / high, 1, LINES))
+    labels = [wrapped(text, characters, lines) for text in texts]
+    rows = sum(max(1.5, label.count("\n") + 1.5) for label in labels) * high
+    axes = axes_for(ax, WIDTH, max(1.6, 1.0 + rows))
+    axes.set_yticks(range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    return axes
+
+
+def bar_chart(
+    ax: Any,
+    texts: Sequence[str],
+    lengths: FloatArray,
+    colours: Any,
+    written: Sequence[str],
+    starts: FloatArray | float = 0.0,
+) -> Axes:
+    """Horizontal bars next to texts, the first on top, with the last bar's number at each end.
+
+    With more bars than texts, bar k is that of text k modulo their number.
+    """
+    ax = rule_axes(ax, texts)
+    starts = np.zeros(len(lengths)) + starts
+    ends, n = starts + lengths, len(texts)
+    ax.barh(np.arange(len(ends)) % n, lengths, 0.62, starts, color=colours)
+    ax.axvline(0, color=foreground(ax), linewidth=0.8, alpha=0.7, zorder=0.9)
+    right = lengths[-n:] >= 0
+    for place, (end, forward, text) in enumerate(zip(ends[-n:], right, written, strict=True)):
+        ax.annotate(
+            text,
+            (end, place),
+            (3 if forward else -3, 0),
+            textcoords="offset points",
+            ha="left" if forward else "right",
+            va="center",
+            fontsize=SMALL - 1,
+        )
+    low, high = min(0.0, *ends, *starts), max(0.0, *ends, *starts)
+    room = 0.16 * ((high - low) or 1.0)
+    beyond = ends[-n:] + np.where(right, room, -room)
+    ax.set_xlim(min(low, *beyond), max(high, *beyond))
+    return tidy(ax, "x")
+
+
+def colour_scale(image: Any, label: str) -> Any:
+    """Add a scale of colours next to an image."""
+    ax = image.axes
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
+    bar.set_label(label, fontsize=SMALL + 1)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def name_points(
+    ax: Any, x: FloatArray, y: FloatArray, texts: Sequence[str], colours: Sequence[str]
+) -> None:
+    """Write texts on the right of the axes, with a line from each to its point.
+
+    No text covers another; they have two lines at most.  Limits of the axes stay as they are.
+    """
+    if not len(texts):
+        return
+    figure = ax.figure
+    place = ax.get_position()
+    height = place.height * figure.get_figheight() * 72
+    characters = max(14, int(place.width * figure.get_figwidth() * 0.36 * 72 / (SMALL * CHARACTER)))
+    labels = [wrapped(text, characters, 2) for text in texts]
+    display = ax.transData.transform(np.column_stack([x, y]))
+    shares = ax.transAxes.inverted().transform(display)[:, 1]
+    rows = 1 + max(label.count("\n") for label in labels)
+    gap = (rows + 0.35) * LINE * SMALL / height
+    places = spread(shares, gap)
+    shift = max(0.0, places.max() - 1.0) or min(0.0, places.min())
+    for text, colour, px, py, share in zip(labels, colours, x, y, places - shift, strict=True):
+        ax.annotate(
+            escaped(text),
+            (px, py),
+            (1.03, share),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=SMALL,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": colour, "alpha": 0.7, "linewidth": 0.9,
+                "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5),
+            },
+        )  # fmt: skip
+
+
+def spread(places: FloatArray, gap: float) -> FloatArray:
+    """The nearest places, by squares, in the same order, that are at least ``gap`` apart.
+
+    >>> spread(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
+    array([0.4, 0.6, 0.9])
+    """
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    found = np.empty(len(places))
+    found[order] = isotonic_regression(places[order] - steps).x + steps
+    return found
+
+
+#: Characters of a label.
+MAX_LABEL = 48
+#: Texts of parameters and measures on an axis.
+TITLES = {
+    "mean_score": "mean score of the rows held out",
+    "mean_rules": "mean number of rules",
+    "mean_length": "mean length of the rules",
+    "depth_penalty": "depth penalty",
+}
+#: Values whose ratio is larger than this are drawn on a logarithmic scale.
+MAX_LINEAR_RATIO = 20.0
+
+
+@picture
+def history(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw how an optimisation went, from the history of a fitted model.
+
+    Of ``PRLClassifier`` the margin that is secured, its value v_t, and the largest that is
+    possible, its bound, round by round: the optimum lies in the shaded band between both.  Of
+    ``HKLClassifier`` the relative duality gap of each problem, on a logarithmic scale.  Of
+    ``RuleListClassifier("optimal")`` objective and bound against seconds.
+
+    Parameters
+    ----------
+    model : fitted estimator with ``history_``, or that
+        Whose fit is drawn.
+    {shared}
+    ParameterError
+        If it keeps no history.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.monks(1)
+    >>> model = fk.PRLClassifier().fit(X, y)
+    >>> ax = fk.plot.history(model)
+    >>> bool((ax.get_lines()[0].get_ydata() == model.history_.values("value")).all())
+    True
+    """
+    expected = "an estimator with history_, such as PRLClassifier or HKLClassifier"
+    steps = fitted(getattr(model, "best_estimator_", model), "history_", expected)
+    if not hasattr(steps, "steps") or not hasattr(steps, "plot"):
+        raise ParameterError(f"this is {type(steps).__name__}; expected {expected}.")
+    if not len(steps):
+        raise ParameterError("the history has no steps, so there is nothing to draw.")
+    axes: Axes = steps.plot(ax)
+    return axes
+
+
+def draw_bounds(
+    ax: Any,
+    x: NDArray[Any],
+    secured: NDArray[Any],
+    bound: NDArray[Any],
+    labels: tuple[str, str, str, str],
+    *,
+    steps: bool = False,
+) -> Any:
+    """Draw secured and possible values over time, and shade the band between them.
+
+    Infinite bounds are left out.  ``labels`` are those of x, y, what is secured, and the bound;
+    with ``steps``, values hold until the next one.
+    """
+    ax = tidy(axes_for(ax), "y")
+    known = np.isfinite(bound)
+    style: dict[str, Any] = {"drawstyle": "steps-post" if steps else "default", "linewidth": 1.7}
+    ax.plot(x, secured, color=colour_of(0), label=labels[2], **style)
+    ax.plot(x[known], bound[known], color=colour_of(1), label=labels[3], linestyle="--", **style)
+    band = {"color": colour_of(0), "alpha": 0.12, "linewidth": 0}
+    between = x[known], secured[known], bound[known]
+    ax.fill_between(*between, step="post" if steps else None, **band)
+    ax.set(xlabel=labels[0], ylabel=labels[1])
+    ax.legend(frameon=False, fontsize=SMALL)
+    if not steps:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    return ax
+
+
+def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: str) -> Any:
+    """Draw gaps over the rounds, on a logarithmic scale, a line for each problem."""
+    ax = tidy(axes_for(ax), "y")
+    named: dict[bytes, list[str]] = {}
+    series = {}
+    for problem, values in gaps.items():  # problems that were solved together have the same gaps
+        series[key := np.asarray(values).tobytes()] = values
+        named.setdefault(key, []).append(problem)
+    for k, (key, values) in enumerate(series.items()):
+        style = {"color": colour_of(k), "linestyle": ("-", "--", ":", "-.")[k // 5 % 4]}
+        rounds = np.arange(1, len(values) + 1)
+        label = escaped(clip(", ".join(named[key]), MAX_LABEL)) or "gap"
+        ax.plot(rounds, values, marker="o", markersize=3, linewidth=1.5, label=label, **style)
+    ax.set(yscale="log", xlabel=xlabel, ylabel=ylabel)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if any(map(any, named.values())):
+        ax.legend(frameon=False, fontsize=SMALL, ncols=1 + len(series) // 8)
+    return ax
+
+
+@picture
+def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
+    """Draw the mean scores of a cross-validation with their standard errors, along each path.
+
+    Of the scores q₁, …, q_F of the F folds a point has the mean that the estimator chose by, and a
+    bar of s/√(F − 1) above and below, s² = Σ_f (q_f − q̄)²/F.  A line joins the settings that differ
+    in ``x`` alone, and a ring marks what was chosen.
+
+    Parameters
+    ----------
+    model : fitted estimator with ``cv_results_``, or such a mapping
+        ``HKLClassifierCV``, ``PRLClassifierCV``, ``FormulaSVCCV``, ``ChoquetSVC``, ….
+    x : str
+        What is drawn from left to right: a parameter, or a measure such as ``"mean_rules"``, which
+        shows what fewer rules cost.
+    {shared}
+    ParameterError
+        If there was no cross-validation, it has no such column, or no setting has a score.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> found = {"C": [1.0, 10.0], "mean_rules": [2.0, 8.0], "mean_score": [0.7, 0.8]}
+    >>> ax = fk.plot.cv_results(found, x="mean_rules")
+    >>> ax.get_lines()[0].get_xydata().tolist(), ax.get_xlabel()
+    ([[2.0, 0.7], [8.0, 0.8]], 'mean number of rules')
+    """
+    expected = "an estimator that chooses by cross-validation, such as HKLClassifierCV"
+    results = fitted(model, "cv_results_", expected)
+    if not isinstance(results, Mapping) or "mean_score" not in results:
+        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    best = getattr(model, "best_index_", None)
+    columns = {name: np.asarray(values) for name, values in results.items()}
+    numeric = [n for n, v in columns.items() if v.dtype.kind in "iuf" and n != "mean_score"]
+    check_choice("x", x, [n for n in numeric if not n.startswith("split")])
+    places, score = columns[x].astype(np.float64), columns["mean_score"]
+    shown = np.isfinite(places) & np.isfinite(score)
+    if not shown.any():
+        raise ParameterError(
+            "no setting has a score: the time limit left none. Fit with a longer time_limit."
+        )
+    ax = tidy(axes_for(ax), "y")
+    _logarithmic_if_wide(ax, places[shown])
+    parameters = list(itertools.takewhile(lambda name: name != "mean_score", columns))
+    path = places if x in parameters else columns["C"]
+    kinds = [n for n in parameters if n not in ("C", x) and len(set(columns[n].tolist())) > 1]
+    groups = [tuple(columns[n][i] for n in kinds) for i in range(len(places))]
+    error = _standard_errors(columns)
+    for k, group in enumerate(dict.fromkeys(groups)):
+        rows = [i for i in np.flatnonzero(shown).tolist() if groups[i] == group]
+        rows.sort(key=path.__getitem__)
+        if rows:
+            named = zip(kinds, group, strict=True)
+            label = ", ".join(f"{TITLES.get(n, n)} {v:g}" for n, v in named) or "score"
+            style: dict[str, Any] = {"color": colour_of(k), "marker": marker_of(k), "label": label}
+            style |= {"markersize": 5, "capsize": 3, "linewidth": 1.4, "elinewidth": 1}
+            bars = None if error is None else error[rows]
+            ax.errorbar(places[rows], score[rows], bars, **style)
+    if best is not None and shown[best]:
+        at, ink = (places[best], score[best]), foreground(ax)
+        ax.scatter(
+            *at, s=110, facecolors="none", edgecolors=ink, linewidths=1.6, zorder=5, label="chosen"
+        )
+    bar = "" if error is None else "\n(bar: standard error over the folds)"
+    ax.set(xlabel=TITLES.get(x, x), ylabel=TITLES["mean_score"] + bar)
+    ax.legend(frameon=False, fontsize=SMALL)
+    return ax
+
+
+def _standard_errors(columns: Mapping[str, NDArray[Any]]) -> FloatArray | None:
+    """Of the mean over the folds; None where it is not known."""
+    folds = sum(name.startswith("split") and name.endswith("_score") for name in columns)
+    if folds < 2 or "std_score" not in columns:
+        return None
+    return np.asarray(columns["std_score"] / np.sqrt(folds - 1), dtype=np.float64)
+
+
+@picture
+def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Axes:
+    """Draw the candidates of a search for a formula: score against radius-margin ratio.
+
+    Where only one of both was computed, that against the rank; ``FormulaSearch(compare=True)``
+    computes both.  The one that was chosen has a ring.
+
+    Parameters
+    ----------
+    search : fitted FormulaSearch, or its ``results_``
+        Whose candidates are drawn.
+    named : int
+        So many of the best candidates are named beside the axes.
+    {shared}
+    ParameterError
+        If it is something else.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.monks(1)
+    >>> search = fk.FormulaSearch(["a", "a & b"], cv=2, random_state=0).fit(X, y)
+    >>> ax = fk.plot.search_results(search, named=1)
+    >>> [text.get_text() for text in ax.texts], ax.get_xlabel()
+    (['a & b  (chosen)'], 'rank')
+    """
+    expected = "a fitted FormulaSearch, or its results_"
+    results = fitted(search, "results_", expected)
+    if not hasattr(results, "pictured"):
+        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    criterion = getattr(search, "criterion", "score")
+    name = "roc_auc" if criterion == "radius-margin" else criterion
+    pictured = results.pictured(name if isinstance(name, str) else "score")
+    formulas, best = pictured["formulas"], pictured["best"]
+    x, y = (np.asarray(pictured[axis], dtype=np.float64) for axis in "xy")
+    shown = np.isfinite(x) & np.isfinite(y)
+    ax = tidy(axes_for(ax), "both")
+    ax.scatter(x[shown], y[shown], s=26, color=colour_of(0), alpha=0.75, linewidths=0)
+    if best is not None and shown[best]:
+        ax.scatter(
+            x[best], y[best], s=130, facecolors="none", edgecolors=colour_of(1), linewidths=1.8
+        )
+    _logarithmic_if_wide(ax, x[shown])
+    ax.set(xlabel=pictured["xlabel"], ylabel=pictured["ylabel"])
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    chosen = [i for i in results.leading(named) if shown[i]]
+    texts = [f"{formulas[i]}{'  (chosen)' * (i == best)}" for i in chosen]
+    name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(i == best)) for i in chosen])
+    return ax
+
+
+def _logarithmic_if_wide(ax: Axes, values: FloatArray) -> None:
+    """Set a logarithmic scale with plain numbers if the ratio of the values is large."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = values.min(initial=np.inf), values.max(initial=0.0)
+    if low > 0 and high > MAX_LINEAR_RATIO * low:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e2 * low else (1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+#: Classes whose names are written beside a matrix; columns of a matrix with written numbers.
+MAX_NAMED_CLASSES, MAX_WRITTEN_COLUMNS = 12, 12
+#: Targets with more different numbers than this are not classes.
+MAX_CLASSES = 20
+
+
+@picture
+def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the Gram matrix of a kernel as a heat map, rows and columns ordered by class.
+
+    Drawn is K_ij = k(x_i, x_j), rows of one class side by side, in the order in which they came;
+    or rows by their number, where y is that.  A kernel that suits the classes has light blocks on
+    the diagonal.
+
+    Parameters
+    ----------
+    kernel : Kernel, fitted estimator, callable or ndarray of shape (n_rows, n_rows)
+        What X is given to: ``fk.kernel("a & b")``; an estimator with a method ``gram``, such as
+        ``FormulaSVC``, which encodes tables; a function with k(X) an array; or the matrix itself.
+    X : table of shape (n_rows, n_columns), optional
+        Not where the matrix itself is given.
+    y : array-like of shape (n_rows,), optional
+        Classes, or numbers (fractions, or more than twenty different ones).
+    {shared}
+    ParameterError
+        If the kernel is something else, or X is missing.
+    DataError
+        If the matrix is not square and finite, or there is not a class for every row.
+
+    Notes
+    -----
+    O(n_rows²) numbers: of large tables, draw a sample.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]])
+    >>> ax = fk.plot.gram(fk.kernel("a & b"), X, ["no", "yes", "no"])
+    >>> ax.images[0].get_array().tolist()
+    [[4.0, 4.0, 1.0], [4.0, 9.0, 4.0], [1.0, 4.0, 4.0]]
+    """
+    K = _matrix_of(kernel, X)
+    n, targets = len(K), _targets_of(y, len(K))
+    names, places = _classes_of(targets, n)
+    order = np.argsort(places, kind="stable")
+    negative, largest = bool((K < 0).any()), float(np.abs(K).max()) or 1.0
+    ax = axes_for(ax, 5.4, 4.4)
+    image = ax.imshow(
+        K[np.ix_(order, order)],
+        cmap=DIVERGING if negative else SEQUENTIAL,
+        vmin=-largest if negative else 0.0,
+        vmax=largest,
+        interpolation="nearest" if n <= 400 else "antialiased",
+    )
+    ends = np.cumsum(np.bincount(places.astype(np.intp), minlength=len(names)) if names else [])
+    for end in ends[:-1]:
+        for line in (ax.axhline, ax.axvline):
+            line(end - 0.5, color="black" if negative else "white", linewidth=0.9)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    if 0 < len(names) <= MAX_NAMED_CLASSES:
+        middles, texts = (np.append(0, ends[:-1]) + ends - 1) / 2, list(map(escaped, names))
+        turned = 90 if sum(map(len, texts)) > 40 else 0
+        ax.set_xticks(middles, texts, fontsize=SMALL, rotation=turned)
+        ax.set_yticks(middles, texts, fontsize=SMALL, rotation=90, va="center")
+    by = "" if targets is None else ", by class" if names else ", by target"
+    ax.set_xlabel(f"{n:,} rows{by}")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    colour_scale(image, "kernel value")
+    return ax
+
+
+@picture
+def kernel_pca(
+    kernel: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    components: tuple[int, int] = (0, 1),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw rows in the plane of two kernel principal components, coloured by class.
+
+    Let K̃ = (I − 11ᵀ/n) K (I − 11ᵀ/n) be the matrix of the centred features, with eigenvalues
+    λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  Row i stands at √λ_c · u_ci, its place along
+    component c, which has the share λ_c / tr K̃ of the variance.  The sign of a component is chosen
+    so that its largest coordinate is positive.
+
+    Parameters
+    ----------
+    kernel : Kernel, fitted estimator, callable or ndarray of shape (n_rows, n_rows)
+        As in :func:`gram`.
+    X : table of shape (n_rows, n_columns), optional
+        Not where the matrix itself is given.
+    y : array-like of shape (n_rows,), optional
+        Classes, or numbers (fractions, or more than twenty different ones).
+    components : tuple of two int
+        Which components, from 0.
+    {shared}
+    ParameterError
+        If the kernel is something else, X is missing, or there is no such component.
+    DataError
+        If the matrix is not square and finite, or there is not a class for every row.
+
+    Notes
+    -----
+    O(n_rows³) for the eigenvectors, by LAPACK: of large tables, draw a sample.
+
+    References
+    ----------
+    Schölkopf, Smola & Müller (1998), Nonlinear component analysis as a kernel eigenvalue problem,
+    Neural Computation 10.  doi:10.1162/089976698300017467
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X = np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
+    >>> ax = fk.plot.kernel_pca(fk.kernel("a"), X, [0, 0, 1, 1])
+    >>> ax.get_ylabel()
+    'component 2: 50 % of the variance'
+    """
+    K = _matrix_of(kernel, X)
+    targets = _targets_of(y, len(K))
+    try:
+        first, second = components
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"components={components!r}; expected two integers, such as (0, 1)."
+        ) from None
+    for number in (first, second):
+        check_integer("components", number, 0)
+    if max(first, second) >= len(K):
+        raise ParameterError(
+            f"components={components!r} of {len(K)} rows; there are no more than rows."
+        )
+    points, shares = _principal_components(K, [int(first), int(second)])
+    x, z = points.T
+    names, places = _classes_of(targets, len(K))
+    ax = axes_for(ax, 5.6, 4.4)
+    style: dict[str, Any] = {"alpha": 0.7, "linewidths": 0}
+    style["s"] = float(np.clip(3000 / len(x), 7, 36))
+    if targets is None:
+        ax.scatter(x, z, color=colour_of(0), **style)
+    elif not names:
+        colour_scale(ax.scatter(x, z, c=places, cmap=SEQUENTIAL, **style), "target")
+    else:
+        for k, name in enumerate(names):
+            of, style["color"], style["marker"] = places == k, colour_of(k), marker_of(k)
+            ax.scatter(x[of], z[of], label=escaped(name), **style)
+        legend: Any = ax.legend(frameon=False, fontsize=SMALL, ncols=1 + len(names) // 12)
+        for handle in legend.legend_handles:
+            handle.set_alpha(1.0)
+            handle.set_sizes([30.0])
+    labels = [
+        f"component {number + 1}: {100 * share:.0f} % of the variance"
+        for number, share in zip(components, shares, strict=True)
+    ]
+    ax.set(xlabel=labels[0], ylabel=labels[1])
+    return tidy(ax)
+
+
+def draw_importance(
+    shapley: FloatArray, interactions: FloatArray, names: Sequence[str], ax: Axes | None
+) -> Axes:
+    """Draw Shapley values on the diagonal of a matrix, and interaction indices next to it."""
+    n = len(shapley)
+    size = min(12.0, 2.5 + 0.55 * n)
+    ax = axes_for(ax, size + 1.0, size)
+    values = interactions.copy()
+    np.fill_diagonal(values, shapley)
+    largest = float(np.abs(values).max()) or 1.0
+    image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    ax.set_xticks(range(n), map(escaped, names), rotation=90)
+    ax.set_yticks(range(n), map(escaped, names))
+    for i, j in np.ndindex(n, n) if n <= MAX_WRITTEN_COLUMNS else ():
+        style: dict[str, Any] = {"weight": "bold" if i == j else "normal", "fontsize": "small"}
+        style["color"] = ink_on(image.to_rgba(values[i, j]))
+        ax.text(j, i, f"{values[i, j]:.2g}", ha="center", va="center", **style)
+    ax.set_title("Shapley values (diagonal) and interactions")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    colour_scale(image, "Shapley value, interaction")
+    return ax
+
+
+def _matrix_of(kernel: Any, X: Any) -> FloatArray:
+    """Return the Gram matrix of X, or the given matrix."""
+    expected = "a kernel, a fitted estimator with a kernel, or a square array"
+    if X is None:
+        if callable(kernel) or hasattr(kernel, "fit"):
+            raise ParameterError("a kernel needs rows: pass X. Only a matrix is drawn without X.")
+        matrix = kernel
+    elif hasattr(kernel, "fit"):
+        model = getattr(kernel, "best_estimator_", kernel)
+        own = fitted(model, "kernel_", expected)
+        if hasattr(model, "gram"):
+            matrix = model.gram(X)
+        elif own.reads != "tables":
+            matrix = own(X)
+        else:
+            raise ParameterError(
+                f"{type(model).__name__} encodes tables in its own way. Pass model.kernel_ with "
+                "the encoded rows."
+            )
+    elif callable(kernel):
+        matrix = kernel(X)
+    else:
+        raise ParameterError(f"this is {type(kernel).__name__}; expected {expected}.")
+    try:
+        found = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"this is {type(kernel).__name__}; expected {expected}.") from None
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
+        raise DataError(f"the matrix has shape {found.shape}; expected (n_rows, n_rows).")
+    if not np.isfinite(found).all():
+        raise DataError("the matrix holds values that are not finite, which cannot be drawn.")
+    return found
+
+
+def _targets_of(y: Any, n: int) -> NDArray[Any] | None:
+    """Return one class or number for each row."""
+    if y is None:
+        return None
+    targets = np.asarray(y)
+    if targets.shape != (n,):
+        raise DataError(f"y has shape {targets.shape}; expected ({n},), one entry for each row.")
+    return targets
+
+
+def _classes_of(y: NDArray[Any] | None, n: int) -> tuple[list[Any], NDArray[Any]]:
+    """Return the classes in order and the number of each row's class; numbers as they are.
+
+    Numbers are fractions, or more than ``MAX_CLASSES`` different ones; they have no classes.
+
+    >>> _classes_of(np.array(["b", "a", "b"]), 3)
+    (['a', 'b'], array([1, 0, 1]))
+    >>> _classes_of(np.array([1.5, 2.0]), 2), _classes_of(None, 1)
+    (([], array([1.5, 2. ])), ([], array([0.])))
+    """
+    if y is None:
+        return [], np.zeros(n)
+    whole = y.dtype.kind != "f" or bool(np.all(y == np.round(y)))
+    if y.dtype.kind in "iuf" and (not whole or len(np.unique(y)) > MAX_CLASSES):
+        return [], y
+    try:
+        names, places = np.unique(y, return_inverse=True)
+    except TypeError:
+        names, places = np.unique([str(value) for value in y], return_inverse=True)
+    return names.tolist(), places
+
+
+def _principal_components(
+    matrix: FloatArray, components: list[int]
+) -> tuple[FloatArray, tuple[float, float]]:
+    """Return coordinates of rows along kernel principal components, and shares of the variance.
+
+    >>> points, shares = _principal_components(np.diag([1.0, 1.0, 4.0]), [0, 1])
+    >>> points.round(3), np.round(shares, 3).tolist()
+    (array([[-0.707,  0.707],
+           [-0.707, -0.707],
+           [ 1.414,  0.   ]]), [0.75, 0.25])
+    """
+    from scipy.linalg import eigh
+
+    n, mean = len(matrix), matrix.mean(axis=0)
+    centred = matrix - mean - mean[:, None] + mean.mean()
+    values, vectors = eigh(centred, subset_by_index=[n - 1 - max(components), n - 1])
+    variance = float(np.trace(centred)) or 1.0
+    values, vectors = values[::-1][components], vectors[:, ::-1][:, components]
+    values = np.maximum(values, 0.0)
+    largest = np.abs(vectors.round(9)).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[largest, np.arange(2)])
+    first, second = (values / variance).tolist()
+    return vectors * np.sqrt(values), (first, second)
+
+
+#: Rules that are drawn by default: as bars and in a matrix, and in a waterfall.
+MAX_BARS, MAX_STEPS = 15, 12
+#: The colour of bars that support no class.
+NEUTRAL = "#7a8791"
+#: Distance of names, in heights of a letter; the longest curve on a linear scale.
+NAME_DISTANCE, MAX_LINEAR = 1.35, 40
+
+
+# -- bars ------------------------------------------------------------------------------------------
+
+
+@picture
+def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
+    """Draw the weights of rules as bars, the largest on top.
+
+    The bar of a rule r is as long as ``|w_r|``, what a row that satisfies r gains for a class, or
+    for the predicted number.  Of two classes it points to the right for the second one and to the
+    left for the first; of more classes, to the right for the class of its colour and to the left
+    against it; of a number, to the right where the number becomes larger.
+
+    Parameters
+    ----------
+    model : fitted estimator with rules, RuleExtraction or RuleEnsemble
+        ``HKLClassifier``, ``HKLRegressor``, ``PRLClassifier``, …, and what ``FormulaSVC.rules()``
+        gives.
+    top : int, optional
+        How many rules are drawn, those of the largest weights; all for None.
+    {shared}
+    ParameterError
+        If there are no rules, or they have no weights.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> items = [fk.WeightedRule(fk.rule(text), w, 1) for text, w in (("a = x", 2.0), ("b", -0.5))]
+    >>> ax = fk.plot.rule_weights(fk.RuleEnsemble.of(items, (0, 1)))
+    >>> [float(bar.get_width()) for bar in ax.patches], ax.get_xlabel()
+    ([2.0, -0.5], '← for 0      weight      for 1 →')
+    """
+    rules = _rules_of(model)
+    if isinstance(rules, DecisionRules):
+        raise ParameterError(
+            f"the rules of a {type(rules).__name__} have no weights. "
+            "Draw the rows that they decide: fk.plot.rule_counts(model)."
+        )
+    order = np.argsort(-np.abs([item.weight for item in rules]), kind="stable")
+    items = [rules[r] for r in order[: _number_drawn("top", top, len(rules))].tolist()]
+    weights = np.array([item.weight for item in items])
+    classes = rules.classes
+    winners = np.array([0 if classes is None else classes.index(item.winner) for item in items])
+    two = classes is not None and len(classes) == 2
+    lengths = np.where(winners == 0, -weights, weights) if two else weights
+    sides = (lengths > 0).astype(int) if two or classes is None else winners
+    texts = [said(item.rule, item.weight) for item in items]
+    written = significant(np.abs(weights).tolist())
+    ax = bar_chart(ax, texts, lengths, [colour_of(k) for k in sides], written)
+    if classes is None:
+        ax.set_xlabel(f"weight: what a rule adds to {escaped(rules.target)}")
+    elif two:
+        first, second = map(escaped, classes)
+        ax.set_xlabel(f"← for {first}      weight      for {second} →")
+    else:
+        ax.set_xlabel("weight" + ("" if (lengths >= 0).all() else " (to the left: against)"))
+        _class_legend(ax, [(k, classes[k]) for k in sorted({*winners.tolist()})])
+    return _noted(ax, len(items), len(rules))
+
+
+@picture
+def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
+    """Draw how many training rows the rules of a list or a set decide, by class.
+
+    The bar of rule r has a part of length n_rk for each class k: the weight of the training rows of
+    class k that r decides, which are those that no earlier rule covers (list) or those that it
+    covers (set).  The last bar is that of the rows that no rule covers.
+
+    Parameters
+    ----------
+    model : fitted RuleListClassifier, RuleList or RuleSet
+        Whose rules are drawn.
+    top : int, optional
+        How many rules are drawn, the first ones; all for None.
+    {shared}
+    ParameterError
+        If there are no rules, they have weights instead, or their rows were not counted.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> listed = fk.RuleList((fk.ClassRule(fk.rule("fly"), "bird", (3, 1)),), ("bird", "fish"))
+    >>> ax = fk.plot.rule_counts(listed)
+    >>> [float(bar.get_width()) for bar in ax.patches], ax.get_yticklabels()[0].get_text()
+    ([3.0, 1.0], 'bird: fly')
+    """
+    rules = _rules_of(model)
+    if not isinstance(rules, DecisionRules):
+        raise ParameterError(
+            f"the rules of a {type(rules).__name__} vote, and decide no rows by themselves. "
+            "Draw their weights: fk.plot.rule_weights(model)."
+        )
+    items = rules.rules[: _number_drawn("top", top, len(rules))]
+    texts = [f"{item.label}: {item.rule}" for item in items]
+    rows = [item.counts for item in items]
+    if len(items) == len(rules) and rules.default_counts:
+        texts.append(f"{rules.default}: otherwise")
+        rows.append(rules.default_counts)
+    if not all(rows):
+        raise ParameterError(
+            "these rules do not know which training rows they decide. "
+            "Count them: rules.with_counts(X, y)."
+        )
+    counts = np.array(rows, dtype=np.float64).T
+    ends = np.cumsum(counts, axis=0)
+    colours = [colour_of(k) for k in np.repeat(range(len(counts)), len(texts)).tolist()]
+    totals = [f"{total:,.6g}" for total in ends[-1]]
+    ax = bar_chart(ax, texts, counts.ravel(), colours, totals, (ends - counts).ravel())
+    ax.set_xlabel("training rows that the rule decides")
+    present = np.flatnonzero(counts.any(axis=1)).tolist()
+    _class_legend(ax, [(k, rules.classes[k]) for k in present])
+    return _noted(ax, len(items), len(rules))
+
+
+# -- one row ---------------------------------------------------------------------------------------
+
+
+@picture
+def waterfall(
+    model: Any,
+    X: Any = None,
+    *,
+    label: Any = None,
+    against: Any = None,
+    top: int | None = MAX_STEPS,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the score of one row as a sum: where all rows start, then rule by rule.
+
+    With votes V and intercepts b of an ensemble, s_k(x) = b_k + Σ_r V_rk · r(x).  Drawn is
+
+        s_k(x) − s_j(x) = (b_k − b_j) + Σ_r (V_rk − V_rj) · r(x),
+
+    k the predicted class and j the one of the second largest score: where it is above 0, k is
+    before j.  Of two classes whose scores are always opposite s_k alone is drawn, half of it.  Of a
+    predicted number, or of levels, the score itself is drawn, with the thresholds of the levels.
+
+    Parameters
+    ----------
+    model : fitted estimator with rules, or Explanation
+        An estimator whose ``explain`` gives an Explanation, or that.
+    X : table of shape (1, n_columns), optional
+        The row; needed for an estimator.
+    label : object, optional
+        The class k.
+    against : object, optional
+        The class j.
+    top : int, optional
+        How many rules are drawn, those of the largest contributions; the others are one bar.
+    {shared}
+    DataError
+        If there is not exactly one row.
+    ParameterError
+        If the rules have no weights, or a class is not known.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.monks(1)
+    >>> model = fk.HKLClassifier().fit(X, y)
+    >>> ax = fk.plot.waterfall(model, X[:1])
+    >>> round(float(abs(ax.patches[-1].get_width() - model.decision_function(X[:1])[0])), 6)
+    0.0
+    """
+    explanation = model.explain(X) if hasattr(model, "explain") else model
+    rules: Any = getattr(explanation, "ensemble", None)
+    if not hasattr(explanation, "values") or not isinstance(rules, VotingRules):
+        raise ParameterError(
+            f"this is {type(explanation).__name__}; expected a fitted model whose rules have "
+            "weights with one row, or what its explain() gives. "
+            "A list of rules decides by its first one: print(model.explain(row))."
+        )
+    values = np.asarray(explanation.values, dtype=np.float64)
+    if len(values) != 1:
+        raise DataError(f"a waterfall is of one row; got {len(values)}. Pass X[i : i + 1].")
+    start, votes, name, sides = _score(rules, values[0], label, against)
+    given = votes * values[0]
+    order = np.argsort(-np.abs(given), kind="stable")
+    order = order[given[order] != 0]
+    n = _number_drawn("top", top, len(order))
+    n = len(order) if len(order) == n + 1 else n  # a bar for one other rule is as long as its own
+    steps = given[order[:n]].tolist()
+    texts = [said(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
+    if len(order) > n:
+        texts.append(f"{len(order) - n} other rules")
+        steps.append(float(given[order[n:]].sum()))
+    ends = np.cumsum([start, *steps])
+    total = float(ends[-1])
+    left, right = np.array([0.0, *ends[:-1], 0.0]), np.append(ends, total)
+    texts = ["every row starts with", *texts, "the score of this row"]
+    colours = [NEUTRAL, *(colour_of(sides[int(step > 0)]) for step in steps), NEUTRAL]
+    first, *amounts, last = significant([start, *steps, total])
+    signed = [text if text.startswith("-") else f"+{text}" for text in amounts]
+    ax = bar_chart(ax, texts, right - left, colours, [first, *signed, last], left)
+    ink = foreground(ax)
+    for place, end in enumerate(ends):
+        ax.plot([end, end], [place, place + 1], color=ink, linewidth=0.6, alpha=0.6)
+    levels = rules.levels or ()
+    for level, threshold in zip(levels, rules.thresholds.tolist() if levels else (), strict=False):
+        ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
+        ax.annotate(
+            escaped(f"{level} up to {threshold:.3g}"),
+            (threshold, 0.02),
+            (-2, 0),
+            xycoords=ax.get_xaxis_transform(),
+            textcoords="offset points",
+            ha="right",
+            rotation=90,
+            fontsize=SMALL - 1,
+        )
+    ax.set_xlabel(escaped(name))
+    return ax
+
+
+def _score(
+    rules: VotingRules, values: FloatArray, label: Any, against: Any
+) -> tuple[float, FloatArray, str, tuple[int, int]]:
+    """Start and votes of the score that is drawn, its name, and which classes it is between."""
+    votes = rules.votes
+    if rules.classes is None:
+        return float(rules.intercept[0]), votes[:, 0], rules.target, (0, 1)
+    names = list(rules.classes)
+    for name, value in (("label", label), ("against", against)):
+        if value is not None and value not in names:
+            raise ParameterError(f"{name}={value!r}; expected one of {names!r}.")
+    order = np.argsort(-rules.scores_of(values[None])[0], kind="stable").tolist()
+    k = order[0] if label is None else names.index(label)
+    j = next(j for j in order if j != k) if against is None else names.index(against)
+    if j == k:
+        raise ParameterError(f"label and against are both {names[k]!r}; expected two classes.")
+    start = float(rules.intercept[k] - rules.intercept[j])
+    if len(names) == 2 and np.array_equal(votes[:, 0], -votes[:, 1]):
+        name = f"score of {names[k]} (above 0: {names[k]}, else {names[j]})"
+        return start / 2, votes[:, k], name, (j, k)
+    return start, votes[:, k] - votes[:, j], f"score of {names[k]} − score of {names[j]}", (j, k)
+
+
+# -- rules on rows ---------------------------------------------------------------------------------
+
+
+@picture
+def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
+    """Draw how many rows two rules share, as a matrix.
+
+    With r(x) = 1 where the row x satisfies the rule r, written is
+
+        n_rs = Σ_x r(x) s(x),
+
+    and the colour is n_rs / (n_rr + n_ss − n_rs), Jaccard's index: 1 where two rules are true of
+    the same rows, 0 where no row satisfies both.
+
+    Parameters
+    ----------
+    model : fitted estimator with rules, RuleExtraction, RuleEnsemble, RuleList or RuleSet
+        Whose rules are drawn.
+    X : table of shape (n_rows, n_columns)
+        With the columns that the rules name.
+    top : int, optional
+        How many rules are drawn, the first ones (those of the largest weights); all for None.
+    {shared}
+    ParameterError
+        If there are no rules.
+    DataError
+        If a column is absent.
+
+    Notes
+    -----
+    Numbers are written for up to 15 rules.  Linear terms are left out.  O(n_rows · R²).
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> items = [fk.WeightedRule(fk.rule(text), 1.0) for text in ("size >= 2", "size <= 3")]
+    >>> ax = fk.plot.rule_overlap(fk.RuleEnsemble.of(items), {"size": [1, 2, 3, 4]})
+    >>> [text.get_text() for text in ax.texts]
+    ['3', '2', '2', '3']
+    """
+    rules = _conditions_of(model)
+    places: dict[str, int] = {}
+    for place, item in enumerate(rules):  # a rule that votes about several classes counts once
+        places.setdefault(str(item.rule), place)
+    texts = list(places)[: _number_drawn("top", top, len(places))]
+    covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
+    counts = covers.T @ covers
+    n, own = len(counts), np.diagonal(counts)
+    either = own[:, None] + own - counts
+    shares = np.divide(counts, either, out=np.zeros((n, n)), where=either > 0)
+    ax = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)])
+    image = ax.imshow(shares, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+    ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL)
+    ax.tick_params(axis="x", length=0)
+    ax.set_xlabel("rule")
+    if n <= MAX_BARS:
+        size = SMALL - 0.5 if n <= 8 and counts.max() < 10_000 else SMALL - 2.5
+        for i, j in np.ndindex(n, n):
+            ink = ink_on(image.to_rgba(shares[i, j]))
+            ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=ink, fontsize=size)
+    ax.spines[:].set_visible(False)
+    colour_scale(image, "rows of both / rows of either")
+    return ax
+
+
+@picture
+def coverage_precision(
+    model: Any, X: Any = None, y: Any = None, *, named: int = 5, ax: Axes | None = None
+) -> Axes:
+    """Draw the precision of rules against their coverage, a point for each.
+
+    With r(x) = 1 where the row x of n satisfies the rule r for the class c,
+
+        coverage = Σ_x r(x) / n,    precision = Σ_{x: y = c} r(x) / Σ_x r(x).
+
+    A dotted line for each class is its share among all rows, the precision of a rule that is
+    always true.  The area of a point is proportional to the weight of its rule, if it has one.
+
+    Parameters
+    ----------
+    model : fitted estimator with rules for classes, RuleExtraction, RuleEnsemble, RuleList, RuleSet
+        Whose rules are drawn.
+    X : table of shape (n_rows, n_columns), optional
+        By default the figures are those of the training rows, which the rules know; of a
+        list, of the rows that each rule decides; of a set they are needed.
+    y : array-like of shape (n_rows,), optional
+        Their classes.
+    named : int
+        So many rules are named beside the axes, the first ones (those of the largest weights).
+    {shared}
+    ParameterError
+        If there are no rules, they predict a number, or their rows were not counted.
+    DataError
+        If a column is absent, or there is not a class for every row.
+
+    Notes
+    -----
+    Linear terms, which nearly all rows satisfy, are left out.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> large = fk.RuleEnsemble.of([fk.WeightedRule(fk.rule("size >= 2"), 1.0, "L", "S")], "SL")
+    >>> ax = fk.plot.coverage_precision(large, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
+    >>> ax.collections[0].get_offsets().data.round(3).tolist()
+    [[0.75, 0.667]]
+    """
+    rules = _conditions_of(model)
+    if (X is None) != (y is None):
+        raise ParameterError("X and y go together: pass both, or neither for training rows.")
+    if rules.classes is None:
+        raise ParameterError(
+            "these rules predict a number, so that they have no precision. "
+            "Draw their weights: fk.plot.rule_weights(model)."
+        )
+    classes, decide = tuple(rules.classes), isinstance(rules, DecisionRules)
+    items = list(rules)
+    labels = [item.label if decide else item.winner for item in items]
+    winners = np.array([classes.index(label) for label in labels])
+    if X is not None:
+        found = rule_quality([item.rule for item in items], X, y, labels=labels)
+        x, y = found.coverage, found.accuracy
+        totals = dict(zip(found.classes, found.totals / found.totals.sum(), strict=True))
+        rates = {k: float(totals.get(classes[k], 0.0)) for k in set(winners.tolist())}
+    elif isinstance(rules, RuleList):
+        x, y, rates = _counted(rules, winners)
+    elif decide:  # several rules count a row that they share
+        raise ParameterError("the rules of a set share rows. Pass X and y to count them.")
+    else:
+        x, y = rules.coverage, rules.precision
+        rates = {int(k): float(r) for k, r in zip(winners, rules.base_rate, strict=True)}
+    known = np.isfinite(x) & np.isfinite(y)
+    if np.isnan(x).all() or np.isnan(y).all():
+        raise ParameterError(
+            "these rules do not know how many rows they cover. Pass X and y to count them."
+        )
+    ax = axes_for(ax)
+    areas = np.full(len(items), 24.0)
+    if not decide:
+        sizes = np.abs([item.weight for item in items])
+        areas += 110 * sizes / (sizes.max() or 1.0)
+    for k in sorted(set(winners.tolist())):
+        of = winners == k
+        style: dict[str, Any] = {"color": colour_of(k), "marker": marker_of(k), "alpha": 0.75}
+        style["label"] = escaped(f"for {classes[k]}")
+        ax.scatter(x[of], y[of], areas[of], linewidths=0, **style)
+    low, high = max(-0.03, min([*rates.values(), *y[known]]) - 0.08), 1.03
+    ax.set(
+        xlim=(0, min(1.03, 1.08 * float(x[known].max()))),
+        ylim=(low, high),
+        xlabel="coverage: share of the rows",
+        ylabel="precision: share of the class in these",
+    )
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    if len(rates) > 1:
+        ax.legend(frameon=False, fontsize=SMALL, markerscale=0.8)
+    tidy(ax, "both")
+    heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
+    for (k, rate), height in zip(rates.items(), heights, strict=True):
+        ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
+        ax.annotate(
+            f"share of {escaped(classes[k])}",
+            (1, height),
+            (-2, 2),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            ha="right",
+            fontsize=SMALL - 1,
+        )
+    chosen = [r for r in np.flatnonzero(known).tolist() if r < named]
+    texts = [str(items[r].rule) for r in chosen]
+    name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(winners[r])) for r in chosen])
+    return ax
+
+
+def _counted(
+    rules: RuleList, winners: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray, dict[int, float]]:
+    """Coverage, precision and shares of classes, of the training rows that rules decide."""
+    blank = (np.nan,) * len(rules.classes)
+    counts = np.array([item.counts or blank for item in rules])
+    covered, right = counts.sum(axis=1), counts[np.arange(len(winners)), winners]
+    whole = np.array(rules.default_counts or blank) + counts.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = whole / whole.sum()
+        known = {k: float(rates[k]) for k in set(winners.tolist()) if np.isfinite(rates[k])}
+        return covered / whole.sum(), right / covered, known
+
+
+# -- scores by the number of rules -----------------------------------------------------------------
+
+
+@picture
+def rule_curves(
+    learners: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    refit: tuple[Any, Any] | None = None,
+    max_rules: int | None = None,
+    ylabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a score against the number of rules, a line for each learner.
+
+    A line is a staircase: with k rules a learner has the score of the largest of its numbers that
+    is at most k; behind its last number it is dotted.  The names of the learners stand where the
+    lines end.
+
+    Parameters
+    ----------
+    learners : learner, or mapping of str to learner or to (numbers, scores)
+        A learner is a fitted estimator whose ``rules_`` are a :class:`formulakern.RuleEnsemble`,
+        :class:`formulakern.RuleList` or :class:`formulakern.RuleSet` (``HKLClassifier``,
+        ``PRLClassifier``, ``RuleListClassifier``, …), or these rules themselves; the score is then
+        that of their ``accuracy_curve``.  Or an object of another kind with such a method; or two
+        arrays of shape (n_points,), in any order, of which points with a nan are left out.
+    X : table of shape (n_rows, n_columns), optional
+        Rows that were not learned from; needed unless all curves are given as numbers.
+    y : array-like of shape (n_rows,), optional
+        Their classes, or numbers.
+    refit : (table, y) of training rows, optional
+        Weights of the first k rules are refitted to these rows for every k; by default rules have
+        the weights that they have in the whole model.  Not for objects of another kind.
+    max_rules : int, optional
+        The largest number of rules; all by default.
+    ylabel : str, optional
+        What the scores are; "accuracy" by default.
+    {shared}
+    ParameterError
+        If something is neither a learner with rules nor two lists of one length, or X and y are
+        missing.
+
+    Notes
+    -----
+    A rule that votes in several rows of an ensemble, about other classes, counts once.  Refitting
+    costs what :meth:`formulakern.RuleEnsemble.accuracy_curve` says.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> items = [fk.WeightedRule(fk.rule("size >= 3"), 0.5, "L", "S")]
+    >>> learners = {"one rule": fk.RuleEnsemble.of(items, "SL"), "tree": ([2, 9], [0.6, 0.8])}
+    >>> ax = fk.plot.rule_curves(learners, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
+    >>> [text.get_text() for text in ax.texts], ax.get_lines()[0].get_xydata().tolist()
+    (['one rule', 'tree'], [[0.0, 0.5], [1.0, 1.0]])
+    """
+    if not isinstance(learners, Mapping):
+        learners = {type(learners).__name__: learners}
+    curves = {
+        name: _points(name, learner, X, y, refit, max_rules) for name, learner in learners.items()
+    }
+    curves = {name: points for name, points in curves.items() if points.size}
+    ax = tidy(axes_for(ax), "y")
+    ax.set(xlabel="number of rules", ylabel="accuracy" if ylabel is None else ylabel)
+    if not curves:
+        return ax
+    last = max(float(numbers[-1]) for numbers, _ in curves.values())
+    lines: dict[str, Any] = {}
+    for name, (numbers, scores) in curves.items():
+        k = len(lines)
+        style: dict[str, Any] = {"color": colour_of(k), "linewidth": 1.6, "markersize": 3.5}
+        style["marker"] = marker_of(k) if len(numbers) <= MAX_LINEAR else None
+        (lines[name],) = ax.plot(numbers, scores, label=name, drawstyle="steps-post", **style)
+    if last > MAX_LINEAR:
+        ax.set_xscale("symlog", linthresh=1.0, linscale=0.3)
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlim(right=last)
+    for name, (numbers, scores) in curves.items():
+        color = lines[name].get_color()
+        ax.hlines(scores[-1], numbers[-1], last, color, linestyles="dotted", linewidth=1)
+    _name_ends(ax, lines)
+    return ax
+
+
+def _points(
+    name: str, learner: Any, X: Any, y: Any, refit: tuple[Any, Any] | None, max_rules: int | None
+) -> FloatArray:
+    """Numbers of rules in order, with their scores, shape (2, n_points)."""
+    rules = getattr(learner, "rules_", learner)
+    rules = rules if hasattr(rules, "accuracy_curve") else learner
+    if not hasattr(rules, "accuracy_curve"):
+        fitted(learner, "rules_", "a learner of rules")
+        return _given(name, learner)
+    if X is None or y is None:
+        raise ParameterError(f"the curve of {name!r} needs rows: pass X and y.")
+    options = {} if refit is None else {"refit": refit}
+    scores = np.asarray(rules.accuracy_curve(X, y, max_rules, **options))
+    numbers = np.arange(len(scores))
+    if hasattr(rules, "n_rules"):
+        seen: set[Any] = set()
+        for k, rule in enumerate(rules.rules[: len(scores) - 1], start=1):
+            seen.add(rule)
+            numbers[k] = len(seen)
+    return np.stack([numbers, scores])
+
+
+def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
+    """The same of two lists."""
+    try:
+        pair = [np.asarray(values, dtype=np.float64) for values in curve]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"the curve {name!r} is {type(curve).__name__}; expected a learner with rules, "
+            "or (numbers, scores)."
+        ) from None
+    shapes = [values.shape for values in pair]
+    if len(pair) != 2 or pair[0].ndim != 1 or shapes[0] != shapes[1]:
+        raise ParameterError(
+            f"the curve {name!r} has lists of shapes {shapes}; expected two lists of one length."
+        )
+    points = np.stack(pair)
+    points = points[:, ~np.isnan(points).any(axis=0)]
+    return points[:, np.argsort(points[0], kind="stable")]
+
+
+def _name_ends(ax: Any, lines: Mapping[str, Any]) -> None:
+    """Write the names beside the ends of the lines, so that none covers another."""
+    height = ax.get_position().height * ax.figure.get_size_inches()[1] * 72  # in points
+    size = ax.xaxis.label.get_fontsize()
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    ends = np.array([line.get_ydata()[-1] for line in lines.values()])
+    shares = spread((ends - low) / (high - low), NAME_DISTANCE * size / height)
+    for (name, line), share in zip(lines.items(), shares, strict=True):
+        ax.annotate(
+            escaped(name),
+            (1.0, share),
+            xycoords="axes fraction",
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=size,
+            color=line.get_color(),
+            annotation_clip=False,
+        )
+
+
+# -- what they share -------------------------------------------------------------------------------
+
+
+def _rules_of(model: Any) -> Any:
+    """Return the rules of a model, or the given rules."""
+    expected = "a learner of rules that is fitted, a RuleEnsemble, a RuleList or a RuleSet"
+    rules = fitted(model, "rules_", expected)
+    rules = getattr(rules, "ensemble", rules)
+    if not isinstance(rules, (VotingRules, DecisionRules)):
+        raise ParameterError(f"this is {type(rules).__name__}; expected {expected}.")
+    if not len(rules):
+        raise ParameterError("the model has no rules, so there is nothing to draw.")
+    return rules
+
+
+def _conditions_of(model: Any) -> Any:
+    """Return the rules that are true or false of a row: no linear terms and monomials."""
+    rules = _rules_of(model)
+    if isinstance(rules, DecisionRules):
+        return rules
+    kept = [r for r, term in enumerate(rules.rules) if isinstance(term, Rule)]
+    if not kept:
+        raise ParameterError("all terms of the model are numbers; expected a rule at least.")
+    return rules.take(kept)
+
+
+def _number_drawn(name: str, number: Any, available: int) -> int:
+    if number is None:
+        return available
+    check_integer(name, number)
+    return min(int(number), available)
+
+
+def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:
+    """A square of its colour for each class, below the axes where there are many."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour_of(k), label=escaped(name)) for k, name in classes]
+    ax.legend(handles=patches, frameon=False, fontsize=SMALL, loc="best", handlelength=1.0)
+
+
+def _noted(ax: Axes, shown: int, n_rules: int) -> Axes:
+    if shown < n_rules:
+        ax.set_title(f"{shown} of {n_rules:,} rules", fontsize=SMALL + 1, loc="left")
+    return ax

@@ -1,1 +1,0 @@
-"""Values → pictures: rules, their curves and overlaps, Gram matrices, histories, settings."""

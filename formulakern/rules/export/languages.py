@@ -1,0 +1,777 @@
+"""Rules of all kinds as SQL, as expressions of polars, and as Python."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.propositions import number_of
+from formulakern.errors import DataError, ParameterError
+from formulakern.optional import data_frame, needed
+from formulakern.rules.conditions import ColumnType, ConditionWriter, inferred_types, read_types
+from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.json import decision_from_json, decision_json, plain
+from formulakern.rules.export.tables import (
+    decision_columns,
+    decision_html,
+    decision_latex,
+    decision_text,
+)
+from formulakern.rules.features import Monomial, Term
+from formulakern.rules.python.files import PythonConditions, PythonFile
+from formulakern.rules.rule import Rule
+from formulakern.rules.sql import DialectName, Lines, Query, TableName, cases, wrapped
+from formulakern.rules.sums import LONGEST_CHAIN, in_groups
+from formulakern.syntax.formula import Variable
+from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
+from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
+from formulakern.tables.temporal import RELATIONS, value_of_kind
+from formulakern.text import is_unicode
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["FirstRule", "Votes", "Written", "WrittenRules"]
+
+
+@dataclass(frozen=True)
+class FirstRule:
+    """R rules, of which the first that covers a row decides its class.
+
+    Parameters
+    ----------
+    terms : sequence of R Rule
+    labels : sequence of R + 1
+        The class of each rule, and of rows that no rule covers.
+    name : str
+        Of such rules in an error: "a list of rules".
+    classes : sequence of K, optional
+    probabilities : sequence of R + 1 sequences, optional
+        The probability of each class where a rule decides, and for other rows.
+    """
+
+    terms: Sequence[Rule]
+    labels: Sequence[Any]
+    name: str
+    classes: Sequence[Any] = ()
+    probabilities: Sequence[Sequence[float]] = ()
+
+
+@dataclass(frozen=True)
+class Votes:
+    """R terms that add up to a number, to a score that levels part, or to scores of K classes.
+
+    Parameters
+    ----------
+    terms : sequence of R Term
+    votes : ndarray of shape (R, K)
+    intercept : sequence of K float
+    labels : sequence, or None
+        Classes or levels; None for a number.
+    thresholds : sequence of float, optional
+        The largest score of every level but the last one.
+    target : str
+        The name of a number.
+    default : tuple
+        The class of rows whose scores are all 0; empty if they are of the first class.
+    is_opposite : bool
+        Whether there are two scores, the second the first times −1.
+    """
+
+    terms: Sequence[Term]
+    votes: FloatArray
+    intercept: Sequence[float]
+    labels: Sequence[Any] | None
+    thresholds: Sequence[float] | None = None
+    target: str = "y"
+    default: tuple[Any, ...] = ()
+    is_opposite: bool = False
+
+    @property
+    def factors(self) -> list[str]:
+        """The columns of monomials, without which a row has no class."""
+        columns = (t.columns for t in self.terms if isinstance(t, Monomial))
+        return list(dict.fromkeys(name for names in columns for name in names))
+
+
+def term_types(terms: Sequence[Term], types: Any = None) -> dict[str, ColumnType]:
+    """Return the types of the columns that terms read: those given, else what the terms suggest.
+
+    >>> from formulakern.rules.rule import rule
+    >>> term_types([rule("odor = foul"), Monomial(("size", "age"))], {"age": [1, 2]})
+    {'size': 'number', 'age': 'integer', 'odor': 'text'}
+    """
+    numeric = [name for term in terms if not isinstance(term, Rule) for name in term.columns]
+    formulas = (term.formula for term in terms if isinstance(term, Rule))
+    return inferred_types(formulas, numeric) | read_types(types)
+
+
+def sql_query(
+    rules: FirstRule | Votes, table: TableName, dialect: DialectName, types: Any, scores: bool
+) -> str:
+    """Return the query of what rules predict; see :meth:`formulakern.RuleEnsemble.to_sql`."""
+    if isinstance(rules, FirstRule) and scores:
+        raise ParameterError(f"{rules.name} has no scores; leave scores=False.")
+    columns = (name for term in rules.terms for name in term.columns)
+    query = Query(table, dialect, columns, term_types(rules.terms, types))
+    lines: Lines = []
+    if isinstance(rules, FirstRule):
+        *labels, otherwise = query.labels(rules.labels)
+        for rule, label in zip(rules.terms, labels, strict=True):
+            lines.append(f"WHEN {query.writer.expression(rule.formula)} THEN {label}")
+        return query.text(cases(lines, otherwise) if lines else [otherwise])
+    sums = _sums(query, rules)
+    if rules.labels is None:
+        return query.text(sums[0], f"predicted {rules.target}")
+    if rules.factors:
+        present = " AND ".join(map(query.writer.present, rules.factors))
+        lines.append(f"WHEN NOT ({present}) THEN NULL")
+    labels = query.labels([*rules.labels, *rules.default])
+    if rules.thresholds is not None:
+        for label, end in zip(labels, rules.thresholds, strict=False):
+            lines += wrapped("WHEN ", sums[0])
+            lines[-1] += f" <= {query.dialect.number(end, exact=False)} THEN {label}"
+        answer = cases(lines, labels[-1])
+    elif rules.default:
+        answer = query.largest(sums, labels[:-1], [f"WHEN 0 THEN {labels[-1]}"])
+    else:
+        answer = query.leading(sums, labels, lines, rules.is_opposite)
+    return query.text(answer, scores=sums if scores else ())
+
+
+def _sums(query: Query, rules: Votes) -> list[Lines]:
+    """Return the scores of all classes."""
+    texts = [_value(query, term) for term in rules.terms]
+    exact = len(texts) >= LONGEST_CHAIN  # then sums begin with weights too, and are of doubles
+    sums = []
+    for first, column in zip(rules.intercept, rules.votes.T.tolist(), strict=True):
+        parts = []
+        for term, text, weight in zip(rules.terms, texts, column, strict=True):
+            number = query.dialect.number(weight, exact=exact)
+            if weight and isinstance(term, Rule):
+                parts.append(f"CASE WHEN {text} THEN {number} ELSE 0 END")
+            elif weight:
+                parts.append(f"{number} * {text}")
+        sums.append(query.total(first, parts))
+    return sums
+
+
+def _value(query: Query, term: Term) -> str:
+    """Return a rule as a condition, a monomial or a linear term as its value.
+
+    >>> from formulakern.rules.features import LinearTerm
+    >>> query = Query("t", "sqlite", ["age"], {"age": "number"})
+    >>> print(_value(query, LinearTerm("age", 20, 70)).replace(" WHEN", "\\n WHEN"))
+    (CASE
+     WHEN "t"."age" <= 20.0 THEN 0.0
+     WHEN "t"."age" < 70.0 THEN (CAST("t"."age" AS REAL) / 2.0 - 10.0) / 25.0
+     WHEN "t"."age" IS NOT NULL THEN 1.0 ELSE 0.0 END)
+    """
+    writer, double = query.writer, query.dialect.double
+
+    def number(value: float) -> str:
+        return query.dialect.number(value, exact=False)
+
+    if isinstance(term, Rule):
+        return writer.expression(term.formula)
+    if isinstance(term, Monomial):
+        factors = [f"CAST({writer.number(name)} AS {double})" for name in term.columns]
+        return f"({' * '.join(factors)})" if factors else number(1.0)
+    least, largest = term.least / 2, term.largest / 2 - term.least / 2
+    column = writer.number(term.column)
+    share = f"(CAST({column} AS {double}) / {number(2.0)} - {number(least)}) / {number(largest)}"
+    return (
+        f"(CASE WHEN {column} <= {number(term.least)} THEN {number(0.0)} "
+        f"WHEN {column} < {number(term.largest)} THEN {share} "
+        f"WHEN {writer.present(term.column)} THEN {number(1.0)} ELSE {number(0.0)} END)"
+    )
+
+
+def python_file(rules: FirstRule | Votes) -> str:
+    """Return the file of what rules predict; see :meth:`formulakern.RuleEnsemble.to_python`."""
+    file = PythonFile()
+    return _first_rule(file, rules) if isinstance(rules, FirstRule) else _votes(file, rules)
+
+
+def _first_rule(file: PythonFile, rules: FirstRule) -> str:
+    lines = []
+    for number, rule in enumerate(rules.terms):
+        condition = file.conditions.condition(rule.formula)
+        lines += [f"if {condition.text}:", f"    return {number}"]
+    file.constants.append(f"LABELS = {_labels(rules.labels)}")
+    file.define("predict", "The class of a row.", "Any", ["return LABELS[place(row, missing)]"])
+    if rules.probabilities:
+        shares = "".join(f"    {list(row)!r},\n" for row in rules.probabilities)
+        file.constants.append(f"CLASSES = {_labels(rules.classes)}")
+        file.constants.append(f"PROBABILITIES = [\n{shares}]")
+        shown = ["return PROBABILITIES[place(row, missing)]"]
+        file.define("score", "The probability of each of CLASSES.", "list[float]", shown)
+    about = "Which rule covers a row first, counted from 0; behind the last if none does."
+    last = f"return {len(rules.terms)}"
+    file.define("place", about, "int", [*lines, last], reads=True)
+    return file.text()
+
+
+def _votes(file: PythonFile, rules: Votes) -> str:
+    lines = [
+        f"r{k} = {_expression(file.conditions, term)}" for k, term in enumerate(rules.terms, 1)
+    ]
+    sums = _python_sums(rules)
+    if rules.labels is None or rules.thresholds is not None:
+        total = [*lines, f"return {sums[0]}"]
+    else:
+        total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
+    if rules.labels is None:
+        file.define("predict", "The number that is predicted.", "float", total, reads=True)
+        file.define("score", "The same.", "float", ["return predict(row, missing)"])
+        return file.text()
+    if rules.thresholds is not None:
+        name, found, about = "LEVELS", "total", "The level of a row, one of LEVELS."
+        file.constants.append(f"ENDS = {list(rules.thresholds)!r}")
+        chosen = "LEVELS[sum(end < total for end in ENDS)]"
+        scored, kind = "The number that the levels part.", "float"
+    else:
+        name, found, about = "CLASSES", "scores", "The class of a row; of equal scores the first."
+        chosen = "CLASSES[scores.index(max(scores))]"
+        scored, kind = "The score of each of CLASSES.", "list[float]"
+    if rules.default:
+        file.constants.append(f"DEFAULT = {plain(rules.default[0])!r}")
+        about = "The class of a row; of equal scores the first, without votes the default."
+        chosen += " if any(scores) else DEFAULT"
+    file.constants.insert(0, f"{name} = {_labels(rules.labels)}")
+    file.define("predict", about, "Any", [f"{found} = score(row, missing)", f"return {chosen}"])
+    file.define("score", scored, kind, total, reads=True)
+    return file.text()
+
+
+def _python_sums(rules: Votes) -> list[str]:
+    """Return the scores as sums of r1, r2, …, in :func:`formulakern.rules.sums`' order."""
+
+    def added(parts: Sequence[str]) -> str:
+        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
+
+    sums = []
+    for first, column in zip(rules.intercept, rules.votes.T.tolist(), strict=True):
+        parts = [f"{weight!r} * r{r}" for r, weight in enumerate(column, 1) if weight]
+        sums.append(" + ".join(in_groups([repr(first), *parts], added)).replace("+ -", "- "))
+    return sums
+
+
+def _expression(conditions: PythonConditions, term: Term) -> str:
+    """Return a term as a truth value or as a number."""
+    if isinstance(term, Rule):
+        return conditions.condition(term.formula).text
+    if isinstance(term, Monomial):
+        return " * ".join(["1.0", *(conditions.read("factor", name) for name in term.columns)])
+    return conditions.read("share", term.column, term.least, term.largest)
+
+
+def _labels(labels: Sequence[Any]) -> str:
+    return repr([plain(label) for label in labels])
+
+
+Expression = Any
+
+
+@dataclass(frozen=True)
+class PolarsConditions(ConditionWriter[Expression]):
+    """Expressions of conditions and sums."""
+
+    TARGET = "expression of polars"
+
+    pl: Any
+    types: Mapping[str, ColumnType]
+
+    def constant(self, value: bool | float) -> Expression:
+        """Return a constant."""
+        return self.pl.lit(value)
+
+    def present(self, name: str) -> Expression:
+        """Return the condition that an entry is neither null nor NaN."""
+        column, kind = self.pl.col(name), self.types.get(name)
+        if kind not in (None, "number", "truth", "open"):
+            return column.is_not_null()
+        number = column if kind == "number" else column.cast(self.pl.Float64, strict=False)
+        return column.is_not_null() & number.is_not_nan().fill_null(True)
+
+    def truth(self, name: str) -> Expression:
+        """Return the condition that a column is true, or 1."""
+        return self._equal(name, 1).fill_null(False)
+
+    def negated(self, part: Expression) -> Expression:
+        """Return the condition that another one is not true."""
+        return ~part
+
+    def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
+        """Return conditions joined by "and" or "or"."""
+        return reduce(operator.and_ if word == "and" else operator.or_, parts)
+
+    def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
+        """Return the condition that two others are both true or both not, or else differ."""
+        return left == right if same else left != right
+
+    def comparison(self, leaf: Comparison) -> Expression:
+        """Return the condition of a comparison; it is never null."""
+        return self._comparison(leaf).fill_null(False)
+
+    def _comparison(self, leaf: Comparison) -> Expression:
+        name, relation = leaf.column, leaf.relation
+        if leaf.value is None:
+            present = self.present(name)
+            return present if relation == "is not missing" else ~present
+        named = [value.name for value in leaf.values if isinstance(value, ColumnName)]
+        known = reduce(operator.and_, map(self.present, [name, *named]))
+        if relation in ORDERS:
+            return self._ordered(leaf, relation, leaf.value) & known
+        equal = [self._ordered(leaf, "=", value).fill_null(False) for value in leaf.values]
+        if relation in ("!=", "not in"):
+            return ~reduce(operator.or_, equal) & known
+        present = [
+            self.present(value.name) if isinstance(value, ColumnName) else self.constant(True)
+            for value in leaf.values
+        ]
+        true = reduce(operator.or_, map(operator.and_, equal, present))
+        return true & self.present(name)
+
+    def _ordered(self, leaf: Comparison, relation: str, value: Any) -> Expression:
+        """A column, or a part of it, beside one value."""
+        name, compare = leaf.column, RELATIONS[relation]
+        kind = self._temporal(name, value)
+        if leaf.part is not None:
+            return compare(self._part(name, leaf.part, kind), value)
+        if isinstance(value, Level) and relation in ORDERS:
+            return self.pl.col(name).is_in(list(value.passed(relation)))
+        if isinstance(value, ColumnName):
+            return self._pair(name, compare, value.name)
+        if kind is not None:
+            found = value_of_kind(value, kind, name)
+            count, rest = divmod(found.nanoseconds, UNITS["us"])
+            if rest:  # columns are of microseconds: y < x is y <= c with c the next below x
+                if relation == "=":
+                    return self.constant(False)
+                compare = RELATIONS[{"<": "<=", ">=": ">"}.get(relation, relation)]
+            return compare(self._counts(name, kind), count)
+        if relation == "=":
+            return self._equal(name, value)
+        number = number_of(value) if isinstance(value, str) else value
+        if number is None or self.types.get(name) == "text":
+            raise DataError(
+                f'column "{name}" and {value!r} have no order here; expected a column of numbers '
+                "and a number, or ordered categories."
+            )
+        return compare(self.pl.col(name), _held(number))
+
+    def _equal(self, name: str, value: Any) -> Expression:
+        column, kind = self.pl.col(name), self.types.get(name)
+        if kind == "text" and not isinstance(value, str):
+            raise DataError(
+                f'column "{name}" holds text, and is compared with {value!r}. '
+                f'Write {Variable(name)} = "{value}".'
+            )
+        if isinstance(value, str) and kind not in ("text", None):
+            value = number_of(value)
+        if value is None or (isinstance(value, str) and not is_unicode(value)):
+            return self.constant(False)  # no column of a data frame holds it
+        return column == _held(value)
+
+    def _pair(self, name: str, compare: Any, other: str) -> Expression:
+        kinds = [self._temporal(column) for column in (name, other)]
+        if (kind := kinds[0] or kinds[1]) is not None:
+            if not {*kinds} <= {kind, None}:
+                raise DataError(f'columns "{name}" and "{other}" differ in kind; convert one.')
+            return compare(self._counts(name, kind), self._counts(other, kind))
+        return compare(self.pl.col(name), self.pl.col(other))
+
+    # -- dates and times --------------------------------------------------------------------------
+
+    def _temporal(self, name: str, value: Any = None) -> TemporalKind | None:
+        kind = self.types.get(name)
+        if kind in KINDS:
+            return kind
+        if isinstance(value, Temporal):
+            raise DataError(
+                f'column "{name}" holds no {KINDS[value.kind][0]}, and is compared with {value}. '
+                "Say by types what it holds."
+            )
+        return None
+
+    def _counts(self, name: str, kind: TemporalKind) -> Expression:
+        """Microseconds since 1970, since midnight, or long."""
+        column = self.pl.col(name)
+        if kind == "duration":
+            return column.dt.total_microseconds()
+        if kind != "time":
+            return column.dt.timestamp("us")
+        return column.cast(self.pl.Int64) // UNITS["us"]
+
+    def _part(self, name: str, part: str, kind: TemporalKind | None) -> Expression:
+        column = self.pl.col(name)
+        if kind == "instant" or (kind is not None and part not in PARTS_OF[kind]):
+            raise DataError(
+                f'column "{name}" holds {KINDS[kind][0]}, which have no {part} of their own.'
+            )
+        if kind == "stamp":
+            column = column.cast(self.pl.Datetime("us"))
+        if part == "quarter":
+            return (column.dt.month() + 2) // 3
+        return getattr(column.dt, part)()
+
+    # -- numbers and answers ----------------------------------------------------------------------
+
+    def value(self, term: Term) -> Expression:
+        """A term as a number."""
+        when, lit, double = self.pl.when, self.pl.lit, self.pl.Float64
+        if isinstance(term, Rule):
+            return self.condition(term.formula).cast(double)
+        if isinstance(term, Monomial):
+            factors = (self.pl.col(name).cast(double) for name in term.columns)
+            return reduce(lambda left, right: left * right, factors, lit(1.0))
+        column = self.pl.col(term.column).cast(double)
+        least, half = term.least / 2, term.largest / 2 - term.least / 2
+        # polars divides by a constant by a product with its rounded reciprocal
+        share = (column * 0.5 - least) / (column * 0.0 + half)
+        inside = when(column < term.largest).then(share).otherwise(lit(1.0))
+        inside = when(column <= term.least).then(lit(0.0)).otherwise(inside)
+        return when(self.present(term.column)).then(inside).otherwise(lit(0.0))
+
+    def sums(self, rules: Votes) -> list[Expression]:
+        """The scores of all classes, added as :func:`formulakern.rules.sums.weighted_sums` does."""
+        values = [self.value(term) for term in rules.terms]
+
+        def added(parts: Sequence[Expression]) -> Expression:
+            return reduce(lambda left, right: left + right, parts)
+
+        def total(first: float, weights: Sequence[float]) -> Expression:
+            weighted = (value * w for value, w in zip(values, weights, strict=True) if w)
+            return added(in_groups([self.constant(first), *weighted], added))
+
+        columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
+        return [total(*column) for column in columns]
+
+    def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
+        """The label of the first condition that is true."""
+        answer = self.pl.lit(otherwise)
+        for condition, label in reversed(cases):
+            answer = self.pl.when(condition).then(self.pl.lit(label)).otherwise(answer)
+        return answer
+
+    def leading(self, sums: Sequence[Expression], labels: Sequence[Any]) -> Expression:
+        """The label of the largest sum, of several that of the first."""
+        best = self.pl.max_horizontal(*sums)
+        cases = [(total >= best, label) for total, label in zip(sums, labels, strict=True)]
+        return self.cases(cases[:-1], labels[-1])
+
+
+def _held(value: Any) -> Any:
+    """A number that fits in 64 bits; whole numbers beyond them are rounded, as in a table."""
+    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+
+
+def plain_classes(labels: Sequence[Any]) -> list[Any]:
+    """Classes as plain values: all text, all truth values or all numbers, and None."""
+    values = [plain(label) for label in labels]
+    kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
+    if len(kinds) > 1:
+        raise DataError(
+            f"the classes {values!r} are of several types, which a column of polars does not hold; "
+            "use classes that are all text or all numbers."
+        )
+    for value in values:
+        if isinstance(value, str) and not is_unicode(value):
+            raise DataError(
+                f"the class {value!r} holds half of a surrogate pair, which a column of polars "
+                "does not hold; rename it."
+            )
+    return values
+
+
+def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
+    """Return what rules predict; see :meth:`formulakern.RuleEnsemble.to_polars`."""
+    import polars
+
+    frames = PolarsConditions(polars, term_types(rules.terms, types))
+    if isinstance(rules, FirstRule):
+        *labels, otherwise = plain_classes(rules.labels)
+        conditions = [frames.condition(rule.formula) for rule in rules.terms]
+        answer = frames.cases(list(zip(conditions, labels, strict=True)), otherwise)
+        return answer.alias("predicted_class")
+    sums = frames.sums(rules)
+    if rules.labels is None:
+        return sums[0].alias(f"predicted {rules.target}")
+    labels = plain_classes([*rules.labels, *rules.default])
+    if rules.thresholds is not None:
+        *below, last = labels
+        ends = zip(rules.thresholds, below, strict=False)
+        answer = frames.cases([(sums[0] <= end, label) for end, label in ends], last)
+    else:
+        answer = frames.leading(sums, labels[: len(sums)])
+    if rules.default:
+        unknown = polars.max_horizontal(*sums) == 0
+        answer = polars.when(unknown).then(polars.lit(labels[-1])).otherwise(answer)
+    for name in rules.factors:
+        answer = polars.when(frames.present(name)).then(answer).otherwise(polars.lit(None))
+    return answer.alias("predicted_class")
+
+
+class Written(ABC):
+    """Rules that give queries, expressions of data frames, and functions of a row."""
+
+    if TYPE_CHECKING:
+
+        def predict(self, table: Any) -> npt.NDArray[Any]:
+            """Return the prediction for every row."""
+
+    @abstractmethod
+    def _exported(self) -> FirstRule | Votes:
+        """Return the rules as other programs get them."""
+
+    def to_sql(
+        self,
+        table: TableName = "data",
+        dialect: DialectName = "standard",
+        *,
+        types: Any = None,
+        scores: bool = False,
+    ) -> str:
+        """A query that gives every row of a database table what :meth:`predict` says.
+
+        Parameters
+        ----------
+        table : str, or sequence of str
+            Name of the table, with a column for each that the rules read; dots stand between a
+            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
+            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
+            (of day), "duration"; or a table that shows it, such as that of training.  By default
+            what the rules suggest.  A model knows: its own ``to_sql`` says it.
+            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
+        scores : bool, default=False
+            Whether a column ``score_k`` for each class is added too, where rules have scores.
+
+        Returns
+        -------
+        str
+            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, which is
+            NULL where it is unknown, or ``predicted`` with the name of a number.  A comparison
+            with NULL or NaN counts as false, as it does here.  Scores are added up in double
+            precision and in the order of :meth:`predict`, so that they are the same numbers, and
+            ties are ties.
+
+        Raises
+        ------
+        DataError
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, ``table`` is no name, or there are no scores.
+
+        Examples
+        --------
+        >>> import formulakern as fk
+        >>> large = fk.rule("size >= 3")
+        >>> listed = fk.RuleList([fk.ClassRule(large, "L")], ("S", "L"), "S")
+        >>> print(listed.to_sql("shirts"))
+        SELECT "shirts".*,
+          CASE
+            WHEN "shirts"."size" >= 3 THEN 'L'
+            ELSE 'S'
+          END AS "predicted_class"
+        FROM "shirts"
+        >>> weighed = fk.RuleEnsemble.of([fk.WeightedRule(large, 0.5, "L", "S")], ("L", "S"))
+        >>> print(weighed.to_sql("shirts"))
+        SELECT "shirts".*,
+          CASE
+            WHEN (
+              0.0e0
+              + CASE WHEN "shirts"."size" >= 3 THEN 0.5e0 ELSE 0 END
+            ) >= 0 THEN 'L'
+            ELSE 'S'
+          END AS "predicted_class"
+        FROM "shirts"
+        >>> price = fk.RuleEnsemble.of([fk.WeightedRule(large, 0.5)], None, [4.0], target="price")
+        >>> print(price.to_sql("shop.shirts", "mysql"))
+        SELECT `shirts`.*,
+          4.0e0
+          + CASE WHEN `shirts`.`size` >= 3 THEN 0.5e0 ELSE 0 END AS `predicted price`
+        FROM `shop`.`shirts` AS `shirts`
+        """
+        return sql_query(self._exported(), table, dialect, types, scores)
+
+    def to_polars(self, types: Any = None) -> polars.Expr:
+        """An expression of polars that gives every row what :meth:`predict` says.
+
+        Parameters
+        ----------
+        types : mapping of column to type, or a table, optional
+            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+
+        Returns
+        -------
+        polars.Expr
+            For ``frame.with_columns(…)``, of a lazy frame too.  Null and NaN are missing.  Sums are
+            added in the order of :meth:`predict`.  Dates and times count in microseconds.
+
+        Raises
+        ------
+        DataError
+            If something has no expression: classes of several types, a column that is compared
+            with what it does not hold.
+
+        Examples
+        --------
+        >>> import polars
+        >>> from formulakern import ClassRule, RuleList, rule
+        >>> shirts = RuleList([ClassRule(rule("size >= 3"), "large")], ("small", "large"), "small")
+        >>> frame = polars.LazyFrame({"size": [2, 4, None]})
+        >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
+        ['small', 'large', 'small']
+        """
+        expression: polars.Expr = polars_expression(self._exported(), types)
+        return expression
+
+    def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """Return a function that gives the rows of a pandas data frame what :meth:`predict` gives.
+
+        Returns
+        -------
+        callable
+            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  NA and
+            NaN are missing; an unknown class is None.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from formulakern import RuleEnsemble, WeightedRule, rule
+        >>> price = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5)], intercept=[4.0])
+        >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
+        [4.0, 4.5, 4.0]
+        """
+        library = needed("pandas", "to_pandas()", "tables")
+
+        def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
+            found: pandas.Series[Any] = library.Series(self.predict(frame), frame.index)
+            return found.rename("predicted")
+
+        return answer
+
+    def to_python(self) -> str:
+        """A file of Python with a function that gives one row what :meth:`predict` says.
+
+        Returns
+        -------
+        str
+            It needs Python 3.10 or later and nothing else, and defines
+
+            * ``predict(row, missing=())``: the class, level or number of a row, which is a mapping
+              from the names of columns to values: numbers, text, truth values, dates; scalars of
+              NumPy and pandas too.  None and nan are missing, and so are the texts in ``missing``,
+              as ``("", "?")`` for rows of ``csv.DictReader``.  Text counts as a number where the
+              rules compare numbers, as in a file.  A KeyError names a column that is absent, a
+              ValueError one that cannot be compared.
+            * ``score(row, missing=())``, not of trees: the score of every class, of a list its
+              probability; or the predicted number.
+
+            They answer what this does for a table of that one row.  Sums are added in the order of
+            :meth:`predict`.  Names and values of the rules are literals in it.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+
+        Examples
+        --------
+        >>> import formulakern as fk
+        >>> items = [fk.ClassRule(fk.rule("size >= 3 & colour != red"), "L")]
+        >>> text = fk.RuleList(items, ("S", "L"), "S").to_python()
+        >>> made = {}
+        >>> exec(text, made)
+        >>> made["predict"]({"size": "3.5", "colour": "blue"})
+        'L'
+        >>> made["predict"]({"size": 4, "colour": ""}, missing=("", "?"))
+        'S'
+        """
+        return python_file(self._exported())
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenRules(Written, DecisionRules):
+    """Rules that conclude a class, with what is written alike of lists and of sets."""
+
+    #: The name in JSON, and the fields that only these rules have.
+    NAME: ClassVar[str]
+    SETTINGS: ClassVar[tuple[str, ...]] = ()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per rule, and a last one for the default: class, covered, accuracy, rule.
+
+        ``covered`` is the weight of the counts, ``accuracy`` the share of the rule's class in it;
+        both are nan where counts are not known.  The default has no rule.
+        """
+        return data_frame(decision_columns(self))
+
+    __str__ = decision_text
+
+    def _repr_html_(self) -> str:
+        return decision_html(self)
+
+    def to_latex(self, top: int | None = None) -> str:
+        r"""A LaTeX ``tabular`` with one line per rule, and one for the default.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only the first rules; all by default.
+
+        Examples
+        --------
+        >>> from formulakern import ClassRule, RuleList, rule
+        >>> birds = ClassRule(rule("fly = yes"), "bird", (3.0, 1.0))
+        >>> print(RuleList((birds,), ("bird", "fish"), "fish").to_latex())
+        \begin{tabular}{rlrrl}
+         & class & covered & accuracy & rule \\
+        \hline
+        1 & $\text{bird}$ & 4 & 75.0\% & $\text{fly} = \text{yes}$ \\
+         & $\text{fish}$ &  &  & otherwise \\
+        \end{tabular}
+        """
+        return decision_latex(self, top)
+
+    def to_json(self) -> str:
+        """Return the rules as JSON; :meth:`from_json` reads equal ones back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return decision_json(self, self.NAME, *self.SETTINGS)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the rules that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is not such JSON, or of another version.
+
+        Examples
+        --------
+        >>> from formulakern import ClassRule, RuleSet, rule
+        >>> voting = RuleSet([ClassRule(rule("size >= 3"), 1)], (0, 1), 0, vote="rules")
+        >>> RuleSet.from_json(voting.to_json()) == voting
+        True
+        """
+        return decision_from_json(cls, text, cls.NAME, *cls.SETTINGS)
