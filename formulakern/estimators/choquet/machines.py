@@ -51,7 +51,7 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.files.model_file import save
+from formulakern.files.models import save
 from formulakern.kernels.algebra import Kernel, ScaledKernel
 from formulakern.kernels.choquet import ChoquetKernel, choquet
 from formulakern.learning.kernel_machines import KernelRows
