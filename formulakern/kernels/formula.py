@@ -24,7 +24,7 @@ from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.kernels.inspection import Section, clip_lines, stages
 from formulakern.program.program import Program
 from formulakern.program.values import FLOAT64_MAX, choices, dimension, upper_bound
-from formulakern.rewrite.pipeline import Rewriting, rewrite
+from formulakern.rewrite import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse

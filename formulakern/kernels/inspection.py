@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from formulakern.program.program import Program, listing
-from formulakern.rewrite.pipeline import Rewriting
+from formulakern.rewrite import Rewriting
 from formulakern.semantics import READINGS
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.leaves import Choice

@@ -78,7 +78,7 @@ from formulakern.mining.templates.expansion import (
     truth_table,
 )
 from formulakern.mining.templates.search import function_of
-from formulakern.rewrite.pipeline import rewrite, without_repeats
+from formulakern.rewrite import rewrite, without_repeats
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, substitute
 from formulakern.syntax.leaves import Choice

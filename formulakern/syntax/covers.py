@@ -4,27 +4,28 @@ A cube is a conjunction of literals, held as two sets of bits: the variables tha
 those that are false.  An implicant of a function is a cube in which it is true everywhere; it is
 prime if no literal of it can be left out.  The smallest union has the fewest cubes, and then the
 fewest literals.  All prime implicants are found, and the fewest that cover the function are chosen
-(Quine, doi:10.1080/00029890.1952.11988183; McCluskey, doi:10.1002/j.1538-7305.1956.tb03835.x).  If
+(Quine, doi:10.1080/00029890.1952.11988183; McCluskey, doi:10.1002/j.1538-7305.1956.tb03835.x): the
+fewest that cover some points of it, then some points that these miss, until they miss none.  If
 that is too large, the result is an irredundant cover by prime implicants with a proved lower bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
+from random import Random
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError
-from formulakern.syntax.diagrams import Diagrams
+from formulakern.syntax.diagrams import Diagrams, count_models, models
 
 __all__ = [
-    "Choice",
     "Cover",
     "Cube",
     "Smallest",
@@ -46,15 +47,13 @@ Key = TypeVar("Key", bound=Hashable)
 #: A recursion that says ``value = yield argument`` where it calls itself.
 Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]
 
-#: The choice is exact for at most so many prime implicants …
+#: The choice is exact for at most so many prime implicants.
 MAX_PRIMES = 4_000
-#: … and at most so many variables in those that are not needed anyway.
-MAX_TABULATED = 16
+#: All points that are missed are added if they are at most so many; else about so many of them.
+MAX_POINTS, FEW_POINTS = 4_096, 256
 #: A cover by more cubes than this is refused.
 MAX_CUBES = 10_000
-#: More entries of points and prime implicants are not compared.
-MAX_ENTRIES = 30_000_000
-#: A lower bound is sought for at most so many cubes.
+#: A lower bound is sought for at most so many cubes if there are more prime implicants.
 MAX_APART = 200
 #: The search for the cheapest choice ends after so many nodes of branch and bound, times entries
 #: of rows and columns; more entries than the second are not searched.
@@ -75,7 +74,7 @@ class Smallest:
     @property
     def n_literals(self) -> int:
         """Literals in all cubes together."""
-        return sum(map(_length, self.cubes))
+        return sum((true | false).bit_count() for true, false in self.cubes)
 
 
 def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
@@ -98,181 +97,84 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
     if found.exact and found.n_literals < 2:
         return found
     try:
-        exact = _chosen(diagrams, lower, upper)
+        primes = prime_implicants(diagrams, upper, MAX_PRIMES)
+        if primes is not None:
+            exact = _chosen(diagrams, lower, upper, ordered_cubes(primes), found.cubes)
+            best = min(exact, found, key=lambda some: (len(some.cubes), some.n_literals))
+            return Smallest(best.cubes, exact.exact, exact.least)
+        return Smallest(found.cubes, False, _apart(diagrams, found.cubes, lower, upper))
     except FormulaSizeError:
-        exact = None
-    best = found if exact is None else min(exact, found, key=lambda s: (len(s.cubes), s.n_literals))
-    if exact is not None and (exact.exact or exact.least > 1):
-        return Smallest(best.cubes, exact.exact, exact.least)
-    try:
-        least = _apart(diagrams, found.cubes, lower, upper)
-    except FormulaSizeError:
-        least = 1
-    return Smallest(best.cubes, False, least)
+        return Smallest(found.cubes, False, 1)
 
 
-def _chosen(diagrams: Diagrams, lower: int, upper: int) -> Smallest | None:
-    """Return the fewest prime implicants; None if there are too many of them, or of points."""
-    found = prime_implicants(diagrams, upper, MAX_PRIMES)
-    if found is None:
-        return None
-    primes = ordered_cubes(found)
-    variables = _variables(diagrams, lower, primes)
-    needed: list[Cube] = []
-    if len(variables) > MAX_TABULATED:
-        needed, primes, lower = _needed(diagrams, primes, lower)
-        variables = _variables(diagrams, lower, primes)
-        if len(variables) > MAX_TABULATED:
-            return None
-    rows = _rows(_points(diagrams, lower, variables), primes, variables)
-    if rows is None:
-        return None
-    choice = cheapest_columns(rows, [_length(prime) for prime in primes])
-    cubes = ordered_cubes([*needed, *(primes[column] for column in choice.columns)])
-    return Smallest(cubes, choice.exact, len(needed) + choice.least)
-
-
-def _needed(
-    diagrams: Diagrams, primes: Sequence[Cube], lower: int
-) -> tuple[list[Cube], tuple[Cube, ...], int]:
-    """Return primes that alone cover a point, primes for the rest, and the rest."""
-    d = diagrams
-    needed = _alone_somewhere(d, primes, lower)
-    left = d.apply("0100", lower, d.either([cube_function(d, prime) for prime in needed]))
-    found = set(needed)
-    helping: list[tuple[Cube, int]] = []
-    for prime in primes:
-        if prime not in found and (part := d.both([cube_function(d, prime), left])):
-            helping.append((prime, part))
-    after = [0]
-    for _, part in reversed(helping):
-        after.append(d.either([part, after[-1]]))
-    others: list[tuple[Cube, int]] = []
-    before = 0
-    for (prime, part), later in zip(helping, reversed(after[:-1]), strict=True):
-        if d.apply("0100", part, d.either([before, later])):
-            needed.append(prime)
-            left = d.apply("0100", left, part)
-        else:
-            others.append((prime, part))
-        before = d.either([before, part])
-    return needed, tuple(prime for prime, part in others if d.both([part, left])), left
-
-
-def _alone_somewhere(diagrams: Diagrams, primes: Sequence[Cube], lower: int) -> list[Cube]:
-    """Return primes that alone cover a certain point.
-
-    Variables that a prime leaves open have there the value that fewer of the others ask for.  Of a
-    function in which no variable stands with both signs this finds all of them.
-    """
-    votes: dict[int, int] = {}
+def _chosen(
+    d: Diagrams, lower: int, upper: int, primes: Sequence[Cube], cubes: Sequence[Cube]
+) -> Smallest:
+    """Return the fewest prime implicants that cover a function, as some cubes do."""
+    costs = [(true | false).bit_count() for true, false in primes]
+    votes: Counter[int] = Counter()
     for true, false in primes:
-        for level in _bits(true | false):
-            votes[level] = votes.get(level, 0) + (1 if true >> level & 1 else -1)
+        votes.update(_bits(true))
+        votes.subtract(_bits(false))
+    # with the values that fewer primes ask for, a point is in few of them
     rare = sum(1 << level for level, vote in votes.items() if vote < 0)
-    found = []
-    for prime in primes:
-        point = prime[0] | rare & ~prime[1]
-        around = sum(point & true == true and not point & false for true, false in primes)
-        if around == 1 and _holds(diagrams, lower, point):
-            found.append(prime)
-    return found
-
-
-def _holds(diagrams: Diagrams, function: int, point: int) -> bool:
-    while function > 1:
-        true = point >> diagrams.level[function] & 1
-        function = diagrams.high[function] if true else diagrams.low[function]
-    return bool(function)
-
-
-def _points(diagrams: Diagrams, function: int, variables: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Return the models of a function: bit k is the value of ``variables[k]``."""
-    d = diagrams
-    place = {level: k for k, level in enumerate(variables)}
-    n = len(variables)
-    found = {0: np.empty(0, np.int64), 1: np.zeros(1, np.int64)}
-
-    def spread(node: int, start: int) -> npt.NDArray[np.int64]:
-        """Return models from a place on: variables that are not tested take both values."""
-        listed = found[node]
-        for k in range(start, place[d.level[node]] if node > 1 else n):
-            listed = np.concatenate([listed | 1 << k, listed])
-        return listed
-
-    for node in reversed(d.reachable(function)):
-        k = place[d.level[node]]
-        true, false = (spread(branch, k + 1) for branch in (d.high[node], d.low[node]))
-        found[node] = np.concatenate([true | 1 << k, false])
-    return spread(function, 0)
-
-
-def _rows(
-    points: npt.NDArray[np.int64], primes: Sequence[Cube], variables: Sequence[int]
-) -> set[int] | None:
-    """Return the sets of primes that cover a point, as bits; None if there are too many."""
-    if len(points) * len(primes) > MAX_ENTRIES:
-        return None
-    masks = np.array(
-        [
-            [sum((side >> v & 1) << k for k, v in enumerate(variables)) for side in prime]
-            for prime in primes
-        ],
-        np.int64,
-    ).reshape(-1, 2)
+    n = 1 + max([*votes, *(d.level[node] for node in d.reachable(lower))], default=0)
+    integers = np.int64 if n < 63 else object
+    masks = np.array(primes, dtype=integers)
+    random = Random(0)
     rows: set[int] = set()
-    for start in range(0, len(points), 1024):
-        part = points[start : start + 1024, None]
-        covers = (part & masks[:, 0] == masks[:, 0]) & (part & masks[:, 1] == 0)
-        packed = np.packbits(covers, axis=1, bitorder="little")
-        rows.update(int.from_bytes(row.tobytes(), "little") for row in np.unique(packed, axis=0))
-    return rows
+    wanted = [true | rare & ~false for true, false in cubes]
+    chosen, left = Choice((), True, 0), lower
+    while left and chosen.exact:
+        if count_models(d, left, n) <= MAX_POINTS:
+            found = [sum(value << k for k, value in enumerate(m)) for m in models(d, left, n)]
+        else:
+            found = [_model(d, left, point) for point in wanted]
+        points = np.array(found, dtype=integers)[:, None]
+        covers = (points & masks[:, 0] == masks[:, 0]) & (points & masks[:, 1] == 0)
+        packed = np.packbits(covers.astype(bool), axis=1, bitorder="little")
+        rows.update(int.from_bytes(row.tobytes(), "little") for row in packed)
+        chosen = cheapest_columns(rows, costs, len(cubes)) or replace(chosen, exact=False)
+        functions = [cube_function(d, primes[column]) for column in chosen.columns]
+        left = d.apply("0100", lower, d.either(functions))
+        flips = (random.getrandbits(n) & random.getrandbits(n) for _ in range(FEW_POINTS))
+        wanted = [rare, *(rare ^ some for some in flips)]
+    rest = irredundant_cover(d, left, upper)  # nothing is left if the choice is exact
+    union = ordered_cubes([*(primes[column] for column in chosen.columns), *rest])
+    return Smallest(union, chosen.exact, max(chosen.least, 1))
 
 
-def _apart(diagrams: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
+def _model(d: Diagrams, function: int, wanted: int) -> int:
+    """Return a model, as the bits of its true variables, with the wanted values where it can."""
+    point = wanted
+    while function > 1:
+        true = bool(wanted >> d.level[function] & 1)
+        branches = d.low[function], d.high[function]
+        if not branches[true]:
+            point ^= 1 << d.level[function]
+        function = branches[true] or branches[not true]
+    return point
+
+
+def _apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
     """Return a lower bound: the number of points found of which no cube inside has two."""
     if len(cubes) > MAX_APART:
         return 1
-    d = diagrams
     functions = [cube_function(d, cube) for cube in cubes]
-    levels = sorted(_variables(d, upper, cubes))
-    points: list[Cube] = []
+    levels = {d.level[node] for node in d.reachable(upper)}
+    points: list[int] = []
     for k, function in enumerate(functions):
-        others = d.either([other for j, other in enumerate(functions) if j != k])
+        others = d.either(functions[:k] + functions[k + 1 :])
         alone = d.apply("0100", d.both([function, lower]), others)
-        if not alone:
-            continue
-        true = _model(d, alone)
-        point = true, sum(1 << level for level in levels if not true >> level & 1)
-        for other in points:
-            shared = {v: bool(true >> v & 1) for v in levels if not (true ^ other[0]) >> v & 1}
-            if d.restrict(upper, shared) == 1:
-                break
-        else:
-            points.append(point)
+        if alone:
+            point = _model(d, alone, 0)
+            shared = (
+                {v: bool(point >> v & 1) for v in levels if not (point ^ other) >> v & 1}
+                for other in points
+            )
+            if all(d.restrict(upper, values) != 1 for values in shared):
+                points.append(point)
     return max(1, len(points))
-
-
-def _model(diagrams: Diagrams, function: int) -> int:
-    """Return a model of a function, as the bits of the variables that are true."""
-    true = 0
-    while function > 1:
-        if diagrams.low[function]:
-            function = diagrams.low[function]
-        else:
-            true |= 1 << diagrams.level[function]
-            function = diagrams.high[function]
-    return true
-
-
-def _variables(diagrams: Diagrams, function: int, cubes: Collection[Cube]) -> list[int]:
-    """Return the variables of a function and of cubes, in order."""
-    found = {diagrams.level[node] for node in diagrams.reachable(function)}
-    return sorted(found.union(_bits(reduce(or_, (true | false for true, false in cubes), 0))))
-
-
-def _length(cube: Cube) -> int:
-    return (cube[0] | cube[1]).bit_count()
 
 
 # -- implicants
@@ -431,38 +333,30 @@ class Choice:
     least: int
 
 
-def cheapest_columns(rows: Iterable[int], costs: Sequence[int]) -> Choice:
+def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Choice | None:
     """Return the fewest columns that cover every row; among those choices one of the least cost.
 
-    A row is the columns that cover it, as bits, and not 0.  Columns that alone cover a row are
-    taken; the rest is an integer program, which HiGHS solves by branch and bound.  If the search
-    ends before a proof, the better of what it found and of a greedy choice is given.
+    A row is the columns that cover it, as bits, and not 0; ``most`` columns are known to suffice.
+    Columns that alone cover a row are taken; the rest is an integer program, which HiGHS solves by
+    branch and bound.  The result is None if it is too large, or the search ends with nothing.
 
-    >>> cheapest_columns([0b011, 0b110, 0b101], [2, 1, 1])
+    >>> cheapest_columns([0b011, 0b110, 0b101], [2, 1, 1], 3)
     Choice(columns=(1, 2), exact=True, least=2)
     """
     needed = set(rows)
     taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)
     left = sorted(row for row in needed if not row & taken)
-    chosen = list(_bits(taken))
+    alone = tuple(_bits(taken))
     if not left:
-        return Choice(tuple(chosen), True, len(chosen))
-    rest = _searched(left, costs)
-    columns = tuple(sorted([*chosen, *rest.columns]))
-    return Choice(columns, rest.exact, len(chosen) + rest.least)
-
-
-def _searched(rows: list[int], costs: Sequence[int]) -> Choice:
-    columns = list(_bits(reduce(or_, rows)))
-    greedy = _greedy(rows, columns, costs)
-    least = _disjoint(rows)
-    if len(rows) * len(columns) > MAX_SEARCHED_ENTRIES:
-        return Choice(tuple(greedy), False, least)
+        return Choice(alone, True, len(alone))
+    columns = list(_bits(reduce(or_, left)))
+    if len(left) * len(columns) > MAX_SEARCHED_ENTRIES:
+        return None
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    # one column more is worse than any cost of a choice that is as good as the greedy one
-    step = 1 + len(greedy) * max(costs[column] for column in columns)
-    matrix = np.array([[row >> column & 1 for column in columns] for row in rows], dtype=float)
+    # one column more is worse than any cost of a choice of as many
+    step = 1 + most * max(costs[column] for column in columns)
+    matrix = np.array([[row >> column & 1 for column in columns] for row in left], dtype=float)
     solved = milp(
         np.array([step + costs[column] for column in columns], dtype=float),
         integrality=np.ones(len(columns), dtype=np.int8),
@@ -470,40 +364,10 @@ def _searched(rows: list[int], costs: Sequence[int]) -> Choice:
         constraints=LinearConstraint(matrix, lb=1),
         options={"node_limit": MAX_SEARCH // matrix.size, "mip_rel_gap": 0},
     )
-    best = greedy
-    if solved.x is not None:
-        found = [column for column, x in zip(columns, solved.x, strict=True) if x > 0.5]
-        chosen = sum(1 << column for column in found)
-        if all(row & chosen for row in rows):
-            best = min(greedy, found, key=lambda some: (len(some), sum(costs[c] for c in some)))
+    if solved.x is None or (matrix @ np.rint(solved.x) < 1).any():
+        return None
+    found = tuple(sorted([*alone, *(columns[k] for k in np.flatnonzero(solved.x > 0.5))]))
     if solved.status == 0:
-        return Choice(tuple(best), True, len(best))
-    if solved.mip_dual_bound is not None and math.isfinite(solved.mip_dual_bound):
-        least = max(least, math.ceil((solved.mip_dual_bound - step + 1) / step - 1e-6))
-    return Choice(tuple(best), False, least)
-
-
-def _greedy(rows: list[int], columns: list[int], costs: Sequence[int]) -> list[int]:
-    """Return columns that cover all rows: always the one that covers most; without idle ones."""
-    covers = {c: {k for k, row in enumerate(rows) if row >> c & 1} for c in columns}
-    left = set(range(len(rows)))
-    chosen: list[int] = []
-    while left:
-        best = max(columns, key=lambda c: (len(covers[c] & left), -costs[c], -c))
-        chosen.append(best)
-        left -= covers[best]
-    for column in list(chosen):
-        others = [c for c in chosen if c != column]
-        if set(range(len(rows))) <= set().union(*(covers[c] for c in others)):
-            chosen = others
-    return chosen
-
-
-def _disjoint(rows: list[int]) -> int:
-    """Return how many rows of which no two have a column in common were found: each needs one."""
-    seen = found = 0
-    for row in sorted(rows, key=int.bit_count):
-        if not row & seen:
-            seen |= row
-            found += 1
-    return found
+        return Choice(found, True, len(found))
+    bound = solved.mip_dual_bound if math.isfinite(solved.mip_dual_bound or math.nan) else 1.0
+    return Choice(found, False, len(alone) + math.ceil((bound - step + 1) / step - 1e-6))

@@ -565,9 +565,8 @@ class Formula:
         The terms are chosen from all prime implicants, by integer programming if more than one
         choice is left (Quine 1952, doi:10.1080/00029890.1952.11988183; McCluskey 1956,
         doi:10.1002/j.1538-7305.1956.tb03835.x).  The result is exact if there are at most 4,000
-        prime implicants, at most 16 names in those that are not needed anyway, and the search
-        among these ends within its limit.  Else it is a cover by prime implicants, with a proved
-        lower bound.
+        prime implicants, and the search among these ends within its limit.  Else it is a cover by
+        prime implicants, with a proved lower bound.
 
         Examples
         --------

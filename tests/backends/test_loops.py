@@ -12,7 +12,7 @@ from formulakern.backends.lookup import LookupBackend, fill_by_count
 from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.tables import PANEL, ROWS, pair_tables
 from formulakern.encoding.zero_one import read_packed
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite import rewrite
 from formulakern.semantics import lower
 
 HEIGHTS = [1, 3, 15, 16, 17, 255, 256, 257]

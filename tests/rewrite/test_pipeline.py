@@ -8,13 +8,13 @@ from strategies import countable, formulas
 from work import assert_linear
 
 import formulakern as fk
-from formulakern.rewrite import rules
-from formulakern.rewrite.pipeline import RewriteStep, rewrite
+from formulakern.rewrite import RewriteStep, rewrite, rules
 from formulakern.semantics import READINGS, lower
 from formulakern.syntax.formula import Operation, postorder
 from formulakern.syntax.parser import parse_rule
 
-RULES = [*rules.definitions(), *rules.de_morgan(), *rules.constants()]
+NAMES = ("definitions", "negations to the leaves", "constants")
+RULES = [rule for name in NAMES for rule in rules(name)]
 readings = st.sampled_from(sorted(READINGS))
 
 

@@ -15,7 +15,7 @@ from work import assert_linear, lines
 import formulakern as fk
 from formulakern.program.program import Program, Stage, listing, needed
 from formulakern.program.values import dimension, run, upper_bound
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite import rewrite
 from formulakern.semantics import READINGS, bound, distinct, lower
 from formulakern.syntax import diagrams
 from formulakern.syntax.formula import FALSE, TRUE, evaluate

@@ -2,6 +2,7 @@
 
 import itertools
 from functools import cache
+from random import Random
 
 import pytest
 from hypothesis import example, given, settings
@@ -97,11 +98,15 @@ def test_smallest_covers_of_four_variables(function, free):
 
 @settings(max_examples=50)
 @given(functions, functions)
-@pytest.mark.parametrize("limit", ["MAX_PRIMES", "MAX_TABULATED", "MAX_ENTRIES", "both"])
-def test_bounds_hold_where_nothing_is_proved(limit, one, other):
+@pytest.mark.parametrize(
+    "limits",
+    [("MAX_PRIMES",), ("MAX_POINTS",), ("MAX_SEARCHED_ENTRIES",), ("MAX_POINTS", "MAX_SEARCH")],
+)
+def test_bounds_hold_where_nothing_is_proved(limits, one, other):
     lower, upper = one & other, one | other
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("MAX_PRIMES", "MAX_TABULATED") if limit == "both" else (limit,):
+        patch.setattr(covers, "FEW_POINTS", 1)
+        for name in limits:
             patch.setattr(covers, name, 1 if name == "MAX_PRIMES" else 0)
         d = Diagrams()
         found = smallest_cover(d, diagram(d, lower), diagram(d, upper))
@@ -188,25 +193,48 @@ def test_cheapest_columns(rows, costs):
         for chosen in itertools.combinations(range(6), k)
         if all(any(row >> c & 1 for c in chosen) for row in rows)
     ]
-    found = cheapest_columns(rows, costs)
+    found = cheapest_columns(rows, costs, 6)
     assert (len(found.columns), sum(costs[c] for c in found.columns)) == min(fitting)
     assert found.exact
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(covers, "MAX_SEARCHED_ENTRIES", 0)
-        found = cheapest_columns(rows, costs)
-    assert all(any(row >> c & 1 for c in found.columns) for row in rows)
-    assert found.least <= min(fitting)[0] <= len(found.columns)
+        assert cheapest_columns(rows, costs, 6) in (None, found)
+
+
+def random_function(d, n, seed):
+    random = Random(seed)
+
+    def below(level):
+        if level == n:
+            return int(random.random() < 0.6)
+        return d.node(level, below(level + 1), below(level + 1))
+
+    return below(0)
 
 
 def test_a_search_that_ends_early_says_so(monkeypatch):
+    d = Diagrams()
+    function = random_function(d, 8, seed=5)
+    proved = smallest_cover(d, function, function)
+    assert proved.exact
     monkeypatch.setattr(covers, "MAX_SEARCH", 0)
-    lines = [
-        sum(1 << (7 * k + k * a + b) % 49 for k in range(7)) for a in range(7) for b in range(7)
-    ]
-    found = cheapest_columns(lines, [1] * 49)
-    assert all(any(row >> c & 1 for c in found.columns) for row in lines)
+    found = smallest_cover(d, function, function)
+    assert d.either([cube_function(d, cube) for cube in found.cubes]) == function
     assert not found.exact
-    assert 1 < found.least <= len(found.columns)
+    assert found.least <= len(proved.cubes) <= len(found.cubes)
+
+
+@pytest.mark.parametrize("n", [7, 8])
+def test_few_points_at_a_time_prove_the_same(monkeypatch, n):
+    d = Diagrams()
+    function = random_function(d, n, seed=n)
+    whole = smallest_cover(d, function, function)
+    monkeypatch.setattr(covers, "MAX_POINTS", 0)
+    found = smallest_cover(d, function, function)
+    assert (len(found.cubes), found.n_literals) == (len(whole.cubes), whole.n_literals)
+    assert found.exact == whole.exact is True
+    assert found.least == whole.least == len(whole.cubes)
+    assert d.either([cube_function(d, cube) for cube in found.cubes]) == function
 
 
 def test_long_covers_are_refused_before_they_are_listed():

@@ -16,7 +16,7 @@ import formulakern as fk
 from formulakern import Formula, FormulaKernError, Table, Variable
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.program.values import dimension
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
 from formulakern.syntax.formula import Operation, evaluate
@@ -222,11 +222,11 @@ def test_refused_with_a_sentence(which):
 @pytest.mark.parametrize("reading", ["bound", "free"])
 @pytest.mark.parametrize("n_places", ["merged by rewriting", "merged before"])
 def test_shared_chains_are_measured_before_they_are_merged(monkeypatch, reading, n_places):
-    from formulakern.rewrite import pipeline
+    from formulakern import rewrite as rewriting
 
-    monkeypatch.setattr(pipeline, "MAX_PLACES", 2_000)
+    monkeypatch.setattr(rewriting, "MAX_PLACES", 2_000)
     if n_places == "merged before":
-        monkeypatch.setattr(pipeline, "MAX_ARGUMENTS", 100)
+        monkeypatch.setattr(rewriting, "MAX_ARGUMENTS", 100)
         long = chain(OR, 100, "flat")
         formula = Operation(AND, [long | Variable(f"y{i}") for i in range(30)])
     else:
@@ -241,23 +241,23 @@ def test_shared_chains_are_measured_before_they_are_merged(monkeypatch, reading,
 def test_too_many_subformulas_are_refused_before_they_are_rewritten(
     monkeypatch, reading, name, shape
 ):
-    from formulakern.rewrite import pipeline
+    from formulakern import rewrite as rewriting
 
     if shape == "terms":
         formula = Operation(OR, [chain(AND, 3, "flat") & Variable(f"y{i}") for i in range(301)])
     else:
         formula = chain(BY_NAME[name], 302, shape)
     assert rewrite(formula, reading)
-    monkeypatch.setattr(pipeline, "MAX_OPERATIONS", 300)
+    monkeypatch.setattr(rewriting, "MAX_OPERATIONS", 300)
     used, refusal = peak(rewrite, formula, reading)
     assert "more than 300 different subformulas" in str(refusal)
     assert used < 250 * formula.n_leaves
 
 
 def test_chains_are_one_subformula(monkeypatch):
-    from formulakern.rewrite import pipeline
+    from formulakern import rewrite as rewriting
 
-    monkeypatch.setattr(pipeline, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(rewriting, "MAX_OPERATIONS", 1)
     for names in ("same", "different"):
         for row in (AND, OR):
             assert rewrite(chain(row, 500, "flat", names))

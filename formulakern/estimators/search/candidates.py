@@ -14,7 +14,7 @@ from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterErro
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program.values import run
-from formulakern.rewrite.pipeline import rewrite
+from formulakern.rewrite import rewrite
 from formulakern.syntax.formula import Formula, Variable, postorder, substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula

@@ -33,7 +33,7 @@ from formulakern.learning.feature_spaces import parts_of
 from formulakern.learning.kernel_machines import pair_weights
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
-from formulakern.rewrite.pipeline import without_repeats
+from formulakern.rewrite import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.tables import ensemble_html, ensemble_text
 from formulakern.rules.features import Instance, feature_values

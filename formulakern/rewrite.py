@@ -1,19 +1,25 @@
-"""Formula → Formula: walks with rules or a sort, in passes, each where it is sound, with a trace.
+"""Formula → Formula: rules, the passes that apply them, each where it is sound, and their trace.
 
+A rule is two formulas, ``~(p & q) ==> ~p | ~q``, which show where it is sound.  *Each leaf exactly
+once, and the same letters, on both sides* keeps every leaf: sound for every reading.  Any other
+equivalence keeps the Boolean function only: sound where the kernel depends on nothing else, which
+is ``bound`` and ``distinct``.  A pair that is not an equivalence is refused when it is written.
 Walks are iterative, and visit a shared subformula once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from operator import is_
 
-from formulakern.errors import FormulaSizeError
-from formulakern.rewrite.rules import Rule, constants, de_morgan, definitions, kinds
-from formulakern.syntax.connectives import AND, OR, Connective
+from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR, XOR, Connective
 from formulakern.syntax.formula import (
+    FALSE,
     MAX_ARGUMENTS,
+    TRUE,
     Constant,
     Formula,
     Operation,
@@ -23,16 +29,226 @@ from formulakern.syntax.formula import (
     substitute,
 )
 from formulakern.syntax.leaves import Choice
+from formulakern.syntax.parser import parse
 
 __all__ = [
+    "ALL_READINGS",
+    "FUNCTION_READINGS",
     "MAX_OPERATIONS",
-    "MAX_PLACES",
-    "PassResult",
     "RewriteStep",
     "Rewriting",
+    "Rule",
     "rewrite",
+    "rules",
     "without_repeats",
 ]
+
+ALL_READINGS = frozenset({"bound", "free", "distinct"})
+#: Readings in which the kernel depends on the Boolean function alone.
+FUNCTION_READINGS = frozenset({"bound", "distinct"})
+
+_P, _Q = Variable("p"), Variable("q")
+#: Stands for a whole chain of links.
+_CHAIN = Variable("…")
+
+#: What makes an operation of a connective and its arguments.
+Make = Callable[[Connective, Sequence[Formula]], Formula]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite rule ``left ==> right`` of two equivalent formulas, with its name in logic.
+
+    The letters p, q, r stand for any formulas.  A chain ``p & q`` stands for a chain of any length
+    if the right side treats all links alike, and ``p`` next to a constant for the rest of the
+    chain.
+
+    >>> rule = Rule("De Morgan", "~(p & q) ==> ~p | ~q")
+    >>> rule.apply(parse("~(a & b & c)"))
+    Formula('~a | ~b | ~c')
+    >>> sorted(rule.sound_for), sorted(Rule("annihilation", "p & false ==> false").sound_for)
+    (['bound', 'distinct', 'free'], ['bound', 'distinct'])
+    """
+
+    name: str
+    text: str
+    left: Formula = field(init=False, repr=False)
+    right: Formula = field(init=False, repr=False)
+    sound_for: frozenset[str] = field(init=False, repr=False)
+    #: The connectives and constants on the left side: without them the rule fits nowhere.
+    signs: frozenset[object] = field(init=False, repr=False)
+    #: What happens to every link of a longer chain, or None where the rule is for two only.
+    link: Formula | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        left, right = map(parse, self.text.split("==>"))
+        if not left.equivalent(right):
+            raise FormulaError(
+                f"rule {self.name!r}: {self.text} is not an equivalence; "
+                "both sides must have the same truth table."
+            )
+        linear = all(side.n_leaves == len(side.leaves) for side in (left, right))
+        linear = linear and set(left.variables) == set(right.variables)
+        sound_for = ALL_READINGS if linear else FUNCTION_READINGS
+        found = {"left": left, "right": right, "sound_for": sound_for}
+        self.__dict__.update(found, signs=_signs(left), link=_link(left, right))
+
+    def apply(self, formula: Formula, make: Make = Operation) -> Formula | None:
+        """Return the formula rewritten at its root, or None if the rule does not fit.
+
+        ``make`` makes the operations of the right side, but for a chain that takes another's place.
+        """
+        letters = _match(self.left, formula)
+        if letters is None:
+            return None
+        chain = letters.get(_CHAIN)
+        if chain is None:
+            return _filled(self.right, letters, make)
+        if self.link is None or self.right.connective is None:
+            return None
+        links = [_filled(self.link, {_P: link}, make) for link in chain.arguments]
+        return Operation(self.right.connective, links)
+
+
+def _filled(template: Formula, letters: Mapping[Formula, Formula], make: Make) -> Formula:
+    """Return the side of a rule, few deep, with formulas for its letters."""
+    if template.connective is None:
+        return letters.get(template, template)
+    parts = [_filled(part, letters, make) for part in template.arguments]
+    return make(template.connective, parts)
+
+
+def _signs(formula: Formula) -> frozenset[object]:
+    """Return the connectives in a formula, and the truth values of its constants."""
+    nodes = postorder(formula)
+    return frozenset(sign for node in nodes if (sign := node.connective or node.truth) is not None)
+
+
+def _link(left: Formula, right: Formula) -> Formula | None:
+    """Return T of a rule g(p ∘ q) ==> T(p) • T(q) for chains of any length, else None.
+
+    It does when T and g are the same function of one variable: T(p ∘ q) is then T(p) • T(q).
+    """
+    row = right.connective
+    if row is None or row.chain != "flat" or len(right.arguments) != 2:
+        return None
+    template = right.arguments[0]
+    inner = left
+    while inner.connective is not None and inner.connective.arity == 1:
+        inner = inner.arguments[0]
+    if inner.connective is None or inner.connective.chain != "flat" or inner.arguments != (_P, _Q):
+        return None
+    if template.variables != (_P,) or substitute(template, {_P: _Q}) != right.arguments[1]:
+        return None
+    outer: Formula = _P
+    while left is not inner:
+        left, outer = left.arguments[0], ~outer
+    return template if outer.equivalent(template) else None
+
+
+def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
+    """Return what the letters stand for, or None; a whole chain of links has its own letter."""
+    if isinstance(pattern, Variable):
+        return {pattern: formula}
+    if pattern.connective is None:
+        return {} if pattern == formula else None
+    if formula.connective is not pattern.connective:
+        return None
+    wanted, given = pattern.arguments, formula.arguments
+    if pattern.connective.chain == "flat":
+        if any(isinstance(part, Constant) for part in wanted):
+            return _match_beside_constant(pattern, formula)
+        if len(given) != len(wanted):
+            return {_CHAIN: formula}
+    letters: dict[Formula, Formula] = {}
+    for part, argument in zip(wanted, given, strict=True):
+        found = _match(part, argument)
+        if found is None:
+            return None
+        for name, value in found.items():
+            known = letters.setdefault(name, value)
+            if known is not value and known != value:
+                return None
+    return letters
+
+
+def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
+    """Return the letter stands for the rest of the chain, its equal constants taken together.
+
+    One constant is what the pattern asks for; the others become one, or nothing where that is the
+    neutral element, so that a chain full of constants is copied once and not for each.
+    """
+    row = pattern.connective
+    assert row is not None
+    letter, constant = pattern.arguments
+    if isinstance(letter, Constant):
+        letter, constant = constant, letter
+    assert isinstance(constant, Constant)
+    found = formula.arguments.count(constant)
+    if not found:
+        return None
+    rest = [argument for argument in formula.arguments if argument != constant]
+    if found > 1:
+        others = row(*[constant.value] * (found - 1))
+        neutral = all(row(others, bit) == bit for bit in (True, False))
+        if not (rest and neutral):
+            rest.append(TRUE if others else FALSE)
+    return {letter: rest[0] if len(rest) == 1 else Operation(row, rest)}
+
+
+# -- the catalogue, one line each
+
+#: The functions of two arguments by and, or, xor and not; truth tables in the order 11, 10, 01, 00.
+_BY_TRUTH = {
+    "1000": "p & q",
+    "0100": "p & ~q",
+    "0010": "~p & q",
+    "0001": "~(p | q)",
+    "0111": "~(p & q)",
+    "1011": "~p | q",
+    "1101": "p | ~q",
+    "1110": "p | q",
+    "0110": "p ^ q",
+    "1001": "~(p ^ q)",
+    "1100": "p",
+    "1010": "q",
+    "0011": "~p",
+    "0101": "~q",
+}
+
+
+#: Pass → its rules: every other connective by and, or, xor and not; negations, to the leaves.
+_CATALOGUE = {
+    "definitions": [
+        (f"definition of {row.name}", f"p {row.sign} q ==> {_BY_TRUTH[row.truth]}")
+        for row in CONNECTIVES
+        if row not in (NOT, AND, OR, XOR)
+    ],
+    "negations to the leaves": [
+        ("double negation", "~~p ==> p"),
+        ("De Morgan", "~(p & q) ==> ~p | ~q"),
+        ("De Morgan", "~(p | q) ==> ~p & ~q"),
+    ],
+    "constants": [
+        ("negation of a constant", "~true ==> false"),
+        ("negation of a constant", "~false ==> true"),
+        ("identity of and", "p & true ==> p"),
+        ("identity of or", "p | false ==> p"),
+        ("identity of xor", "p ^ false ==> p"),
+        ("xor with true", "p ^ true ==> ~p"),
+        ("annihilation of and", "p & false ==> false"),
+        ("annihilation of or", "p | true ==> true"),
+    ],
+}
+
+
+@cache
+def rules(name: str) -> tuple[Rule, ...]:
+    """Return the rules of a pass."""
+    return tuple(Rule(*row) for row in _CATALOGUE[name])
+
+
+# -- walks with rules
 
 #: A formula with more different subformulas, beside leaves and negations, is not worked on: each
 #: takes up to 7 kilobytes and most of a millisecond.
@@ -283,33 +499,21 @@ def _check_places(n: int) -> None:
 
 # -- the passes
 
-#: What a pass does to a formula in a reading; it appends its steps to a list.
+#: Does something to a formula in a reading, and appends its steps to a list.
 Pass = Callable[[Formula, str, list[RewriteStep]], Formula]
+Walk = Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula]
 
 
-def _with(
-    walk: Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula],
-    rules: Callable[[], tuple[Rule, ...]],
-) -> Pass:
-    """Return a pass: a walk with the rules that are sound in the reading and can fit."""
+def _with_rules(name: str, walk: Walk) -> tuple[str, Pass]:
+    """Return a pass and its name: a walk with the rules that are sound in the reading."""
 
     def run(formula: Formula, reading: str, steps: list[RewriteStep]) -> Formula:
-        sound = [rule for rule in rules() if reading in rule.sound_for]
-        fitting = _fitting(formula, sound)
-        return walk(formula, fitting, steps) if fitting else formula
+        signs = _signs(formula)
+        sound = [rule for rule in rules(name) if reading in rule.sound_for]
+        fits = any(rule.signs <= signs for rule in sound)  # else none ever will
+        return walk(formula, sound, steps) if fits else formula
 
-    return run
-
-
-def _fitting(formula: Formula, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules whose signs the formula has, or gets from others of them."""
-    there = kinds(formula)
-    while True:
-        fitting = [rule for rule in rules if rule.signs <= there]
-        grown = there.union(*(kinds(rule.right) for rule in fitting))
-        if grown == there:
-            return fitting
-        there = grown
+    return name, run
 
 
 @dataclass(frozen=True)
@@ -379,13 +583,12 @@ def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) 
     return substitute(formula, became) if became else formula
 
 
-_NEGATIONS = ("negations to the leaves", _with(top_down, de_morgan))
-_CONSTANTS = ("constants", _with(bottom_up, constants))
+_NEGATIONS = _with_rules("negations to the leaves", top_down)
+_CONSTANTS = _with_rules("constants", bottom_up)
 #: The passes, in the order in which they run.
 _PASSES: tuple[tuple[str, Pass], ...] = (
-    ("definitions", _with(top_down, definitions)),
-    *(_NEGATIONS, _CONSTANTS),
-    *(_NEGATIONS, _CONSTANTS),
+    _with_rules("definitions", top_down),
+    *(_NEGATIONS, _CONSTANTS) * 2,
     ("canonical order", lambda formula, _, steps: sort_arguments(formula, steps)),
     ("inside the choices", _inside_choices),
 )

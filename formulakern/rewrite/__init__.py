@@ -1,1 +1,0 @@
-"""Formula → Formula: rules, the passes that apply them, and the trace they leave."""
