@@ -83,21 +83,22 @@ def memory():
 
 
 def prepared(model, task, n):
-    """The encoded table, its classes, and rows to predict with theirs; all is compiled."""
+    """The encoded rows with classes, and rows to predict with theirs; all is compiled."""
     X, y, Z, t, encoder = table(task, n)
     model.set_params(encoder=encoder)
-    packed, classes = model._read_training(X, y)
-    few = np.concatenate([np.flatnonzero(classes == label)[:100] for label in np.unique(classes)])
-    fk.FormulaSVC(encoder=encoder)._fit_encoded(packed.take(few), classes[few], X)
-    return packed, classes, model._read_table(Z), t
+    data = model._read_training(X, y)
+    few = np.concatenate([np.flatnonzero(data.labels == label)[:100] for label in data.classes])
+    fk.FormulaSVC(encoder=encoder)._fit_encoded(data.take(few), X)
+    return data, model._read_table(Z), t
 
 
 def fitted(task, n, C, tol, minutes):
-    """What one fit takes; (line of the table, model, encoded table, classes)."""
+    """What one fit takes; (line of the table, model, encoded rows with classes)."""
     model = fk.FormulaSVC(C=C, tol=tol, time_limit=minutes * 60)
-    packed, classes, later, truth = prepared(model, task, n)
+    data, later, truth = prepared(model, task, n)
+    packed = data.table
     wall, cpu = time.perf_counter(), time.process_time()
-    model._fit_encoded(packed, classes, packed)
+    model._fit_encoded(data, packed)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     begin = time.perf_counter()
     right = np.mean(model.predict(later) == truth)
@@ -107,7 +108,7 @@ def fitted(task, n, C, tol, minutes):
         f"{model.gap_:.1e}", f"{len(model.support_):,}", f"{memory():.0f}", f"{reading:.2f}",
         f"{100 * right:.2f}",
     ]  # fmt: skip
-    return cells, model, packed, classes
+    return cells, model, data
 
 
 HEAD = (
@@ -143,13 +144,13 @@ def by_libsvm(model, packed, classes, C):
 def path(n):
     """What FormulaSVCCV takes, beside one fit with the C it chooses, and one with the largest."""
     search = fk.FormulaSVCCV()
-    packed, classes, *_ = prepared(search, "adult", n)
+    data, *_ = prepared(search, "adult", n)
     begin = time.process_time()
-    search._fit_encoded(packed, classes, packed)
+    search._fit_encoded(data, data.table)
     print(f"ten values of C, five folds: {time.process_time() - begin:.1f} CPU s", flush=True)
     for C in (search.C_, search.cv_results_["C"][-1]):
         begin = time.process_time()
-        fk.FormulaSVC(C=C, encoder=None)._fit_encoded(packed, classes, packed)
+        fk.FormulaSVC(C=C, encoder=None)._fit_encoded(data, data.table)
         print(f"one fit with C = {C:g}: {time.process_time() - begin:.1f} CPU s", flush=True)
 
 
@@ -201,13 +202,11 @@ def main():
     print(line(["---"] * len(HEAD)))
     for C in arguments.C or ([1.0] if many else [1.0, 100.0]):
         tol = arguments.tol or (1e-2 if many else 1e-3)
-        cells, model, packed, classes = fitted(
-            arguments.task, arguments.rows, C, tol, arguments.minutes
-        )
+        cells, model, data = fitted(arguments.task, arguments.rows, C, tol, arguments.minutes)
         print(line(cells), flush=True)
         curve(model)
         if arguments.libsvm:
-            print(by_libsvm(model, packed, classes, C), flush=True)
+            print(by_libsvm(model, data.table, data.labels, C), flush=True)
 
 
 if __name__ == "__main__":

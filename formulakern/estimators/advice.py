@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.targets import row_weights
+from formulakern.estimators.targets import TrainingData
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.text import clip
@@ -67,25 +67,14 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
     return True
 
 
-def warn_of_one_class(
-    model: Any, table: Any, labels: NDArray[Any], sample_weight: Any = None
-) -> None:
+def warn_of_one_class(model: Any, data: TrainingData) -> None:
     """Warn if rows of several classes are all given one, though a proposition tells them apart.
 
     Of many rows some of each class are looked at.  The proposition is more frequent in one class
     than chance allows (see :func:`telling`); if there is none, one class may well be right.
-
-    Parameters
-    ----------
-    model : classifier
-        That predicts classes of encoded rows, too.
-    table : PackedTable, RealTable or float64 (n_rows, n_columns)
-    labels : ndarray of shape (n_rows,)
-    sample_weight : array-like of shape (n_rows,), optional
-        Rows of weight 0 do not count.
+    Rows of weight 0 do not count.
     """
-    used = np.flatnonzero(row_weights(labels, model.class_weight, sample_weight))
-    some, truth = _some_of_each(table, labels, used)
+    some, truth = _some_of_each(data.table, data.labels, np.flatnonzero(data.weights))
     found = np.unique(model.predict(some)).tolist()
     if len(found) == 1 < len(np.unique(truth)):
         warn_if_told(found[0], some, truth, getattr(model, "propositions_", ()))

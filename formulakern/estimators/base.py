@@ -20,8 +20,7 @@ from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.partitioned_targets import PartitionedClasses
-from formulakern.estimators.targets import read_classes, require_target
+from formulakern.estimators.targets import TrainingData, require_target
 from formulakern.files.models import save
 from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory
@@ -42,6 +41,9 @@ __all__ = [
     "propositions_of",
     "showing",
 ]
+
+#: Attributes of a table that was read, and of the encoding of a rule model next to propositions.
+FEATURES, NEXT = ("n_features_in_", "feature_names_in_"), ("_terms", "_directions")
 
 
 @contextmanager
@@ -149,7 +151,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", default_names(table.n_columns))
         if self.encoder_ is not None:
             names = self.encoder_.get_feature_names_out()
-            self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
+            self._copy_from(self.encoder_, FEATURES)
         self.propositions_ = tuple(map(str, names))
         self._leaves = self.encoder_.propositions_ if own else propositions_of(self.propositions_)
         self._kept = np.arange(len(self._leaves))
@@ -174,22 +176,23 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return table
 
     def _read_training(
-        self, X: Any, y: Any, what: str = "the class of every row"
-    ) -> tuple[Any, Any]:
-        """The encoded training table, and the class of every row.
-
-        A PackedTable and an array, or PackedPartitions and PartitionedClasses.
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        ordered: bool = False,
+        what: str = "the class of every row",
+    ) -> TrainingData:
+        """Read the training table, and the class and the weight of every row.
 
         Raises
         ------
         DataError
-            If y is None (``what`` says what to pass), or one of both cannot be read.
+            If y is None (``what`` says what to pass), or one of them cannot be read.
         """
         require_target(self, y, what)
-        table = self._fit_table(X, y)
-        if isinstance(table, PackedPartitions):
-            return table, PartitionedClasses.of(table.table, y)
-        return table, read_classes(y, table.shape[0])
+        return TrainingData.of(self._fit_table(X, y), y, class_weight, sample_weight, ordered)
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
         """Learn from these of the propositions only."""
@@ -241,8 +244,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _share_encoding(self, other: TableEstimator) -> None:
         """Take over the encoding that another estimator was fitted with."""
         self.__dict__.pop("feature_names_in_", None)
-        names = ("encoder_", "propositions_", "_leaves", "_kept")
-        self._copy_from(other, (*names, "n_features_in_", "feature_names_in_"))
+        self._copy_from(other, ("encoder_", "propositions_", "_leaves", "_kept", *NEXT, *FEATURES))
 
     def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:
         """Its own values of the parameters that another estimator has too, but ``verbose``."""

@@ -38,8 +38,7 @@ from formulakern.encoding.plan import (
 )
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.partitioned_targets import PartitionedClasses
-from formulakern.estimators.targets import read_classes, refused, require_target
+from formulakern.estimators.targets import read_codes, refused, require_target
 from formulakern.files.models import save
 from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
 from formulakern.partitions.lazy_rows import lazy_transform
@@ -308,18 +307,14 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.reads_classes:
             require_target(self, y)
         check_options(self)
+        codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
         if isinstance(table, Table):
-            codes = None
-            if self.reads_classes:
-                codes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
             if self.missing == "error":
                 for name in table.names:
                     refuse_missing(table.typed(name), name)
             summaries = [Summary.of(table, name, codes) for name in table.names]
         else:
-            summaries = table.summaries(
-                PartitionedClasses.of(table, y).codes if self.reads_classes else None
-            )
+            summaries = table.summaries(codes)
             if len(table) == 0:
                 raise _no_rows(table)
         plans = plans_of(self, summaries)

@@ -21,7 +21,6 @@ from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.svm.machines import FormulaSVC, PairwiseMachine
-from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -326,12 +325,8 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         """
         self._check_parameters()
         formulas = read_candidates(self.formulas, "formulas", "")
-        table, labels = self._read_training(X, y)
-        given = row_weights(labels, self.class_weight, sample_weight)
-        used = np.flatnonzero(given)
-        several_classes(labels, given if len(used) < len(labels) else None)
-        if len(used) < len(labels):
-            table, labels, given = table.take(used), labels[used], given[used]
+        data = self._read_training(X, y, sample_weight, self.class_weight).used()
+        table, labels, given = data.table, data.labels, data.weights
         self.kernels_ = tuple(self._kernel(formula, X) for formula in formulas)
         family = KernelFamily(self.kernels_, table)
         if self.unit_variance:
@@ -358,7 +353,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         if self.formulas is not FORMULAS:
             warn_of_columns(self.formulas, self)
         if not warn_of_zeros(self.kernel_, table):
-            warn_of_one_class(self, table, labels)
+            warn_of_one_class(self, data)
         return self
 
     def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:

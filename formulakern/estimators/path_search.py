@@ -25,7 +25,7 @@ from formulakern.deadline import Deadline
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import random_source, row_weights, several_classes, splits
+from formulakern.estimators.targets import TrainingData, random_source, splits
 from formulakern.estimators.workers import FoldFits
 from formulakern.interrupts import interruptible
 from formulakern.progress import Progress
@@ -287,26 +287,21 @@ class Fold:
 
     Attributes
     ----------
-    train, unseen : PackedTable
-    labels, weights : ndarray of shape (train.n_rows,)
+    data : TrainingData
+    unseen : PackedTable
     right : ndarray of shape (unseen.n_rows,)
         The classes of the rows that are held out.
     test : ndarray of shape (unseen.n_rows,), intp
         Their numbers.
     reader : TableEstimator
         With the encoding of these rows.
-    class_weight : mapping, "balanced" or None
-        By these labels.
     """
 
-    train: Any
+    data: TrainingData
     unseen: Any
-    labels: npt.NDArray[Any]
-    weights: Any
     right: npt.NDArray[Any]
     test: npt.NDArray[np.intp]
     reader: Any
-    class_weight: Any = None
 
 
 class SearchedModel:
@@ -315,7 +310,7 @@ class SearchedModel:
     A subclass has ``fit_fold``, and methods ``_settings`` (named tuples that begin with C),
     ``_paths``, ``_model`` (of a setting, for a fold or all rows), ``_unit`` (the automatic C of the
     rows of a fold), ``_held_out`` (scores), ``_calibrated`` and ``_facts``, for :func:`judged`,
-    ``_everyone`` (all rows as a fold), and ``_fit_chosen``.
+    ``_everyone`` (which names classes have within folds), and ``_fit_chosen``.
 
     Attributes
     ----------
@@ -364,11 +359,9 @@ class SearchedModel:
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             scorer = None if self.scoring is None else scorer_of(self.scoring)
-            whole, labels = self._read_training(X, y)
-            several_classes(labels)
-            weights = row_weights(labels, None, sample_weight)
-            own = whole, whole, labels, weights, labels, np.arange(len(labels))
-            everyone = self._everyone(Fold(*own, self, self.class_weight), y)
+            given = sample_weight, self.class_weight, getattr(self, "ordinal", False)
+            data = self._read_training(X, y, *given)
+            everyone = self._everyone(data)
             comparing = deadline.part(COMPARING)
             # a fit takes as long as the encoding did, at least; what cannot be done is not begun
             late = comparing.over(FOLDS * deadline.taken())
@@ -396,16 +389,14 @@ class SearchedModel:
             settings = [setting._replace(C=setting.C * unit) for setting in settings]
             gap, sure = self._fit_chosen(settings, search, everyone, y, bar, deadline)
             if sure:
-                warn_of_one_class(self, whole, everyone.labels, sample_weight)
+                warn_of_one_class(self, data)
             bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
             return self
 
     def _fold_model(self: Any, setting: Any, fold: Fold) -> Any:
         """The model of a setting for a fold."""
-        unit = self._unit(fold) if self._automatic else 1.0
-        model = self._model(setting._replace(C=setting.C * unit), fold)
-        model.class_weight = fold.class_weight
-        return model
+        unit = self._unit(fold.data) if self._automatic else 1.0
+        return self._model(setting._replace(C=setting.C * unit), fold)
 
     def _line(self, setting: Any, trial: Trial) -> str:
         """One setting, as ``verbose`` shows it."""
@@ -422,7 +413,7 @@ class SearchedModel:
         Cs = vars(self)["Cs"]
         return isinstance(Cs, str) and Cs == "auto"
 
-    def _folds(self: Any, X: Any, everyone: Fold) -> list[Fold]:
+    def _folds(self: Any, X: Any, everyone: TrainingData) -> list[Fold]:
         """The folds, encoded together with all rows where the encoding does not read classes."""
         labels = everyone.labels
         seed = random_source(self.random_state).randint(2**31 - 1)
@@ -437,12 +428,12 @@ class SearchedModel:
             reader = self._model()
             if rows is None:
                 reader._share_encoding(self)
-                table, unseen = everyone.train.take(train), everyone.train.take(test)
+                table, unseen = everyone.table.take(train), everyone.table.take(test)
             else:
                 table = reader._fit_table(rows[train], labels[train])
                 unseen = reader._read_table(rows[test])
-            learned = table, unseen, labels[train], everyone.weights[train]
-            folds.append(Fold(*learned, labels[test], test, reader, everyone.class_weight))
+            learned = everyone.take(train, table)
+            folds.append(Fold(learned, unseen, labels[test], test, reader))
         return folds
 
     def _chosen(
@@ -505,7 +496,7 @@ def judged(
     """
     codes = np.unique(labels, return_inverse=True)[1]
     rows = np.concatenate([fold.test for fold in folds])
-    known = np.concatenate([np.isin(fold.right, fold.labels) for fold in folds])
+    known = np.concatenate([np.isin(fold.right, fold.data.classes) for fold in folds])
     known |= not known.any()
     held_out = np.concatenate(scores)
     several = len(np.unique(held_out.argmax(axis=1))) > 1

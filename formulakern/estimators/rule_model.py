@@ -22,7 +22,6 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
@@ -174,10 +173,6 @@ class RuleModel(PropositionModel):
             self._terms = self._linear_terms(encoder, table)
         return encoder.pack(table, self._terms)
 
-    def _share_encoding(self, other: TableEstimator) -> None:
-        super()._share_encoding(other)
-        self._copy_from(other, ("_terms", "_directions"))
-
     def _fit_table(self, X: Any, y: Any) -> Any:
         """The encoded training rows, without the propositions that ``monotone`` leaves out."""
         self._terms, self._directions = (), {}
@@ -311,15 +306,11 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         """
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
-            table, labels = self._read_training(X, y)
-            weights = row_weights(labels, self.class_weight, sample_weight)
-            self.classes_ = several_classes(labels, weights)
-            used = np.flatnonzero(weights)
-            given = row_weights(labels, None, sample_weight)[used]
-            table, labels, weights = table.take(used), labels[used], weights[used]
-            names, codes = self.classes_.tolist(), np.searchsorted(self.classes_, labels)
-            counts = RowCounts.of_classes(codes, len(names), given)
-            votes, intercept = self._votes(table, codes, weights, deadline)
+            data = self._read_training(X, y, sample_weight, self.class_weight).used()
+            self.classes_, table, codes = data.classes, data.table, data.codes
+            names = self.classes_.tolist()
+            counts = RowCounts.of_classes(codes, len(names), data.own)
+            votes, intercept = self._votes(table, codes, data.weights, deadline)
             found = []
             for feature, weight, winner, loser in votes:
                 rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
@@ -328,7 +319,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             self._set_rules(found, names, intercept, str(getattr(y, "name", None) or "class"))
             bar.end(f"{len(self.rules_)} rules")
         if len(self.rules_):
-            warn_of_one_class(self, table, labels, given)
+            warn_of_one_class(self, data)
         return self
 
     @lazily

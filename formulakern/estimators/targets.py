@@ -1,11 +1,13 @@
-"""What an estimator is told about rows beside the table: classes, numbers, weights."""
+"""What an estimator is given for rows next to the table: classes, numbers, weights."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +18,22 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.collections import common_dtype, in_memory, is_dask
+from formulakern.partitions.collections import common_dtype, in_memory, is_dask, joined
+from formulakern.partitions.partitioned import Partitioned, partitions_of
+from formulakern.progress import stage
 from formulakern.tables.column import is_missing
+from formulakern.tables.table import Table
 from formulakern.text import clip
 
 __all__ = [
     "Split",
-    "check_spread",
-    "class_factors",
+    "TrainingData",
     "class_order",
-    "one_class",
     "random_source",
     "read_classes",
+    "read_codes",
     "read_numbers",
     "read_weights",
     "refused",
@@ -193,6 +198,212 @@ def one_class(name: Any, weighted: bool) -> DataError:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Encoded rows with the class and the weight of each; two classes at least have weight.
+
+    Classes and weights are in this process, also of rows in partitions.
+
+    Parameters
+    ----------
+    table : PackedTable, Table or PackedPartitions of n rows
+    classes : ndarray of shape (K,)
+        Those that occur, sorted or in their order.
+    codes : ndarray of shape (n,)
+        The place of each row's class; of rows in partitions a narrow whole number.
+    given : ndarray of shape (n,), float64, optional
+        The weights that the user gave; None if each is 1.
+    factors : ndarray of shape (K,), float64
+        Factors of the weights by class.
+    """
+
+    table: Any
+    classes: NDArray[Any]
+    codes: NDArray[Any]
+    given: FloatArray | None
+    factors: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        y: Any,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        ordered: bool = False,
+    ) -> Self:
+        """Read the class and the weight of every row; classes have their own order if ``ordered``.
+
+        Raises
+        ------
+        DataError
+            As :func:`read_classes` and :func:`row_weights`, or if one class alone has weight.
+        """
+        partitioned = isinstance(table, PackedPartitions)
+        classes, codes = read_codes(y, table.shape[0])
+        if ordered:
+            order = class_order(y, classes)
+            codes = np.argsort(np.searchsorted(classes, order)).astype(codes.dtype)[codes]
+            classes = order
+        given = None if sample_weight is None else read_weights(sample_weight, len(codes))
+        counts = np.bincount(codes, minlength=len(classes))
+        factors = class_factors(classes, counts, class_weight)
+        found = factors if given is None else given * factors[codes]
+        check_spread(found[found > 0])
+        return cls(table, classes, codes if partitioned else codes.astype(np.intp), given, factors)
+
+    def __post_init__(self) -> None:
+        if self.present.sum() < 2:
+            weighted = self.given is not None or bool((self.factors != 1).any())
+            raise one_class(self.classes.tolist()[self.present.argmax()], weighted)
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether the rows stay in their partitions."""
+        return isinstance(self.table, PackedPartitions)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The class of every row."""
+        return np.asarray(self.classes[self.codes])
+
+    @cached_property
+    def own(self) -> FloatArray:
+        """The weight that the user gave every row, 1 by default."""
+        return np.ones(len(self.codes)) if self.given is None else self.given
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The weight of every row: its own times that of its class."""
+        return np.asarray(self.own * self.factors[self.codes])
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """Whether each class has rows of positive weight."""
+        codes = self.codes if self.given is None else self.codes[self.given > 0]
+        return (np.bincount(codes, minlength=len(self.classes)) > 0) & (self.factors > 0)
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """The weight that the user gave the rows of each class that is present."""
+        sums = np.bincount(self.codes, self.given, len(self.classes)) * self.present
+        return np.asarray(sums, dtype=np.float64)
+
+    def take(self, rows: NDArray[np.intp], table: Any = None) -> Self:
+        """Return some rows and the classes that occur there; ``table`` has them if it is given."""
+        found, codes = np.unique(self.codes[rows], return_inverse=True)
+        if table is None:
+            whole = self.table
+            table = whole[rows] if isinstance(whole, Table) else whole.take(rows)
+        given = None if self.given is None else self.given[rows]
+        return type(self)(table, self.classes[found], codes, given, self.factors[found])
+
+    def used(self) -> Self:
+        """Return the rows of positive weight, and their classes."""
+        rows = np.flatnonzero(self.weights)
+        return self if len(rows) == len(self.codes) else self.take(rows)
+
+    def rows(self, places: NDArray[np.intp], *, with_factors: bool = True) -> Partitioned:
+        """Return partitions of WeightedRows without rows of weight 0.
+
+        ``places`` are the codes that classes get, of shape (K,); the factors of classes multiply
+        the weights if ``with_factors``.
+        """
+        places = np.where(self.present, places, -1)
+        factors = self.factors if with_factors else None
+        found: Partitioned = self.table.weighted(self.codes, self.given, places, factors)
+        return found
+
+
+def read_codes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the classes that occur, sorted, and the place of each row's, a narrow whole number.
+
+    The partitions of a y of dask need not be those of the table.  In one pass each returns its
+    different values and narrow codes, which are checked as :func:`read_classes` checks classes.
+    """
+    if not is_dask(y):
+        classes, codes = np.unique(read_classes(y, n_rows), return_inverse=True)
+        return classes, codes.astype(_narrow(len(classes)))
+    with refused("Pass one class per row: all text, or all numbers or bools."):
+        column = Partitioned(partitions_of(_one_dimension(y, n_rows)), lazy=True)
+        with stage("reading classes"):
+            parts: list[_Different] = column.map(different_values)
+        check_consistent_length(range(n_rows), range(sum(len(part.kind) for part in parts)))
+    classes, codes = np.unique(_checked(parts), return_inverse=True)
+    ends = np.cumsum([len(part.rows) for part in parts])[:-1]
+    own = np.split(codes.astype(_narrow(len(classes))), ends)
+    pairs = zip(own, parts, strict=True)
+    return classes, np.concatenate([some[part.kind] for some, part in pairs])
+
+
+class _Different(NamedTuple):
+    """The different values of a partition of a column."""
+
+    rows: NDArray[np.intp]  # the first row of each
+    some: Any  # these rows: a Series, an Index or an array
+    kind: NDArray[Any]  # which of them each row has
+
+
+def different_values(part: Any) -> _Different:
+    """Return the different values of a Series, an Index or an array, in the order of their rows.
+
+    Values that cannot be hashed count as equal to others of their type, and so do missing values.
+
+    >>> different_values(np.array(["b", 1, None, "b"], dtype=object)).kind
+    array([0, 1, 2, 0], dtype=uint8)
+    """
+    values = np.asarray(part)
+    if np.ma.is_masked(part):
+        values = np.ma.getmaskarray(part)
+    elif values.dtype == object:
+        known: dict[Any, int] = {}
+        keys = map(_key, values.tolist())
+        values = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
+    _, rows, kind = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(rows)
+    rows, kind = rows[order], np.argsort(order)[kind.ravel()]
+    some = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+    return _Different(rows, some, kind.astype(_narrow(len(rows))))
+
+
+def _key(value: Any) -> Any:
+    try:
+        hash(value)
+        there = value is not None and bool(value == value)
+    except (TypeError, ValueError):
+        there = False
+    return value if there else (type(value),)
+
+
+def _narrow(n_classes: int) -> np.dtype[Any]:
+    return np.min_scalar_type(max(n_classes - 1, 0))
+
+
+def _one_dimension(y: Any, n_rows: int) -> Any:
+    """Return a series or an array of one dimension; of a table of one column this."""
+    if y.ndim == 1:
+        return y
+    if y.ndim == 2 and y.shape[1] == 1:
+        column_or_1d(np.empty((0, 1)), warn=True)
+        return y[:, 0] if hasattr(y, "chunks") else y[y.columns[0]]
+    shape = (n_rows, *y.shape[1:]) if y.ndim else ()
+    return column_or_1d(np.broadcast_to(0.0, shape))  # raises
+
+
+def _checked(parts: Sequence[_Different]) -> NDArray[Any]:
+    """Return the classes of the first rows of each value, checked as those of all rows."""
+    n_rows, n_given = sum(len(part.kind) for part in parts), sum(len(part.rows) for part in parts)
+    starts = np.cumsum([0, *(len(part.kind) for part in parts)])
+    rows = np.concatenate([part.rows + s for part, s in zip(parts, starts, strict=False)])
+    some = joined([part.some for part in parts])
+    # scikit-learn warns of more than twenty rows that are mostly of different classes: to warn
+    # where all rows would, and only there, some rows are repeated
+    more = min(n_rows, 2 * n_given + 22) - n_given if n_given else 0
+    places = np.concatenate([np.arange(n_given), np.zeros(more, dtype=np.intp)])
+    longer = some.iloc[places] if hasattr(some, "iloc") else some[places]
+    return read_classes(longer, len(places), lambda place: int(rows[places[place]]))[:n_given]
+
+
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
     """Return the number of every row, float64 of shape (n_rows,).
 
@@ -238,9 +449,7 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     counts = np.bincount(codes, minlength=len(classes))
     factors = class_factors(classes, counts, class_weight)
     found: FloatArray = weights * factors[codes]
-    some = found[found > 0]
-    if len(some):
-        check_spread(float(some.min()), float(some.max()))
+    check_spread(found[found > 0])
     return found
 
 
@@ -260,8 +469,9 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     return weights
 
 
-def check_spread(least: float, most: float) -> None:
-    """Raise DataError if positive weights, from least to most, are too large or too different."""
+def check_spread(weights: FloatArray) -> None:
+    """Raise DataError if positive weights are too large or too different."""
+    least, most = weights.min(initial=np.inf), weights.max(initial=0.0)
     if not (most <= HEAVIEST and least * SPREAD >= most):
         raise DataError(
             f"the weights of rows lie between {least:.3g} and {most:.3g}; expected at most "

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import DataError, Table
-from formulakern.encoding.partitioned import PartitionedTable
-from formulakern.estimators.partitioned_targets import PartitionedClasses
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.estimators.targets import (
+    TrainingData,
     class_order,
     read_classes,
+    read_codes,
     row_weights,
     several_classes,
 )
@@ -33,8 +34,9 @@ def _synchronous():
 
 
 def table_of(lengths):
-    """A table in partitions of so many rows each."""
-    return PartitionedTable(Partitioned([Table({"x": np.arange(n)}) for n in lengths]))
+    """Encoded rows in partitions of so many rows each."""
+    parts = Partitioned([Table({"x": np.arange(n)}) for n in lengths])
+    return PackedPartitions(PartitionedTable(parts), fk.PropositionEncoder().fit({"x": [0, 1]}))
 
 
 def series_of(parts):
@@ -92,18 +94,18 @@ def test_as_in_memory(data):
         given_y = (blocks_of if isinstance(y, np.ndarray) else series_of)(parts)
     labels = read_classes(y, n)
     classes, codes = np.unique(labels, return_inverse=True)
-    spread = PartitionedClasses.of(table_of(lengths), given_y)
-    assert spread.classes.tolist() == classes.tolist()
-    assert kind == "categories" or spread.classes.dtype == classes.dtype
-    assert spread.codes.tolist() == codes.tolist()
-    assert spread.codes.dtype == np.uint8
+    names, places = read_codes(given_y, n)
+    assert names.tolist() == classes.tolist()
+    assert kind == "categories" or names.dtype == classes.dtype
+    assert places.tolist() == codes.tolist()
+    assert places.dtype == np.uint8
     weights = data.draw(st.none() | st.lists(st.sampled_from([0, 1, 2.5]), min_size=n, max_size=n))
     named = {name: k % 3 / 2 for k, name in enumerate(classes.tolist())}
     class_weight = data.draw(st.sampled_from([None, "balanced", named]))
-    _check_weights(data, spread, labels, class_weight, weights)
+    _check_weights(data, (table_of(lengths), given_y), labels, class_weight, weights)
 
 
-def _check_weights(data, spread, labels, class_weight, weights):
+def _check_weights(data, rows, labels, class_weight, weights):
     own = weights
     if weights is not None and data.draw(st.booleans()):
         parts = cut(pd.Series(np.array(weights, dtype=np.float64)), data.draw(_ends(len(weights))))
@@ -113,19 +115,20 @@ def _check_weights(data, spread, labels, class_weight, weights):
         present = several_classes(labels, expected)
     except DataError as error:
         with pytest.raises(DataError) as found:
-            spread.weighted(class_weight, own)
+            TrainingData.of(*rows, class_weight, own)
         same = str(found.value).partition(", '")[0], str(error).partition(", '")[0]
         assert "of one class" in same[0] or same[0] == same[1]
         assert ("of one class" in same[0]) == ("of one class" in same[1])
         return
-    weighted = spread.weighted(class_weight, own)
-    assert spread.classes[weighted.present].tolist() == present.tolist()
+    weighted = TrainingData.of(*rows, class_weight, own)
+    assert weighted.codes.dtype == np.uint8
+    assert weighted.classes[weighted.present].tolist() == present.tolist()
     user = np.ones(len(labels)) if weights is None else np.array(weights, dtype=np.float64)
-    for place, name in enumerate(spread.classes.tolist()):
-        of = (labels == spread.classes[place]) & (expected > 0)
+    for place, name in enumerate(weighted.classes.tolist()):
+        of = (labels == weighted.classes[place]) & (expected > 0)
         assert weighted.sums[place] == user[of].sum(), name
         assert (user * weighted.factors[place])[of].tolist() == expected[of].tolist()
-    assert (weighted.own is None) == (weights is None)
+    assert (weighted.given is None) == (weights is None)
 
 
 def _ends(n):
@@ -161,7 +164,7 @@ def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
     else:
         lazy = (blocks_of if isinstance(y, np.ndarray) else series_of)(cut(y, [1, 1, 3]))
     with pytest.raises(DataError) as found:
-        PartitionedClasses.of(table_of([2, 4]), lazy)
+        TrainingData.of(table_of([2, 4]), lazy)
     assert str(found.value) == str(expected.value)
 
 
@@ -172,9 +175,7 @@ def test_numbers_are_told_of_as_in_memory():
         warned = []
         for read in (
             lambda rows: read_classes(rows, len(rows)),
-            lambda rows: PartitionedClasses.of(
-                table_of([len(rows)]), blocks_of(cut(rows, [30, 70]))
-            ),
+            lambda rows: read_codes(blocks_of(cut(rows, [30, 70])), len(rows)),
         ):
             with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
@@ -188,8 +189,8 @@ def test_a_table_of_one_column_is_a_column():
     frame = pd.DataFrame({"class": ["a", "b", "a", "a"]})
     for lazy in (dd.from_pandas(frame, npartitions=2), da.from_array(frame.to_numpy(), chunks=1)):
         with pytest.warns(Warning, match="column-vector"):
-            spread = PartitionedClasses.of(table_of([1, 3]), lazy)
-        assert np.bincount(spread.codes).tolist() == [3, 1]
+            _, codes = read_codes(lazy, 4)
+        assert np.bincount(codes).tolist() == [3, 1]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -197,14 +198,14 @@ def test_the_order_of_categories(known):
     y = pd.Series(pd.Categorical(["mid", "low"] * 4, ["low", "mid", "high"], ordered=True))
     lazy = dd.from_pandas(y, npartitions=3)
     lazy = lazy if known else lazy.cat.as_unknown()
-    spread = PartitionedClasses.of(table_of([8]), lazy)
-    assert spread.order.tolist() == ["low", "mid"]
+    data = TrainingData.of(table_of([8]), lazy, ordered=True)
+    assert data.classes.tolist() == ["low", "mid"]
+    assert data.labels.tolist() == y.tolist()
     assert class_order(lazy, np.asarray(y)).tolist() == ["low", "mid"]
     if not known:
         parts = [part.cat.remove_unused_categories() for part in cut(y, [1, 2])]
-        spread = PartitionedClasses.of(table_of([8]), series_of(parts).cat.as_unknown())
         with pytest.raises(DataError, match="not the same in all partitions"):
-            _ = spread.order
+            TrainingData.of(table_of([8]), series_of(parts).cat.as_unknown(), ordered=True)
 
 
 BAD_WEIGHTS = {
@@ -224,9 +225,8 @@ def test_weights_that_are_refused(name):
     labels = np.array([0, 1] * 3)
     with pytest.raises(DataError) as expected:
         row_weights(labels, None, weights)
-    spread = PartitionedClasses.of(table_of([2, 4]), labels)
     with pytest.raises(DataError) as found:
-        spread.weighted(None, series_of(cut(weights, [0, 3])))
+        TrainingData.of(table_of([2, 4]), labels, None, series_of(cut(weights, [0, 3])))
     assert str(found.value) == str(expected.value)
 
 
@@ -238,8 +238,7 @@ def test_classes_are_read_once():
         return np.array(["a", "b"])
 
     lazy = da.from_delayed(dask.delayed(part, pure=False)(0), (2,), dtype="U1")
-    spread = PartitionedClasses.of(table_of([2]), lazy)
-    assert len(spread.weighted("balanced", None).sums) == 2
+    assert len(TrainingData.of(table_of([2]), lazy, "balanced").sums) == 2
     assert calls == [0]
 
 

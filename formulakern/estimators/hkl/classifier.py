@@ -13,25 +13,12 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
-from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.hkl.base import (
-    EARLY,
-    RAREST,
-    HierarchicalClassifier,
-    class_sums,
-)
-from formulakern.estimators.hkl.training_rows import (
-    PartitionedRows,
-    SeenRows,
-    TrainingRows,
-    WholeRows,
-)
-from formulakern.estimators.partitioned_targets import PartitionedClasses
+from formulakern.estimators.hkl.base import EARLY, RAREST, HierarchicalClassifier
+from formulakern.estimators.hkl.training_rows import SeenRows, TrainingRows, training_rows
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
@@ -251,14 +238,10 @@ class HKLClassifier(HierarchicalClassifier):
         self._check_parameters()
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
-            table, labels = self._read_training(X, y)
-            partitioned, order = isinstance(labels, PartitionedClasses), None
-            if self.ordinal:
-                order = labels.order if partitioned else class_order(y, labels)
-            name = str(getattr(y, "name", None) or "class")
-            self._fit_encoded(table, labels, sample_weight, None, deadline, order, name)
-            if self.stopped_ not in EARLY and not partitioned:
-                warn_of_one_class(self, table, labels, sample_weight)
+            data = self._read_training(X, y, sample_weight, self.class_weight, self.ordinal)
+            self._fit_encoded(data, None, deadline, str(getattr(y, "name", None) or "class"))
+            if self.stopped_ not in EARLY and not data.partitioned:
+                warn_of_one_class(self, data)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
 
@@ -275,24 +258,20 @@ class HKLClassifier(HierarchicalClassifier):
 
     def _fit_encoded(
         self,
-        table: PackedTable | PackedPartitions,
-        labels: npt.NDArray[Any] | PartitionedClasses,
-        sample_weight: Any,
+        data: TrainingData,
         start: HKLClassifier | None,
         deadline: Deadline,
-        order: npt.NDArray[Any] | None = None,
         name: str = "class",
     ) -> Self:
-        """Fit to encoded rows; ``order`` has ordered classes, sorted by default."""
-        classes = labels.classes if isinstance(labels, PartitionedClasses) else np.unique(labels)
-        self.classes_ = classes if order is None else order
-        if self.monotone and len(classes) > 2 and not self.ordinal:
+        """Fit to encoded rows."""
+        self.classes_, present = data.classes, data.present
+        if self.monotone and len(present) > 2 and not self.ordinal:
             raise ParameterError(
-                f"monotone={self.monotone!r} with {len(classes)} classes; expected two classes, or "
+                f"monotone={self.monotone!r} with {len(present)} classes; expected two classes, or "
                 "ordinal=True for ordered ones, which have one score."
             )
-        rows, present, sums = self._rows(table, labels, sample_weight)
-        shares, tau = self._shares(sums)
+        rows = training_rows(data)
+        shares, tau = self._shares(data.sums * data.factors)
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
         learn = self._learn_ordered if self.ordinal else self._learn_classes
         decide, seen, found, bias, prior = learn(rows, present, shares, name, start, deadline)
@@ -352,32 +331,6 @@ class HKLClassifier(HierarchicalClassifier):
         below = np.cumsum(shares[present])[:-1]
         decide = partial(self._decide_ordered, present=present, name=name)
         return decide, seen, found, bounds, np.log(below) - np.log1p(-below)
-
-    def _rows(
-        self,
-        table: Any,
-        labels: npt.NDArray[Any] | PartitionedClasses,
-        sample_weight: Any,
-    ) -> tuple[TrainingRows, npt.NDArray[np.bool_], FloatArray]:
-        """The rows, which classes have rows of positive weight, and the weight of each."""
-        classes = self.classes_
-        if isinstance(labels, PartitionedClasses):
-            weighted = labels.weighted(self.class_weight, sample_weight)
-            places = np.searchsorted(labels.classes, classes)
-            present = weighted.present[places]
-            numbers = labels.places_in(classes[present])
-            sums = weighted.sums * weighted.factors
-            return PartitionedRows(table, weighted, numbers), present, sums[places]
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        present = np.isin(classes, several_classes(labels, weights))
-        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        seen = SeenRows(table, labels, weights, counts, np.ones(len(labels)))
-        learned = classes[present]
-        order = np.argsort(learned, kind="stable")
-        place = np.searchsorted(learned, labels, sorter=order)
-        codes = order[np.minimum(place, len(order) - 1)]  # arbitrary for rows of weight 0
-        rows = WholeRows(table, codes.astype(np.float64), weights, seen)
-        return rows, present, class_sums(labels, weights, classes)
 
     def _decide(
         self, found: list[tuple[Feature, WeightedRule]], bias: FloatArray, adjustment: FloatArray

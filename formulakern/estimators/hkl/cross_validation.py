@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -18,7 +18,6 @@ from formulakern.estimators.hkl.base import (
     EARLY,
     HierarchicalClassifier,
     automatic_C,
-    class_sums,
     log_probabilities,
 )
 from formulakern.estimators.hkl.classifier import HKLClassifier
@@ -33,7 +32,7 @@ from formulakern.estimators.path_search import (
     numbers_of,
     stretched,
 )
-from formulakern.estimators.targets import class_order, row_weights
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 from formulakern.progress import Progress
 from formulakern.rules.ensemble import RuleEnsemble
@@ -276,7 +275,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         model._share_encoding(fold.reader)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model._fit_encoded(fold.train, fold.labels, fold.weights, start, deadline)
+            model._fit_encoded(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         return model, model
@@ -288,19 +287,14 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self._model(pairs[0])._check_parameters()
         return pairs
 
-    def _everyone(self, rows: Fold, y: Any) -> Fold:
+    def _everyone(self, data: TrainingData) -> TrainingData:
         """All rows; ordered classes by number, so that folds have them in order."""
-        self._order = order = class_order(y, rows.labels)
+        self._order = data.classes
         if self.ordinal:
-            number_of = {name: k for k, name in enumerate(order.tolist())}
-            numbers = np.array([number_of[name] for name in rows.labels.tolist()])
-            weight = rows.class_weight
-            if isinstance(weight, Mapping):
-                weight = {number_of[k]: w for k, w in weight.items() if k in number_of}
-            rows = replace(rows, labels=numbers, right=numbers, class_weight=weight)
-        self._numbers = np.unique(rows.labels)
-        self._class_shares, self._tau = self._shares(class_sums(rows.labels, rows.weights))
-        return rows
+            data = replace(data, classes=np.arange(len(data.classes)))
+        self._numbers, sums = data.classes, np.bincount(data.codes, data.own)
+        self._class_shares, self._tau = self._shares(sums.astype(np.float64))
+        return data
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
         """The pairs of each depth penalty, the largest first.
@@ -329,19 +323,18 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             shared["max_active"] = min(self.max_active, held)
         return HKLClassifier(**shared, verbose=max(0, int(self.verbose) - 1))
 
-    def _unit(self, fold: Fold) -> float:
-        total = row_weights(fold.labels, fold.class_weight, fold.weights).sum()
-        losses = len(np.unique(fold.labels)) - 1 if self.ordinal else 1
-        return automatic_C(float(total)) / math.sqrt(losses)
+    def _unit(self, data: TrainingData) -> float:
+        losses = len(data.classes) - 1 if self.ordinal else 1
+        return automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
-    def _folds(self, X: Any, everyone: Fold) -> list[Fold]:
+    def _folds(self, X: Any, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
         folds = super()._folds(X, everyone)
         for k, fold in enumerate(folds):
-            different = fold.train.different_columns()
+            different = fold.data.table.different_columns()
             fold.reader._keep(different)
-            tables = fold.train.select(different), fold.unseen.select(different)
-            folds[k] = replace(fold, train=tables[0], unseen=tables[1])
+            data = replace(fold.data, table=fold.data.table.select(different))
+            folds[k] = replace(fold, data=data, unseen=fold.unseen.select(different))
         return folds
 
     def _held_out(self, fold: Fold, model: HKLClassifier) -> FloatArray:
@@ -374,7 +367,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self,
         settings: Sequence[Pair],
         search: PathSearch,
-        everyone: Fold,
+        everyone: TrainingData,
         y: Any,
         bar: Progress,
         deadline: Deadline,
@@ -384,14 +377,11 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         model = self._model(Pair(self.C_, self.depth_penalty_))
         bar.at(0.9, f"C {self.C_:.3g}, all rows")
         model._share_encoding(self)
-        labels, order = everyone.labels, self._order
+        data = replace(everyone, classes=self._order)
         with warnings.catch_warnings():  # there is one below
             warnings.simplefilter("ignore", ConvergenceWarning)
-            known, ordered = (order[labels], order) if self.ordinal else (labels, None)
             name = str(getattr(y, "name", None) or "class")
-            model._fit_encoded(
-                everyone.train, known, everyone.weights, None, deadline, ordered, name
-            )
+            model._fit_encoded(data, None, deadline, name)
         self.best_estimator_ = model
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, self._class_shares)

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions
-from formulakern.estimators.partitioned_targets import PartitionedWeights
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.options import Node
 from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.hkl.rows import Groups, Rows
 
-__all__ = ["PartitionedRows", "SeenRows", "TrainingRows", "WholeRows"]
+__all__ = ["SeenRows", "TrainingRows", "WholeRows", "training_rows"]
 
 #: Returns examples to learn from, given one for each row or group, whose y is its class or number.
 Made = Callable[[Examples], Examples]
@@ -77,20 +76,20 @@ class WholeRows:
 
 @dataclass(eq=False)
 class PartitionedRows:
-    """Rows in partitions, with their weights and, intp (K,), the number of each class or −1."""
+    """Rows in partitions, and, intp (K,), the number of each class or −1."""
 
-    table: PackedPartitions
-    weighted: PartitionedWeights
+    data: TrainingData
     places: npt.NDArray[np.intp]
     _last: Groups = field(init=False)
 
     def __post_init__(self) -> None:
-        self.total = float((self.weighted.sums * self.weighted.factors).sum())
-        self._rows = self.weighted.rows(self.table, self.places)
+        self.total = float((self.data.sums * self.data.factors).sum())
+        self._rows = self.data.rows(self.places)
 
     def rows(self, made: Made) -> Rows:
         """Return the rows of a problem."""
-        sizes = self.table.n_columns, len(self.table.terms), int(self.places.max()) + 1
+        table = self.data.table
+        sizes = table.n_columns, len(table.terms), int(self.places.max()) + 1
         self._last = Groups(self._rows, *sizes, made)
         return self._last
 
@@ -99,13 +98,23 @@ class PartitionedRows:
         groups = self._last
         nodes = [rule for rule in rules if isinstance(rule, tuple)]
         groups.tell_apart(nodes, [rule for rule in rules if isinstance(rule, int)])
-        used = np.flatnonzero(self.places >= 0)
-        class_of = used[np.argsort(self.places[used])][groups.codes]
-        labels = self.weighted.of.classes[class_of]
-        counts = groups.weights / self.weighted.factors[class_of]
+        class_of = np.flatnonzero(self.places >= 0)[groups.codes]
+        labels = self.data.classes[class_of]
+        counts = groups.weights / self.data.factors[class_of]
         return SeenRows(
             groups.table, labels, groups.weights, counts, groups.numbers.astype(np.float64)
         )
 
 
 TrainingRows = WholeRows | PartitionedRows
+
+
+def training_rows(data: TrainingData) -> TrainingRows:
+    """Return the rows to learn classes from; classes without weight have no number."""
+    places = np.where(data.present, np.cumsum(data.present) - 1, -1)
+    if data.partitioned:
+        return PartitionedRows(data, places)
+    weights = data.weights
+    counts = np.where(weights > 0, data.own, 0.0)
+    seen = SeenRows(data.table, data.labels, weights, counts, np.ones(len(weights)))
+    return WholeRows(data.table, places[data.codes].astype(np.float64), weights, seen)

@@ -28,10 +28,9 @@ from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.monotone import asked_of
-from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, epoch_line, open_share
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.prl.column_generation import (
     ZERO,
     ColumnGeneration,
@@ -282,19 +281,15 @@ class PRLClassifier(PreferenceModel):
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             what = "the class of every row, or use fit_preferences"
-            encoded, labels = self._read_training(X, y, what)
-            rows: RowCounts | RowGroups
-            if isinstance(labels, PartitionedClasses):
-                encoded = rows = self._row_groups(encoded, labels, sample_weight)
-                preferences = rows.preferences()
-            else:
-                self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
-                preferences, rows = self._of_classes(labels, sample_weight)
+            given = sample_weight, self.class_weight, self.ordinal
+            data = self._read_training(X, y, *given, what)
+            preferences, rows = self._of_classes(data)
+            encoded = rows if isinstance(rows, RowGroups) else data.table
             name = str(getattr(y, "name", None) or "class")
             self._solve(encoded, preferences, rows, name=name, deadline=deadline)
             early = self.stopped_ in ("time", "interrupted")  # there is a warning then
             if len(self.rules_) and not early and isinstance(encoded, PackedTable):
-                warn_of_one_class(self, encoded, labels, sample_weight)
+                warn_of_one_class(self, data)
             gap = open_share(self.value_, self.bound_)
             bar.end(f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
@@ -391,42 +386,27 @@ class PRLClassifier(PreferenceModel):
             check_no_keyword("features", item, {"features": FAMILIES})
         return tuple(parse(item) if isinstance(item, str) else item for item in listed)
 
-    def _of_classes(
-        self, labels: npt.NDArray[Any], sample_weight: Any
-    ) -> tuple[Preferences, RowCounts]:
-        """What the rows prefer, and how they are counted; ``classes_`` are known.
+    def _of_classes(self, data: TrainingData) -> tuple[Preferences, RowCounts | RowGroups]:
+        """What the rows prefer, and how they are counted; sets ``classes_``.
 
         Every class before all others; of ordered classes, which thresholds are below and above.
         """
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        present = np.isin(self.classes_, several_classes(labels, weights))
-        counted = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        known = self.classes_[present] if self.ordinal else self.classes_
-        place_of = {name: place for place, name in enumerate(known.tolist())}
-        codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
-        self._levels = known.tolist() if self.ordinal else None
-        rows = RowCounts.of_classes(codes, len(known), counted)
+        self.classes_ = data.classes
+        known = data.present if self.ordinal else np.ones(len(data.classes), dtype=np.bool_)
+        self._levels = data.classes[known].tolist() if self.ordinal else None
+        places, n = np.where(known, np.cumsum(known) - 1, 0), int(known.sum())
         read = Preferences.of_ordered if self.ordinal else Preferences.of_classes
-        return read(codes, len(known), weights), rows
-
-    def _row_groups(
-        self, encoded: PackedPartitions, classes: PartitionedClasses, sample_weight: Any
-    ) -> RowGroups:
-        """Partitioned rows as groups; sets ``classes_``."""
-        if not (isinstance(self.features, str) and self.features in ("rules", "conjunctions")):
-            advice = IN_MEMORY.format(advice="features='rules' or 'conjunctions'")
-            raise ParameterError(f"features={self.features!r} {advice}")
-        weighted = classes.weighted(self.class_weight, sample_weight)
-        self.classes_ = known = classes.order if self.ordinal else classes.classes
-        if self.ordinal:
-            known = known[np.isin(known, classes.classes[weighted.present])]
-        self._levels = known.tolist() if self.ordinal else None
-        places, factors = classes.places_in(known), np.ones(len(known))
-        used = np.flatnonzero(weighted.present)
-        factors[places[used]] = weighted.factors[used]
-        rows = weighted.rows(encoded, places, with_factors=False)
-        read = Preferences.of_ordered if self.ordinal else Preferences.of_classes
-        return RowGroups(rows, len(known), factors, encoded.n_columns, read)
+        if data.partitioned:
+            if not (isinstance(self.features, str) and self.features in ("rules", "conjunctions")):
+                advice = IN_MEMORY.format(advice="features='rules' or 'conjunctions'")
+                raise ParameterError(f"features={self.features!r} {advice}")
+            factors = np.where(data.present, data.factors, 1.0)[known]
+            rows = data.rows(places, with_factors=False)
+            groups = RowGroups(rows, n, factors, data.table.n_columns, read)
+            return groups.preferences(), groups
+        codes = places[data.codes]
+        counted = np.where(data.weights > 0, data.own, 0.0)
+        return read(codes, n, data.weights), RowCounts.of_classes(codes, n, counted)
 
     def _family(self, encoded: Any, preferences: Preferences) -> FeatureFamily:
         """The features, on different training rows: a PackedTable, RowGroups, or numbers."""

@@ -25,7 +25,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
-from formulakern.estimators.targets import row_weights
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.prl.features import Column
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.progress import Progress
@@ -192,11 +192,10 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             Also where the learner would keep its best so far.
         """
         model._share_encoding(fold.reader)
-        model.classes_ = np.unique(fold.labels)
-        given = model._of_classes(fold.labels, fold.weights)
+        given = model._of_classes(fold.data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
-            columns = model._solve(fold.train, *given, known=known or (), deadline=deadline)
+            columns = model._solve(fold.data.table, *given, known=known or (), deadline=deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         return model, columns
@@ -228,13 +227,12 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             shared["tol"] = max(self.tol, COARSE)
         return PRLClassifier(**shared, verbose=int(self.verbose) > 1)
 
-    def _everyone(self, rows: Fold, _: Any) -> Fold:
-        self.classes_ = np.unique(rows.labels)
-        return rows
+    def _everyone(self, data: TrainingData) -> TrainingData:
+        self.classes_ = data.classes
+        return data
 
-    def _unit(self, fold: Fold) -> float:
-        weights = row_weights(fold.labels, fold.class_weight, fold.weights)
-        return automatic_C(float(weights.sum()) * (len(np.unique(fold.labels)) - 1))
+    def _unit(self, data: TrainingData) -> float:
+        return automatic_C(float(data.weights.sum()) * (len(data.classes) - 1))
 
     def _held_out(self, fold: Fold, model: PRLClassifier) -> FloatArray:
         """Votes for all classes with a margin of 1; −∞ for classes that the training rows lack."""
@@ -267,7 +265,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         self,
         settings: Sequence[Setting],
         search: PathSearch,
-        everyone: Fold,
+        everyone: TrainingData,
         _: Any,
         bar: Progress,
         deadline: Deadline,
@@ -275,8 +273,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         """Fit the best setting to all rows; the next, while it predicts a single class."""
         model = self._model()
         model._share_encoding(self)
-        model.classes_ = self.classes_
-        given = model._of_classes(everyone.labels, everyone.weights)
+        given = model._of_classes(everyone)
         default = self._automatic and DEFAULT in search.settings
         usual = search.settings.index(DEFAULT) if default else None
         left = [*search.known]
@@ -284,9 +281,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             self._choose(settings, search.trials, usual, left)
             bar.at(0.9, f"C {self.C_:.3g}, all rows")
             model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-            model._solve(everyone.train, *given, deadline=deadline, stacklevel=5)
+            model._solve(everyone.table, *given, deadline=deadline, stacklevel=5)
             left = [place for place in left if place != self.best_index_]
-            found = model.predict(everyone.train)
+            found = model.predict(everyone.table)
             if deadline.over() or not left or len(np.unique(found)) > 1:
                 break
         self.best_estimator_ = model

@@ -27,11 +27,9 @@ from formulakern.estimators.base import class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
+    TrainingData,
     random_source,
-    read_classes,
     require_target,
-    row_weights,
-    several_classes,
 )
 from formulakern.learning.covering.optimal import ListProgress, optimal_rule_list
 from formulakern.learning.covering.sequential import (
@@ -271,17 +269,13 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             for certificate in ("objective_", "bound_", "gap_", "history_"):
                 self.__dict__.pop(certificate, None)
             require_target(self, y)
-            table = self._read_training_table(X, y)
-            labels = read_classes(y, table.shape[0])
-            weights = row_weights(labels, self.class_weight, sample_weight)
-            self.classes_ = several_classes(labels, weights)
-            used, n_read = np.flatnonzero(weights), len(labels)
-            if len(used) < n_read:
-                labels, weights = labels[used], weights[used]
-                table = table.take(used) if isinstance(table, PackedTable) else table[used]
-            ranked = self._ranked(table, n_read)
-            codes = np.searchsorted(self.classes_, labels)
-            by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
+            read = TrainingData.of(
+                self._read_training_table(X, y), y, self.class_weight, sample_weight
+            )
+            data = read.used()
+            table, weights, self.classes_ = data.table, data.weights, data.classes
+            ranked = self._ranked(table, len(read.codes))
+            by_class = ranked.weights_by_class(data.codes, len(data.classes), weights)
             say_rule = self._reporter(ranked) if self.verbose else None
             relations = self._relations_of(ranked)
             unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
@@ -294,7 +288,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 known = isinstance(table, PackedTable)
                 encoded: Any = table if known else encoder.fit_packed(table)
                 names = self.propositions_ if known else encoder.get_feature_names_out()
-                warn_if_told(self.rules_.default, encoded, labels, names, OTHER_CLASS)
+                warn_if_told(self.rules_.default, encoded, data.labels, names, OTHER_CLASS)
             return self
 
     def _decides_for_one(self) -> bool:

@@ -246,8 +246,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             generator = random_source(self.random_state)
             seeds = generator.randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))
-            table, classes = self._read_training(X, y)
-            several_classes(classes)
+            data = self._read_training(X, y)
+            table, classes = data.table, data.labels
             weights = self._class_weight(classes)
             several_classes(classes, by_row := row_weights(classes, weights, None))
             # scikit-learn looks at numbers of text, so weights of named classes are given by row
@@ -278,7 +278,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             if not is_integer(self.candidates):
                 warn_of_columns([self.best_formula_], self)
             if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
-                warn_of_one_class(self.best_estimator_, table, classes)
+                warn_of_one_class(self.best_estimator_, data)
             bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
             return self
 

@@ -27,6 +27,7 @@ from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.estimators.svm.evaluation import subsample
 from formulakern.estimators.svm.machines import FormulaSVC
+from formulakern.estimators.targets import TrainingData
 from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel
@@ -278,7 +279,7 @@ def fit_in_time(
     """
     n_rows = len(classes)
     if not deadline.limited:
-        model._fit_encoded(table, classes, X)
+        model._fit_encoded(_weighted(model, table, classes), X)
         return
     sample = copy(model) if n_compared < n_rows else None
     if sample is not None:
@@ -287,7 +288,7 @@ def fit_in_time(
     if not short:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            model._fit_encoded(table, classes, X, deadline=deadline)
+            model._fit_encoded(_weighted(model, table, classes), X, deadline)
         short = unusable(model)
         for one in [] if short else told:
             warnings.warn(one.message, stacklevel=3)
@@ -310,8 +311,12 @@ def _fit_sample(
 ) -> None:
     """Fit a model to the rows that candidates were compared on."""
     rows = subsample(classes, n_rows)
-    model._fit_encoded(table.take(rows), classes[rows], X)
+    model._fit_encoded(_weighted(model, table.take(rows), classes[rows]), X)
     model.support_ = rows[model.support_]
+
+
+def _weighted(model: FormulaSVC, table: Any, classes: npt.NDArray[Any]) -> TrainingData:
+    return TrainingData.of(table, classes, model.class_weight)
 
 
 def unusable(model: FormulaSVC) -> bool:

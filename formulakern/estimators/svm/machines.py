@@ -25,6 +25,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.targets import (
+    TrainingData,
     read_numbers,
     require_target,
     row_weights,
@@ -444,13 +445,13 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
         check_time_limit(self.time_limit)
         with self._showing():
             deadline = Deadline.of(self.time_limit)
-            table, classes = self._read_training(X, y)
-            self._fit_encoded(table, classes, X, sample_weight, deadline)
-            if not self._warn_of_traps(table) and self.stopped_ not in (
+            data = self._read_training(X, y, sample_weight, self.class_weight)
+            self._fit_encoded(data, X, deadline)
+            if not self._warn_of_traps(data.table) and self.stopped_ not in (
                 "time_limit",
                 "interrupted",
             ):
-                warn_of_one_class(self, table, classes, sample_weight)
+                warn_of_one_class(self, data)
             return self
 
     @abstractmethod
@@ -459,19 +460,10 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
     ) -> float:
         """Return the penalty parameter for all rows; ``kernel_`` is known."""
 
-    def _fit_encoded(
-        self,
-        table: Any,
-        classes: npt.NDArray[Any],
-        X: Any,
-        sample_weight: Any = None,
-        deadline: Deadline = UNLIMITED,
-    ) -> Self:
+    def _fit_encoded(self, data: TrainingData, X: Any, deadline: Deadline = UNLIMITED) -> Self:
         """Fit to rows that are encoded already; of X only the columns' names are read."""
-        several_classes(classes)
         self._check_decisions()
-        weights = row_weights(classes, self.class_weight, sample_weight)
-        several_classes(classes, weights)
+        table, classes, weights = data.table, data.labels, data.weights
         self.kernel_ = self._make_kernel(X)
         self.C_ = self._chosen_C(table, classes, weights, deadline)
         self._train(table, classes, self.C_ * weights, deadline, stacklevel=4)

@@ -33,14 +33,11 @@ def divided(encoded, codes, weights, division, merged=True):
 def on_partitions(model, X, y, division, sample_weight=None, merged=True):
     """What fit does with rows in partitions; these are here."""
     model._check_parameters()
-    encoded, labels = model._read_training(X, y, "")
-    model.classes_, codes = np.unique(labels, return_inverse=True)
-    counted = row_weights(labels, None, sample_weight)
-    factors = np.ones(len(model.classes_))
-    factors[codes] = row_weights(labels, model.class_weight, None)
+    data = model._read_training(X, y, sample_weight, model.class_weight)
+    model.classes_, encoded, factors = data.classes, data.table, data.factors
     model._levels = model.classes_.tolist() if model.ordinal else None
     read = Preferences.of_ordered if model.ordinal else Preferences.of_classes
-    partitions = divided(encoded, codes, counted, division, merged)
+    partitions = divided(encoded, data.codes, data.own, division, merged)
     groups = RowGroups(partitions, len(factors), factors, encoded.n_columns, read)
     with model._showing():
         deadline = Deadline.of(model.time_limit)
@@ -222,11 +219,10 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
     for most in (2, 5, 8, 12, 13, 14, 15):
         asked |= {"number": 0, "most": most}
         model = fk.PRLClassifier(degree=3, tol=1e-9, C=1.0, time_limit=1e6, budget=2)
-        encoded, labels = model._read_training(X, y, "")
+        data = model._read_training(X, y)
         model._check_parameters()
-        model.classes_, codes = np.unique(labels, return_inverse=True)
-        model._levels = None
-        rows = divided(encoded, codes, np.ones(len(y)), (2, [0, 1]))
+        model.classes_, encoded, model._levels = data.classes, data.table, None
+        rows = divided(encoded, data.codes, np.ones(len(y)), (2, [0, 1]))
         deadline = Deadline.of(1e6)
         groups = RowGroups(Counted(rows.values), 2, np.ones(2), encoded.n_columns)
         with model._showing(), pytest.warns(ConvergenceWarning, match="time limit"):
