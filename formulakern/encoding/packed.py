@@ -29,7 +29,13 @@ from formulakern.encoding.bits import (
 from formulakern.errors import DataError
 from formulakern.tables.select import row_positions
 
-__all__ = ["MAX_PACKED_BYTES", "PackedTable", "check_same_columns", "paired_rows"]
+__all__ = [
+    "MAX_PACKED_BYTES",
+    "PackedTable",
+    "check_same_columns",
+    "paired_rows",
+    "varying_columns",
+]
 
 #: Packed words of one sparse table never take more than this.
 MAX_PACKED_BYTES = 4 * 2**30
@@ -232,10 +238,8 @@ class PackedTable:
 
         A column of ones counts if ``everywhere``.  If all are constant: the first alone.
         """
-        counts = row_counts(self.columns)
-        varies = (counts > 0) & (counts < self.n_rows + everywhere)
-        kept = np.flatnonzero(varies & (self.first_equal == np.arange(self.n_columns)))
-        return kept if len(kept) else np.arange(min(1, self.n_columns))
+        alike = self.first_equal[:, None]
+        return varying_columns(row_counts(self.columns), alike, self.n_rows + everywhere)
 
     # -- covers --------------------------------------------------------------------------------
 
@@ -264,6 +268,19 @@ class PackedTable:
     def truths(self, covers: Words) -> NDArray[np.bool_]:
         """Return packed covers, uint64 of shape (r, ceil(m / 64)), as bool of shape (r, m)."""
         return unpack_rows(covers, self.n_rows).view(np.bool_)
+
+
+def varying_columns(
+    counts: NDArray[np.int64], alike: NDArray[Any], n_rows: int
+) -> NDArray[np.intp]:
+    """Return the columns with 1 to n_rows − 1 ones, the first of equal ones; else column 0.
+
+    Columns are equal whose rows in ``alike`` are.
+    """
+    _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    earliest = first[kind.ravel()] == np.arange(len(counts))
+    kept = np.flatnonzero((counts > 0) & (counts < n_rows) & earliest)
+    return kept if len(kept) else np.arange(min(1, len(counts)))
 
 
 def check_same_columns(x: Any, z: Any) -> None:

@@ -5,17 +5,17 @@ No row comes to this process unless the packed rows are brought here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.bits import n_words, row_counts
-from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed import PackedTable, varying_columns
 from formulakern.encoding.summary import Summary, summaries_of
 from formulakern.errors import DataError
 from formulakern.partitions.collections import is_dask_array
@@ -24,7 +24,7 @@ from formulakern.progress import stage
 from formulakern.tables.table import Table
 from formulakern.text import quoted
 
-__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows", "linear_columns", "summary_of"]
+__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows", "linear_columns"]
 
 #: Partitions are joined up to so many rows, as long as there are so many partitions.
 JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
@@ -32,51 +32,26 @@ JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
 PACKING = "packing rows"
 
 
+@dataclass(eq=False)
 class PartitionedTable:
-    """A table in partitions, read from its source for every question.
+    """A table in partitions; ``partitions(names)`` reads columns, by default all, as tables."""
 
-    Parameters
-    ----------
-    source : dask DataFrame, dask Array of two dimensions, or Partitioned
-        The values of partitions are tables that :meth:`.Table.of` reads.
-    names : sequence of str, optional
-        Of the columns; those of the source by default.
+    names: tuple[str, ...]
+    partitions: Callable[..., Partitioned]
+    ndim: ClassVar[int] = 2
 
-    Attributes
-    ----------
-    names : tuple of str
-    """
+    @classmethod
+    def of(cls, X: Any, names: tuple[str, ...]) -> PartitionedTable:
+        """Return the table of a frame or an array of dask, with these names for its columns."""
+        labels = range(X.shape[1]) if is_dask_array(X) else X.columns.tolist()
 
-    ndim = 2
+        def partitions(some: Sequence[str] = names) -> Partitioned:
+            own = [labels[names.index(name)] for name in some]
+            parts = Partitioned(partitions_of(X, own), lazy=True)
+            expected = None if is_dask_array(X) else tuple(map(str, own))
+            return parts.later(_read_partition, expected, tuple(some), each=range(len(parts)))
 
-    def __init__(self, source: Any, names: Sequence[str] | None = None) -> None:
-        self._source = source
-        if isinstance(source, Partitioned):
-            head = (source.map(_header) or [Table({})])[0]
-        elif is_dask_array(source):
-            head = Table.of(np.empty((0, source.shape[1]), dtype=source.dtype))
-        else:
-            head = Table.of(source._meta)
-        self.names = head.names if names is None else tuple(names)
-        if len(self.names) == 0:
-            raise DataError(
-                "0 feature(s) while a minimum of 1 is required: the table has no columns."
-            )
-
-    def partitions(self, names: Sequence[str] | None = None) -> Partitioned:
-        """Return tables with the columns of these names, or all, in partitions."""
-        kept = self.names if names is None else tuple(names)
-        places = [self.names.index(name) for name in kept]
-        source = self._source
-        if isinstance(source, Partitioned):
-            return source.persist(_renamed, self.names, kept)
-        labels: list[Any] = places
-        own = None
-        if not is_dask_array(source):
-            labels = [source.columns[place] for place in places]
-            own = tuple(map(str, labels))
-        parts = Partitioned(partitions_of(source, labels), lazy=True)
-        return parts.later(_read_partition, own, kept, each=range(len(parts)))
+        return cls(names, partitions)
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -100,21 +75,7 @@ class PartitionedTable:
         with stage("finding propositions"):
             of = None if classes is None else self.split(classes)
             found, self.lengths = summaries_of(self.partitions, of)
-        self._summaries = {one.name: one for one in found}
         return found
-
-    def summary(self, name: str) -> Summary:
-        """Return the summary of one column, once :meth:`summaries` was called."""
-        return self._summaries[name]
-
-    def is_numeric(self, name: str) -> bool:
-        """Return whether a column holds numbers, once :meth:`summaries` was called."""
-        return self.summary(name).column.is_numeric
-
-
-def summary_of(table: Table | PartitionedTable, name: str) -> Summary:
-    """Return the summary of one column of a training table."""
-    return Summary.of(table, name) if isinstance(table, Table) else table.summary(name)
 
 
 def _read_partition(
@@ -130,28 +91,11 @@ def _read_partition(
     return Table.of(table, names)
 
 
-def _header(table: Any) -> Table:
-    return Table.of(table)[:0]
-
-
-def _renamed(table: Any, names: Sequence[str], some: Sequence[str]) -> Table:
-    return Table.of(table, names).select(some)
-
-
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of 0 and 1 with a class and a weight each.
+    """Rows with their class, from 0, their positive weight, and the number of rows merged in each.
 
-    Parameters
-    ----------
-    table : PackedTable of m rows
-        With its linear columns.
-    codes : ndarray of shape (m,), intp
-        The class of each, from 0.
-    weights : ndarray of shape (m,), float64
-        Positive; of merged rows the sum.
-    numbers : ndarray of shape (m,), int64
-        How many rows each stands for.
+    ``codes`` is intp, ``weights`` float64 and ``numbers`` int64, of shape (m,).
     """
 
     table: PackedTable
@@ -166,12 +110,7 @@ class WeightedRows:
     def of(
         cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray | None = None
     ) -> WeightedRows:
-        """Return rows as they are, without those of weight 0; by default each weighs 1.
-
-        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
-        >>> WeightedRows.of(table, np.array([0, 1, 0]), np.array([1.0, 0.0, 2.0])).weights
-        array([1., 2.])
-        """
+        """Return rows as they are, without those of weight 0; by default each weighs 1."""
         if weights is None:
             weights = np.ones(table.n_rows)
         used = weights > 0
@@ -207,21 +146,9 @@ class WeightedRows:
 
 
 class PackedPartitions:
-    """The propositions of a fitted encoder on the rows of a table in partitions.
+    """The propositions of a fitted encoder, or those ``kept``, on the rows of a partitioned table.
 
-    Parameters
-    ----------
-    table : PartitionedTable
-    encoder : PropositionEncoder
-        Fitted to it.
-    terms : sequence of LinearTerm
-        Linear columns.
-    kept : ndarray of intp, optional
-        Which of the propositions; all by default.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
+    ``terms`` are linear columns next to them.
     """
 
     def __init__(
@@ -266,12 +193,8 @@ class PackedPartitions:
         """Return the columns to learn from; see :meth:`PackedTable.different_columns`."""
         with stage("comparing propositions"):
             answers = self.table.partitions().map(_equal_columns, self._encoding)
-        counts = np.sum([count for count, _ in answers], axis=0)
-        alike = np.stack([first for _, first in answers], axis=1)
-        _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
-        earliest = first[kind.ravel()] == np.arange(self.n_columns)
-        kept = np.flatnonzero((counts > 0) & (counts < self.n_rows) & earliest)
-        return kept if len(kept) else np.arange(min(1, self.n_columns))
+        counts, alike = zip(*answers, strict=True)
+        return varying_columns(np.sum(counts, axis=0), np.stack(alike, axis=1), self.n_rows)
 
     def weighted(
         self,
@@ -282,23 +205,10 @@ class PackedPartitions:
     ) -> Partitioned:
         """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
-        Small partitions are joined, so that fewer answers are added up.
-
-        Parameters
-        ----------
-        codes : ndarray of shape (n_rows,)
-            The class of every row, from 0.
-        weights : ndarray of shape (n_rows,), float64, optional
-            1 by default.  Rows of weight 0 are left out.
-        places : ndarray of shape (K,), intp, optional
-            The codes that classes get instead; rows of a class that gets −1 are left out.
-        factors : ndarray of shape (K,), float64, optional
-            Factors of the weights by class.
-
-        Raises
-        ------
-        DataError
-            If a partition has another number of rows than when it was first read.
+        ``codes`` and ``weights`` (1 by default) have an entry for each row; classes get the codes
+        ``places``, where −1 leaves their rows out, as weight 0 does, and their weights ``factors``.
+        Small partitions are joined, so that fewer answers are added up.  Raises DataError if a
+        partition has another number of rows than when it was first read.
         """
         given = [self.table.split(one) for one in (codes, weights) if one is not None]
         rows = self.table.partitions().zip(*given)

@@ -150,7 +150,7 @@ def _like(column: Column, values: NDArray[Any]) -> Column:
 
 
 def summaries_of(
-    read: Callable[[list[str] | None], Partitioned],
+    read: Callable[..., Partitioned],
     classes: Partitioned | None = None,
     many: int = MANY,
 ) -> tuple[list[Summary], list[int]]:
@@ -163,7 +163,7 @@ def summaries_of(
     Parameters
     ----------
     read : callable
-        Returns partitions of tables with the columns of these names, or all, read anew.
+        Returns partitions of tables with columns of given names, by default all, read anew.
     classes : Partitioned, optional
         The classes of the rows, whole numbers.
     many : int
@@ -174,7 +174,7 @@ def summaries_of(
     DataError
         If partitions have different columns, or hold different things in one.
     """
-    tables = read(None)
+    tables = read()
     if classes is None:
         found = tables.map(_summaries, None, many)
     else:

@@ -195,10 +195,17 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_table(self, X: Any, y: Any = None) -> Table | PartitionedTable:
         """Find the propositions, and return the table as it was read; see :meth:`fit`."""
+        return self.fit_summaries(X, y)[0]
+
+    def fit_summaries(
+        self, X: Any, y: Any = None
+    ) -> tuple[Table | PartitionedTable, dict[str, Summary]]:
+        """Find the propositions, and return the table and the summaries of its columns."""
         check_options(self)
         table = self._read(X, reset=True)
-        warn_of_identifiers(self.learn(table, y), self.plans_)
-        return table
+        summaries = self.learn(table, y)
+        warn_of_identifiers(summaries, self.plans_)
+        return table, {one.name: one for one in summaries}
 
     def read_table(self, X: Any) -> Table:
         """Read a later table, whose columns must be those of training; see :meth:`transform`."""
@@ -381,7 +388,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if is_dask(X):
             none = np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask_array(X) else X._meta
             head = self._read(none, reset=reset)
-            return PartitionedTable(X, head.names)
+            return PartitionedTable.of(X, tuple(head.names))
         table = X if isinstance(X, Table) else Table.of(X)
         if table.shape[1] == 0:
             raise DataError(

@@ -12,6 +12,7 @@ from typing import Any
 
 from formulakern.checks import is_integer
 from formulakern.encoding.partitioned import PartitionedTable
+from formulakern.encoding.summary import Summary
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.syntax.formula import Formula, Variable
@@ -26,27 +27,18 @@ ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 
 
 
 def read_directions(
-    monotone: Any, encoder: PropositionEncoder, table: Table | PartitionedTable, automatic: bool
+    monotone: Any,
+    encoder: PropositionEncoder,
+    table: Table | PartitionedTable,
+    summaries: Mapping[str, Summary],
+    automatic: bool,
 ) -> dict[str, int]:
     """The direction of each column by name: 1 for not falling, −1 for not rising.
 
     Numeric columns of two values are learned anew as numbers, where the encoder is ``automatic``.
 
-    Parameters
-    ----------
-    monotone : mapping of column to 1 or −1, or None
-        Columns by name or position.
-    encoder : PropositionEncoder
-        Fitted to the table.
-    table : Table or PartitionedTable
-    automatic : bool
-
-    Raises
-    ------
-    DataError
-        If a column is unknown.
-    ParameterError
-        If it is no mapping, a direction is another one, or a column holds no numbers.
+    Raises DataError if a column is unknown, and ParameterError if it is no mapping, a direction is
+    another one, or a column holds no numbers.
     """
     if monotone is None:
         return {}
@@ -72,12 +64,17 @@ def read_directions(
         if plan.kind == "nominal" and not any(map(_is_step, plan.propositions))
     ]
     some = [name for name in names if name in nominal]
-    if automatic and some and all(map(table.is_numeric, some)) and encoder.nominal == "auto":
+    if (
+        automatic
+        and some
+        and all(summaries[name].column.is_numeric for name in some)
+        and encoder.nominal == "auto"
+    ):
         encoder.nominal = [name for name in nominal if name not in names]
         encoder.learn(table)
         some = []
     for name in some:
-        number = table.is_numeric(name)
+        number = summaries[name].column.is_numeric
         problem = (
             "is encoded by its values. Write PropositionEncoder(max_nominal=0), which cuts "
             "numbers of two values too."

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PartitionedTable
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.base import TableEstimator, class_score
@@ -29,7 +29,6 @@ from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql import DialectName, TableName
 from formulakern.syntax.leaves import Comparison
-from formulakern.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -158,7 +157,7 @@ class RuleModel(PropositionModel):
     def _linear_terms(
         self,
         encoder: PropositionEncoder,  # noqa: ARG002
-        table: Table | PartitionedTable,  # noqa: ARG002
+        summaries: Mapping[str, Summary],  # noqa: ARG002
     ) -> tuple[LinearTerm, ...]:
         """The numeric columns to learn from next to propositions."""
         return ()
@@ -166,11 +165,12 @@ class RuleModel(PropositionModel):
     def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         if not isinstance(encoder, PropositionEncoder) or not (reset or self._terms):
             return super()._encode(encoder, X, y, reset=reset)
-        table = encoder.fit_table(X, y) if reset else encoder.read_table(X)
-        if reset:
-            automatic = isinstance(self.encoder, str)
-            self._directions = read_directions(self.monotone, encoder, table, automatic)
-            self._terms = self._linear_terms(encoder, table)
+        if not reset:
+            return encoder.pack(encoder.read_table(X), self._terms)
+        table, summaries = encoder.fit_summaries(X, y)
+        given, automatic = (self.monotone, encoder, table), isinstance(self.encoder, str)
+        self._directions = read_directions(*given, summaries, automatic)
+        self._terms = self._linear_terms(encoder, summaries)
         return encoder.pack(table, self._terms)
 
     def _fit_table(self, X: Any, y: Any) -> Any:

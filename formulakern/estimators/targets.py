@@ -38,7 +38,6 @@ __all__ = [
     "read_weights",
     "refused",
     "require_target",
-    "row_weights",
     "several_classes",
     "splits",
 ]
@@ -182,11 +181,11 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(found[np.argsort([places[name] for name in found.tolist()])])
 
 
-def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:
-    """Return the classes of the rows (of positive weight), sorted; DataError if there is one."""
-    present = np.unique(labels if weights is None else labels[weights > 0])
+def several_classes(labels: NDArray[Any], weights: FloatArray) -> NDArray[Any]:
+    """Return the classes of the rows of positive weight, sorted; DataError if there is one."""
+    present = np.unique(labels[weights > 0])
     if len(present) < 2:
-        raise one_class(labels.tolist()[0], weights is not None)
+        raise one_class(labels.tolist()[0], weighted=True)
     return present
 
 
@@ -206,7 +205,7 @@ class TrainingData:
 
     Parameters
     ----------
-    table : PackedTable, Table or PackedPartitions of n rows
+    table : PackedTable, Table, Strings, ndarray or PackedPartitions of n rows
     classes : ndarray of shape (K,)
         Those that occur, sorted or in their order.
     codes : ndarray of shape (n,)
@@ -237,10 +236,11 @@ class TrainingData:
         Raises
         ------
         DataError
-            As :func:`read_classes` and :func:`row_weights`, or if one class alone has weight.
+            As :func:`read_classes` and :func:`read_weights`, or if one class alone has weight.
         """
         partitioned = isinstance(table, PackedPartitions)
-        classes, codes = read_codes(y, table.shape[0])
+        n_rows = table.n_rows if hasattr(table, "n_rows") else len(table)
+        classes, codes = read_codes(y, n_rows)
         if ordered:
             order = class_order(y, classes)
             codes = np.argsort(np.searchsorted(classes, order)).astype(codes.dtype)[codes]
@@ -293,8 +293,8 @@ class TrainingData:
         """Return some rows and the classes that occur there; ``table`` has them if it is given."""
         found, codes = np.unique(self.codes[rows], return_inverse=True)
         if table is None:
-            whole = self.table
-            table = whole[rows] if isinstance(whole, Table) else whole.take(rows)
+            listed = isinstance(self.table, (Table, np.ndarray))
+            table = self.table[rows] if listed else self.table.take(rows)
         given = None if self.given is None else self.given[rows]
         return type(self)(table, self.classes[found], codes, given, self.factors[found])
 
@@ -431,33 +431,14 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     return np.asarray(target)
 
 
-def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> FloatArray:
-    """Return the weight of every row: its own times that of its class.
-
-    Raises
-    ------
-    DataError
-        If one is negative, not finite, too large, or very much smaller than another, all are
-        zero, the length differs, or a class is not among those of ``class_weight``.
-    """
-    weights = np.ones(len(labels))
-    if sample_weight is None and class_weight is None:
-        return weights
-    if sample_weight is not None:
-        weights = read_weights(sample_weight, len(labels))
-    classes, codes = np.unique(labels, return_inverse=True)
-    counts = np.bincount(codes, minlength=len(classes))
-    factors = class_factors(classes, counts, class_weight)
-    found: FloatArray = weights * factors[codes]
-    check_spread(found[found > 0])
-    return found
-
-
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return the weight that the user gave every row, float64 of shape (n_rows,).
+    """Return the weight of every row, float64 of shape (n_rows,); by default 1.
 
-    Raises DataError unless there is one for each row, none negative or not finite, not all zero.
+    Raises DataError unless there is one for each row, none negative, not finite, or very much
+    smaller than another, and not all zero.
     """
+    if sample_weight is None:
+        return np.ones(n_rows)
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
         given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
@@ -466,6 +447,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     weights = np.asarray(given, dtype=np.float64)
     if (weights < 0).any():
         raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+    check_spread(weights[weights > 0])
     return weights
 
 

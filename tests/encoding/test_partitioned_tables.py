@@ -19,7 +19,10 @@ ROWS = st.lists(
 
 def partitioned(table: fk.Table, ends: list[int]) -> PartitionedTable:
     parts = np.split(np.arange(len(table)), sorted(ends))
-    return PartitionedTable(Partitioned([table[rows] for rows in parts]))
+    return PartitionedTable(
+        table.names,
+        lambda names=table.names: Partitioned([table.select(names)[rows] for rows in parts]),
+    )
 
 
 @given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())

@@ -22,7 +22,7 @@ def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **
     encoder = fk.PropositionEncoder(**parameters)
     parts = np.split(np.arange(len(table)), sorted(ends))
 
-    def read(names):
+    def read(names=None):
         some = table if names is None else table.select(names)
         return Partitioned([some[rows] for rows in parts])
 
@@ -67,7 +67,7 @@ def test_columns_of_many_numbers_come_a_few_at_a_time(monkeypatch):
     read, numbers = [], np.random.default_rng(0).random((60, 5))
     table = fk.Table({name: numbers[:, j] for j, name in enumerate("abcde")})
 
-    def parts(names):
+    def parts(names=None):
         read.append(names)
         some = table if names is None else table.select(names)
         return Partitioned([some[:20], some[20:]])
@@ -151,7 +151,7 @@ def test_whole_parts_read_alone_are_the_table():
     )
     parts = [fk.Table.of(frame[:2].convert_dtypes()), fk.Table.of(frame[2:])]
 
-    def read(names):
+    def read(names=None):
         return Partitioned([part if names is None else part.select(names) for part in parts])
 
     encoder = fk.PropositionEncoder()
@@ -164,7 +164,7 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     """Together they have no unit, as float64 does not tell its multiples apart."""
     parts = [large + 2 * np.arange(30), np.arange(30) * 0.5]
     tables = [fk.Table({"a": part}) for part in parts]
-    summaries, _ = summaries_of(lambda _: Partitioned(tables), many=10)
+    summaries, _ = summaries_of(lambda *_: Partitioned(tables), many=10)
     whole = fk.Table({"a": np.concatenate(parts)})
     encoder = fk.PropositionEncoder()
     assert plans_of(encoder, summaries) == plans_of_table(encoder, whole)
@@ -180,7 +180,7 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
 def test_parts_that_disagree(parts, said):
     tables = [fk.Table(part) for part in parts]
     with pytest.raises(fk.DataError, match=said):
-        summaries_of(lambda _: Partitioned(tables))
+        summaries_of(lambda *_: Partitioned(tables))
 
 
 @pytest.mark.parametrize("classes", [None, np.zeros(40, dtype=np.intp)])

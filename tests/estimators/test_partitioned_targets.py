@@ -17,8 +17,6 @@ from formulakern.estimators.targets import (
     class_order,
     read_classes,
     read_codes,
-    row_weights,
-    several_classes,
 )
 from formulakern.partitions.partitioned import Partitioned
 
@@ -36,7 +34,9 @@ def _synchronous():
 def table_of(lengths):
     """Encoded rows in partitions of so many rows each."""
     parts = Partitioned([Table({"x": np.arange(n)}) for n in lengths])
-    return PackedPartitions(PartitionedTable(parts), fk.PropositionEncoder().fit({"x": [0, 1]}))
+    return PackedPartitions(
+        PartitionedTable(("x",), lambda: parts), fk.PropositionEncoder().fit({"x": [0, 1]})
+    )
 
 
 def series_of(parts):
@@ -111,8 +111,7 @@ def _check_weights(data, rows, labels, class_weight, weights):
         parts = cut(pd.Series(np.array(weights, dtype=np.float64)), data.draw(_ends(len(weights))))
         own = series_of(parts)
     try:
-        expected = row_weights(labels, class_weight, weights)
-        present = several_classes(labels, expected)
+        whole = TrainingData.of(np.empty((len(labels), 0)), labels, class_weight, weights)
     except DataError as error:
         with pytest.raises(DataError) as found:
             TrainingData.of(*rows, class_weight, own)
@@ -122,7 +121,9 @@ def _check_weights(data, rows, labels, class_weight, weights):
         return
     weighted = TrainingData.of(*rows, class_weight, own)
     assert weighted.codes.dtype == np.uint8
-    assert weighted.classes[weighted.present].tolist() == present.tolist()
+    expected, names = whole.weights, dict(zip(whole.classes, whole.present, strict=True))
+    assert dict(zip(weighted.classes, weighted.present, strict=True)) == names
+    assert {*np.unique(labels[expected > 0]).tolist()} == {name for name in names if names[name]}
     user = np.ones(len(labels)) if weights is None else np.array(weights, dtype=np.float64)
     for place, name in enumerate(weighted.classes.tolist()):
         of = (labels == weighted.classes[place]) & (expected > 0)
@@ -224,7 +225,7 @@ def test_weights_that_are_refused(name):
     weights = pd.Series(np.array(BAD_WEIGHTS[name], dtype=np.float64))
     labels = np.array([0, 1] * 3)
     with pytest.raises(DataError) as expected:
-        row_weights(labels, None, weights)
+        TrainingData.of(np.empty((6, 0)), labels, None, weights)
     with pytest.raises(DataError) as found:
         TrainingData.of(table_of([2, 4]), labels, None, series_of(cut(weights, [0, 3])))
     assert str(found.value) == str(expected.value)

@@ -43,12 +43,11 @@ from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
 from formulakern.estimators.svm.machines import KernelMachine, PairwiseMachine, RegressionMachine
 from formulakern.estimators.targets import (
     Split,
+    TrainingData,
     random_source,
-    read_classes,
     read_numbers,
     refused,
     require_target,
-    row_weights,
     several_classes,
 )
 from formulakern.files.models import save
@@ -684,13 +683,10 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
         require_target(self, y)
         self._check_parameters()
         values = self._read(X, reset=True)
-        labels = read_classes(y, len(values))
-        classes = several_classes(labels)
-        weights = row_weights(labels, self.class_weight, None)
-        several_classes(labels, weights)
-        self.pairs_ = list(itertools.combinations(classes.tolist(), 2))
-        codes = np.searchsorted(classes, labels).astype(np.float64)
-        return self._fit(values, labels, codes, weights, 1.0, "accuracy")
+        data = TrainingData.of(values, y, self.class_weight)
+        self.pairs_ = list(itertools.combinations(data.classes.tolist(), 2))
+        codes = data.codes.astype(np.float64)
+        return self._fit(values, data.labels, codes, data.weights, 1.0, "accuracy")
 
     def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
         return folds_of(self._n_folds, targets, self._seed)

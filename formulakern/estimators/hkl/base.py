@@ -20,7 +20,6 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.history import History
 from formulakern.display.plots import draw_gaps
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PartitionedTable, summary_of
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.training_rows import TrainingRows
@@ -37,7 +36,6 @@ from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
-from formulakern.tables.table import Table
 from formulakern.text import counted
 
 __all__ = [
@@ -85,10 +83,10 @@ class HierarchicalBase(RuleModel):
     _models: list[HierarchicalModel] = field(init=False)
 
     def _linear_terms(
-        self, encoder: PropositionEncoder, table: Table | PartitionedTable
+        self, encoder: PropositionEncoder, summaries: Mapping[str, Summary]
     ) -> tuple[LinearTerm, ...]:
         numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
-        terms = (linear_term(summary_of(table, name)) for name in numeric if self.linear)
+        terms = (linear_term(summaries[name]) for name in numeric if self.linear)
         return tuple(term for term in terms if term is not None)
 
     def _fit_table(self, X: Any, y: Any) -> Any:

@@ -14,7 +14,7 @@ from formulakern.estimators.base import number_score
 from formulakern.estimators.hkl.base import HierarchicalBase
 from formulakern.estimators.hkl.training_rows import WholeRows
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import read_numbers, require_target, row_weights
+from formulakern.estimators.targets import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["HKLRegressor"]
@@ -111,7 +111,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             require_target(self, y, "a number for every row")
             table = self._fit_table(X, y)
             target = read_numbers(y, table.n_rows)
-            weights = row_weights(np.zeros(len(target)), None, sample_weight)
+            weights = read_weights(sample_weight, len(target))
             mean = float(np.average(target, weights=weights))
             largest = float(np.abs(target - mean)[weights > 0].max())
             unit = largest if largest > 1e-14 * abs(mean) else 0.0

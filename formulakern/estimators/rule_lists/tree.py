@@ -33,7 +33,7 @@ from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTa
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import read_classes, require_target, row_weights
+from formulakern.estimators.targets import read_classes, read_weights, require_target
 from formulakern.learning.covering.description_length import theory_bits
 from formulakern.learning.covering.tree_rules import (
     LabelledRows,
@@ -679,7 +679,7 @@ def _labelled(labels: npt.NDArray[Any], classes: Sequence[Any], sample_weight: A
             f"row {row} is of class {labels.tolist()[row]!r}, and the model knows "
             f"{list(classes)!r}. Pass the classes that it was trained on."
         )
-    weights = row_weights(labels, None, sample_weight)
+    weights = read_weights(sample_weight, len(labels))
     if not weights.any():
         raise DataError("all rows have weight 0; rules need some of positive weight.")
     return LabelledRows.of(codes, len(classes), weights)

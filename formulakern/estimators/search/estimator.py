@@ -44,10 +44,9 @@ from formulakern.estimators.svm.evaluation import check_folds
 from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import (
     Split,
+    TrainingData,
     random_source,
     require_target,
-    row_weights,
-    several_classes,
     splits,
 )
 from formulakern.kernels.algebra import Kernel
@@ -249,7 +248,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             data = self._read_training(X, y)
             table, classes = data.table, data.labels
             weights = self._class_weight(classes)
-            several_classes(classes, by_row := row_weights(classes, weights, None))
+            by_row = TrainingData.of(table, classes, weights).weights
             # scikit-learn looks at numbers of text, so weights of named classes are given by row
             svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
             by_row = np.ones(len(classes)) if weights == "balanced" else by_row

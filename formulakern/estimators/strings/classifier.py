@@ -18,10 +18,8 @@ from formulakern.estimators.strings.positions import PositionWeights, position_w
 from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
 from formulakern.estimators.svm.machines import PairwiseMachine, number_C
 from formulakern.estimators.targets import (
-    read_classes,
+    TrainingData,
     require_target,
-    row_weights,
-    several_classes,
 )
 from formulakern.files.models import save
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
@@ -153,9 +151,8 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         limits = self._limits()
         require_target(self, y)
         strings = replace(read_strings(X, self.column), role="the training set")
-        labels = read_classes(y, strings.n_rows)
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        several_classes(labels, weights)
+        data = TrainingData.of(strings, y, self.class_weight, sample_weight)
+        labels, weights = data.labels, data.weights
         self.kernel_ = self._make_kernel()
         self.__dict__.pop("cv_accuracy_", None)
         if chosen:

@@ -27,8 +27,8 @@ from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.targets import (
     TrainingData,
     read_numbers,
+    read_weights,
     require_target,
-    row_weights,
     several_classes,
 )
 from formulakern.kernels.algebra import Kernel
@@ -382,10 +382,9 @@ class FormulaMachine(KernelMachine, TableEstimator):
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             table = self._fit_table(X, y)
-            targets = np.zeros(table.shape[0])
-            weights = row_weights(targets, None, sample_weight)
-            if y is not None:
-                targets = read_numbers(y, table.shape[0])
+            n_rows = table.shape[0]
+            weights = read_weights(sample_weight, n_rows)
+            targets = np.zeros(n_rows) if y is None else read_numbers(y, n_rows)
             self.kernel_ = self._make_kernel(X)
             self._train(table, targets, C * weights, deadline, stacklevel=4)
             self._warn_of_traps(table)

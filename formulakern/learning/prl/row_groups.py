@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, row_counts, select_bits
-from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed import PackedTable, varying_columns
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.learning.prl.features import Column, ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
@@ -175,10 +175,10 @@ def _joined(rows: DividedRows, number: NDArray[np.intp]) -> DividedRows:
 
 def _columns(
     rows: DividedRows, side: NDArray[np.intp]
-) -> tuple[NDArray[np.int64], int, list[bytes]]:
-    """The number of ones and a digest of some propositions, and the number of rows."""
-    words = rows.table.columns[side]
-    return row_counts(words), rows.table.n_rows, [_digest(word) for word in words]
+) -> tuple[NDArray[np.int64], int, NDArray[np.intp]]:
+    """The number of ones of some propositions, the number of rows, and the first equal ones."""
+    some = rows.table.select(side)
+    return row_counts(some.columns), some.n_rows, some.first_equal
 
 
 def _digests(rows: DividedRows, conjunctions: Conjunctions) -> list[bytes]:
@@ -224,14 +224,9 @@ class PartitionedConjunctions(ConjunctionFeatures):
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of these propositions to learn from: of equal ones the first."""
         answers = self.rows.rows.map(_columns, side)
-        counts = np.sum([count for count, _, _ in answers], axis=0)
-        n_rows = sum(number for _, number, _ in answers)
-        known: dict[tuple[bytes, ...], int] = {}
-        alike = zip(*(digests for _, _, digests in answers), strict=True)
-        first = np.array([known.setdefault(digests, j) for j, digests in enumerate(alike)])
-        varies = (counts > 0) & (counts < n_rows + (not self.bias))
-        kept = np.flatnonzero(varies & (first == np.arange(len(side))))
-        return kept if len(kept) else np.arange(min(1, len(side)))
+        counts, numbers, alike = zip(*answers, strict=True)
+        n_rows = sum(numbers) + (not self.bias)
+        return varying_columns(np.sum(counts, axis=0), np.stack(alike, axis=1), n_rows)
 
     def heaviest(
         self, side: NDArray[np.intp], table: PackedTable, weights: FloatArray, **options: Any

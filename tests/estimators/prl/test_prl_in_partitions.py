@@ -12,7 +12,7 @@ from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.zero_one import read_packed
-from formulakern.estimators.targets import row_weights
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.prl import row_groups
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
@@ -64,7 +64,7 @@ def worth(model, X, y, weights):
         own = np.take_along_axis(scores, codes[:, None], axis=1)
         rivals = np.arange(scores.shape[1]) != codes[:, None]
         margins = (own - scores)[rivals].reshape(len(y), -1)
-    of_rows = row_weights(y, model.class_weight, weights)
+    of_rows = TrainingData.of(np.empty((len(y), 0)), y, model.class_weight, weights).weights
     scales = np.append(1 / margins[margins > 1e-9], 0.0)
     losses = np.maximum(0, 1 - scales[:, None, None] * margins).sum(axis=2) @ of_rows
     return 1 / (scales + model.C_ * losses).min()
