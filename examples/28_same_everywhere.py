@@ -31,7 +31,7 @@ from protocol import path_of
 
 import formulakern as fk
 from formulakern.cli import main
-from formulakern.cli.learners import learner as made_learner
+from formulakern.cli.learning import learner as made_learner
 from formulakern.registry import LEARNERS
 from formulakern.text import markdown
 

@@ -38,30 +38,13 @@ SMALLEST = 1e-100
 NEGATIVE = 1e-8
 
 
-def read_gram(K: Any, name: str = "K", check: bool = True) -> tuple[FloatArray, float]:
-    """The matrix as float64, checked for shape, finiteness, symmetry and |K_ij| ≤ √(K_ii K_jj).
+def read_semidefinite(
+    K: Any, check: bool = True, name: str = "K", normalize: bool = False
+) -> FloatArray:
+    """The matrix as float64 (m, m), C-contiguous, the same memory if it is such an array.
 
-    Parameters
-    ----------
-    K : array-like of shape (m, m)
-    name : str
-        What error messages call it.
-    check : bool
-        False tests shape and finiteness only.
-
-    Returns
-    -------
-    K : float64 (m, m), C-contiguous
-        The same memory where it is such an array.
-    slack : float
-        √ε, ε the relative rounding error of its original type.
-
-    One pass over K, by bands.
-
-    >>> read_gram([[1, 2], [2, 1]])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    formulakern.errors.DataError: K[0, 1] = 2.0 is larger than √(K[0, 0]·K[1, 1]) = 1.0; so K is ...
+    Without ``check`` only its shape is tested and that it is finite; else also its symmetry,
+    |K_ij| ≤ √(K_ii K_jj), in one pass by bands, and :func:`check_semidefinite`.
     """
     gram = read_matrix(
         K,
@@ -78,11 +61,18 @@ def read_gram(K: Any, name: str = "K", check: bool = True) -> tuple[FloatArray, 
     if not gram.size:
         raise DataError(f"{name} has no rows; a measure needs at least one. Pass a Gram matrix.")
     kind = np.asarray(K).dtype
-    precision = kind if kind.kind == "f" and kind.itemsize < 8 else np.float64
-    slack = float(np.sqrt(np.finfo(precision).eps))
-    if not check:
-        return gram, slack
-    diagonal = gram.diagonal()
+    rounding = float(np.finfo(kind if kind in (np.float16, np.float32) else np.float64).eps)
+    if check:
+        _check_entries(gram, rounding, name)
+    gram = _cosines(gram) if normalize else gram
+    if check:
+        # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
+        check_semidefinite(gram, rounding, name)
+    return gram
+
+
+def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
+    diagonal, slack = gram.diagonal(), math.sqrt(rounding)
     if diagonal.min() < 0:
         i = int(diagonal.argmin())
         raise DataError(
@@ -90,46 +80,38 @@ def read_gram(K: Any, name: str = "K", check: bool = True) -> tuple[FloatArray, 
             f"squared lengths. Pass the matrix of a positive semidefinite kernel."
         )
     lengths = np.sqrt(diagonal)
-    noise = 100 * slack**2 * float(diagonal.max())  # entries that are rounding beside the largest
+    noise = 100 * rounding * float(diagonal.max())  # entries that are rounding beside the largest
     for start in range(0, len(gram), BAND):
         rows = slice(start, start + BAND)
         band = gram[rows, start:]
         largest = lengths[rows, None] * lengths[None, start:]
         too_large = np.abs(band) > largest * (1 + slack) + noise
+        uneven = np.abs(band - gram[start:, rows].T) > largest * slack + noise
+        if not (too_large.any() or uneven.any()):
+            continue
+        i, j = np.argwhere(too_large if too_large.any() else uneven)[0] + start
         if too_large.any():
-            i, j = np.argwhere(too_large)[0] + start
-            raise DataError(
+            problem = (
                 f"{name}[{i}, {j}] = {gram[i, j]} is larger than √({name}[{i}, {i}]·"
                 f"{name}[{j}, {j}]) = {lengths[i] * lengths[j]}; so {name} is not positive "
-                "semidefinite, as every Gram matrix is. Pass the matrix of a kernel between the "
-                "same rows in the same order."
+                "semidefinite, as every Gram matrix is."
             )
-        uneven = np.abs(band - gram[start:, rows].T) > largest * slack + noise
-        if uneven.any():
-            i, j = np.argwhere(uneven)[0] + start
-            raise DataError(
+        else:
+            problem = (
                 f"{name} is not symmetric: {name}[{i}, {j}] = {gram[i, j]}, but {name}[{j}, {i}] = "
-                f"{gram[j, i]}. Pass the matrix of a kernel between the same rows in the same "
-                "order."
+                f"{gram[j, i]}."
             )
-    return gram, slack
+        raise DataError(
+            f"{problem} Pass the matrix of a kernel between the same rows in the same order."
+        )
 
 
 def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") -> None:
-    """Refuse a matrix with an eigenvalue below −1e-8 of the trace.
-
-    Parameters
-    ----------
-    K : float64 (m, m), symmetric
-    slack : float
-        Instead of 1e-8, if it is larger.
-    name : str
-        What error messages call it.
+    """Refuse a symmetric matrix with an eigenvalue below −1e-8 (or −slack) of the trace.
 
     Up to 2,000 rows a Cholesky decomposition of K plus a multiple of the identity decides, O(m³/3),
-    in one thread.
-    Beyond, 24 Lanczos steps, O(m²) each, look for a vector v with v'Kv < 0: what they find is a
-    proof, but a small negative eigenvalue may escape them.
+    in one thread.  Beyond, 24 Lanczos steps, O(m²) each, look for a vector v with v'Kv < 0: what
+    they find is a proof, but a small negative eigenvalue may escape them.
     """
     scale = float(K.diagonal().max())
     if not scale:
@@ -157,48 +139,10 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
         )
 
 
-def read_semidefinite(
-    K: Any, check: bool = True, name: str = "K", normalize: bool = False
-) -> FloatArray:
-    """The matrix as float64, checked by :func:`read_gram` and :func:`check_semidefinite`.
-
-    Parameters
-    ----------
-    K : array-like of shape (m, m)
-    check : bool
-        False tests shape and finiteness only.
-    name : str
-    normalize : bool
-        Whether to divide K_ij by √(K_ii K_jj); 0 where a vector has no length.
-
-    Returns
-    -------
-    float64 (m, m), C-contiguous
-    """
-    gram, slack = read_gram(K, name, check)
-    gram = _cosines(gram) if normalize else gram
-    if check:
-        # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
-        check_semidefinite(gram, slack**2, name)
-    return gram
-
-
 def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]:
-    """The classes, sorted, and the number of the class of each row.
+    """The classes of m rows, sorted, and the number of the class of each row, int64.
 
-    Parameters
-    ----------
-    y : array-like of shape (m,)
-        Numbers or strings.
-    m : int
-        Rows of the Gram matrix.
-    most : int, optional
-        The largest number of classes that is accepted.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-    codes : int64 (m,)
+    ``y`` are numbers or strings, of at least two and at ``most`` so many classes.
 
     >>> classes, codes = read_labels(["b", "a", "b"], 3)
     >>> classes.tolist(), codes.tolist()
@@ -339,9 +283,7 @@ def enclosing_ball(
     >>> ball.radius, ball.coefficients
     (1.0, array([0.5, 0.5]))
     """
-    gram = read_semidefinite(K, check)
-    _check_range(gram)
-    _check_stopping(tol, max_iter)
+    gram = _solvable(K, check, tol, max_iter)
     ball = simplex_qp.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
     warn_unless(ball.converged, RADIUS, ball.gap, tol, ADVICE)
     return ball
@@ -471,9 +413,7 @@ def margin(
     """
     penalty = _read_penalty(C)
     check_choice("loss", loss, ("hinge", "squared_hinge"))
-    _check_stopping(tol, max_iter)
-    gram = read_semidefinite(K, check)
-    _check_range(gram)
+    gram = _solvable(K, check, tol, max_iter)
     _, codes = read_labels(y, len(gram), most=2)
     signs = (2 * codes - 1).astype(np.int8)
     stopping: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "progress": progress}
@@ -560,10 +500,8 @@ def radius_margin_ratio(
     0.75
     """
     ridge = 1 / _read_penalty(C)
-    _check_stopping(tol, max_iter)
-    gram = read_semidefinite(K, check, normalize=normalize)
+    gram = _solvable(K, check, tol, max_iter, normalize)
     classes, codes = read_labels(y, len(gram))
-    _check_range(gram)
     parts = 1 if len(classes) == 2 else len(classes)
     options: dict[str, Any] = {"ridge": ridge, "tol": tol, "max_iter": max_iter}
 
@@ -596,21 +534,19 @@ def _read_penalty(C: Any) -> float:
     return float(C)
 
 
-def _check_stopping(tol: Any, max_iter: Any) -> None:
-    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1."""
+def _solvable(K: Any, check: bool, tol: Any, max_iter: Any, normalize: bool = False) -> FloatArray:
+    """The checked matrix, if its entries can be multiplied without overflow or underflow."""
     check_number("tol", tol, 0, 1, above=True)
     check_integer("max_iter", max_iter)
-
-
-def _check_range(K: FloatArray) -> None:
-    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow."""
-    largest = float(K.diagonal().max())
+    gram = read_semidefinite(K, check, normalize=normalize)
+    largest = float(gram.diagonal().max())
     if largest and not SMALLEST <= largest <= LARGEST:
         raise MagnitudeError(
             f"the largest K[i, i] is {largest:.3g}, and its square is not safe in float64; "
             f"expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and distance "
             "scale with its root), or normalise the kernel: kernel.normalized()."
         )
+    return gram
 
 
 def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True) -> float:

@@ -1,4 +1,4 @@
-"""Commands and the options that they share: the table, its columns, the formula, the file."""
+"""Commands, and the options that they share: the table, its columns, the formula, the file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import difflib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from formulakern.cli.output import about_lines
 from formulakern.errors import DataError, ParameterError
+from formulakern.text import counted
 
 if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
     from formulakern.datasets.reader import TableFile
     from formulakern.kernels.formula import FormulaKernel
     from formulakern.kernels.graded import GradedKernel
-    from formulakern.registry import Learner
     from formulakern.tables.table import Table
 
 __all__ = [
@@ -30,10 +30,9 @@ __all__ = [
     "ROWS",
     "TABLE",
     "Command",
-    "check_at_least_one",
-    "check_domains",
+    "command",
+    "data_line",
     "described",
-    "fold_values",
     "kernel_of",
     "listed",
     "nominal_columns",
@@ -49,33 +48,28 @@ __all__ = [
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
 #: Larger tables are sampled for the scores.
 MAX_ROWS = 50_000
+#: Classes that are listed with their numbers of rows.
+MAX_CLASSES = 6
 
-
-class Option(NamedTuple):
-    """The arguments of ``ArgumentParser.add_argument``."""
-
-    names: tuple[str, ...]
-    settings: dict[str, Any]
+#: The arguments of ``ArgumentParser.add_argument``.
+Option = tuple[Sequence[str], dict[str, Any]]
 
 
 class Command(NamedTuple):
-    """A command: its options, of which one in each list is required, and what it runs.
+    """A command: the function that runs it, and its parser without the options of all commands."""
 
-    ``examples`` are the words after the command's name; ``more`` returns text before them.
-    """
-
-    name: str
+    run: Callable[[argparse.Namespace], None]
     about: str
     examples: Sequence[str]
     options: Sequence[Option | list[Option]]
-    run: Callable[[argparse.Namespace], None]
-    more: Callable[[], str] = str
+    more: Callable[[], str]
 
     def add(self, commands: Any) -> None:
         """Add the parser of the command, whose help ends with the examples."""
-        shown = "".join(f"\n  formulakern {self.name} {line}".rstrip() for line in self.examples)
+        name = self.run.__name__
+        shown = "".join(f"\n  formulakern {name} {line}".rstrip() for line in self.examples)
         parser: argparse.ArgumentParser = commands.add_parser(
-            self.name,
+            name,
             help=self.about,
             description=f"{self.about[:1].upper()}{self.about[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -83,10 +77,23 @@ class Command(NamedTuple):
         )
         parser.set_defaults(run=self.run)
         for item in self.options:
-            alone = isinstance(item, Option)
-            group: Any = parser if alone else parser.add_mutually_exclusive_group(required=True)
-            for names, settings in [item] if isinstance(item, Option) else item:
+            several = isinstance(item, list)
+            group: Any = parser.add_mutually_exclusive_group(required=True) if several else parser
+            for names, settings in item if isinstance(item, list) else [item]:
                 group.add_argument(*names, **settings)
+
+
+def command(
+    about: str,
+    examples: Sequence[str],
+    *options: Option | list[Option],
+    more: Callable[[], str] = str,
+) -> Callable[[Callable[[argparse.Namespace], None]], Command]:
+    """Make a function a command of its name; of options in a list, one is required.
+
+    ``examples`` are the words after the command's name; ``more`` returns text before them.
+    """
+    return lambda run: Command(run, about, examples, options, more)
 
 
 def option(spec: str, help: str | None = None, default: Any = None, **settings: Any) -> Option:
@@ -102,7 +109,7 @@ def option(spec: str, help: str | None = None, default: Any = None, **settings: 
         settings["type"] = int
     if words[len(names) :]:
         settings["metavar"] = words[-1]
-    return Option(tuple(names), {"help": help, "default": default, **settings})
+    return names, {"help": help, "default": default, **settings}
 
 
 def output(spec: str, help: str | None = None, **settings: Any) -> tuple[Option, Option]:
@@ -112,9 +119,6 @@ def output(spec: str, help: str | None = None, **settings: Any) -> tuple[Option,
 
 
 MODEL = option("model model.json", "the file that learn -o wrote")
-
-# -- formulas --------------------------------------------------------------------------------------
-
 #: A formula and its kernel.
 FORMULA = (
     option("formula FORMULA"),
@@ -131,54 +135,12 @@ FORMULA = (
         default="binary",
     ),
 )
-
-
-def kernel_of(options: argparse.Namespace) -> FormulaKernel | GradedKernel:
-    """Return the kernel that ``FORMULA`` describes."""
-    from formulakern.kernels.formula import kernel
-
-    names = ("formula", "variables", "scale", "backend", "inputs")
-    made: FormulaKernel | GradedKernel = kernel(**{name: vars(options)[name] for name in names})
-    return made
-
-
-def check_domains(kernel: FormulaKernel | GradedKernel) -> None:
-    """Raise ParameterError if the formula of a kernel names domains."""
-    from formulakern.kernels.formula import inner_formula
-
-    named = [name for name in inner_formula(kernel).program.domains if name is not None]
-    if named:
-        raise ParameterError(
-            f'the formula names the domain "{named[0]}", and the command line has no way to say '
-            "which columns it has. Leave the colon out, or use fk.kernel(..., domains=...)."
-        )
-
-
 #: Numeric columns whose numbers are names.
 NOMINAL = option(
     "--nominal COLUMNS",
     "numeric columns whose numbers are names: all, or a list with commas (default: auto)",
     default="auto",
 )
-
-
-def nominal_columns(options: argparse.Namespace) -> Any:
-    """Return the value of ``--nominal``: "auto", "all" or a list of names."""
-    given: str = options.nominal
-    return given if given in ("auto", "all") else [name.strip() for name in given.split(",")]
-
-
-def listed(names: str | None) -> list[str]:
-    """Return the names of a list with commas."""
-    return [name.strip() for name in (names or "").split(",") if name.strip()]
-
-
-def check_at_least_one(name: str, value: int | None) -> None:
-    """Raise ParameterError if a number of things is given and is not positive."""
-    if value is not None and value < 1:
-        raise ParameterError(f"{name} is a number of at least 1; got {value}.")
-
-
 #: A cross-validation.
 FOLDS = (
     NOMINAL,
@@ -191,15 +153,6 @@ FOLDS = (
     ),
     option("--time-limit SECONDS", "for each fit of a rule learner", type=float),
 )
-
-
-def fold_values(options: argparse.Namespace) -> dict[str, int]:
-    """Return the number of folds, the seed and the size of the sample."""
-    return {"n_folds": options.cv, "seed": options.seed, "max_rows": options.max_rows}
-
-
-# -- tables ----------------------------------------------------------------------------------------
-
 _FILES = "a file of CSV (also .tsv, .csv.gz) or Parquet"
 _TEXT = (
     option("--encoding NAME", "of a text file (default: utf-8)"),
@@ -219,6 +172,38 @@ TABLE = (
 )
 
 
+def kernel_of(
+    options: argparse.Namespace, *, domains: bool = False
+) -> FormulaKernel | GradedKernel:
+    """Return the kernel that ``FORMULA`` describes, which names domains only if it may."""
+    from formulakern.kernels.formula import inner_formula, kernel
+
+    names = ("variables", "scale", "backend", "inputs")
+    given = {name: value for name in names if (value := vars(options).get(name)) is not None}
+    made: FormulaKernel | GradedKernel = kernel(options.formula, **given)
+    named = [] if domains else [*filter(None, inner_formula(made).program.domains)]
+    if named:
+        raise ParameterError(
+            f'the formula names the domain "{named[0]}", and the command line has no way to say '
+            "which columns it has. Leave the colon out, or use fk.kernel(..., domains=...)."
+        )
+    return made
+
+
+def listed(names: str | None) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
+def nominal_columns(options: argparse.Namespace) -> str | list[str]:
+    """Return the value of ``--nominal``: "auto", "all" or a list of names."""
+    given: str = options.nominal
+    return given if given in ("auto", "all") else [name.strip() for name in given.split(",")]
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
 def read_dataset(options: argparse.Namespace, data: str | None = None) -> Dataset:
     """Read the table that options name, or another file like it, without the dropped columns."""
     from formulakern import datasets
@@ -233,15 +218,15 @@ def read_dataset(options: argparse.Namespace, data: str | None = None) -> Datase
                 f'--target "{options.target}" is for files.'
             )
     else:
-        dataset = datasets.read_table(
-            name, target=options.target, **_format(name, options, built_in)
-        )
+        form = _format(name, options, built_in)
+        dataset = datasets.read_table(name, target=options.target, **form)
     names = listed(options.drop)
+    if dataset.target_name in names:
+        raise ParameterError(
+            f'--drop names "{dataset.target_name}", which is predicted. Name another column by '
+            "--target."
+        )
     for dropped in names:
-        if dropped == dataset.target_name:
-            raise ParameterError(
-                f'--drop names "{dropped}", which is predicted. Name another column by --target.'
-            )
         _check_column(dropped, dataset.data.names, f'no column "{dropped}" to drop')
     kept = [column for column in dataset.data.names if column not in names]
     if not kept:
@@ -258,37 +243,31 @@ def open_file(options: argparse.Namespace) -> TableFile:
 
 def _format(name: str, options: argparse.Namespace, built_in: list[str]) -> dict[str, Any]:
     """Return the encoding and the delimiter of a file that exists; the word tab is a tab."""
-    _check_exists(name, built_in)
+    if not Path(name).exists():
+        raise ParameterError(_not_found(name, built_in))
     given: str | None = options.delimiter
     tab = given in ("\\t", "tab")
     return {"encoding": options.encoding, "delimiter": "\t" if tab else given}
 
 
-def _check_exists(name: str, built_in: list[str]) -> None:
+def _not_found(name: str, built_in: list[str]) -> str:
+    """Return the sentence about a table that is neither a file nor built in."""
     path = Path(name)
-    if path.exists():
-        return
-    what, sought, known = f'file and no built-in data set "{name}"', name.lower(), built_in
+    what, known = f'file and no built-in data set "{name}"', built_in
     if not built_in or path.suffix or path.name != name:
         if not path.parent.is_dir():
-            raise ParameterError(f"there is no folder {path.parent} (to read {name} from).")
-        what, sought = f"file {name}", path.name
-        try:
+            return f"there is no folder {path.parent} (to read {name} from)."
+        what, known = f"file {name}", []
+        with suppress(OSError):
             entries = sorted(os.listdir(path.parent))
-        except OSError:
-            entries = []
-        known = [entry for entry in entries if any(end in entry.lower() for end in ENDINGS)]
-    close = [entry for entry in known if difflib.get_close_matches(_stem(sought), [_stem(entry)])]
-    near = difflib.get_close_matches(sought, close, n=1, cutoff=0)
+            known = [entry for entry in entries if any(end in entry.lower() for end in ENDINGS)]
+    sought = path.name.lower()  # without endings, which most tables share, a name is to be near
+    stem = sought.partition(".")[0]
+    close = [k for k in known if difflib.get_close_matches(stem, [k.lower().partition(".")[0]])]
     hint = f"built in are {', '.join(built_in)}." if built_in else "give the path of one."
-    if near:
+    if near := difflib.get_close_matches(sought, close, n=1, cutoff=0):
         hint = f"did you mean {path.parent / near[0]}?"
-    raise ParameterError(f"there is no {what}; {hint}")
-
-
-def _stem(name: str) -> str:
-    """Return the lower-case name without its endings, which most tables share."""
-    return name.lower().partition(".")[0]
+    return f"there is no {what}; {hint}"
 
 
 def _check_column(name: str, names: Sequence[str], problem: str) -> None:
@@ -311,16 +290,42 @@ def training_columns(model: Any, table: Table) -> Table:
     return select_columns(table, map(str, getattr(model, "feature_names_in_", table.names)))
 
 
-def described(dataset: Dataset, learner: Learner, options: argparse.Namespace) -> list[str]:
+def data_line(dataset: Dataset, predicts: str = "classes") -> str:
+    """Return name, rows, columns and classes of a data set, in one sentence.
+
+    >>> from formulakern import datasets
+    >>> data_line(datasets.tic_tac_toe())
+    'tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626'
+    """
+    import numpy as np
+
+    rows, columns = dataset.data.shape
+    size = f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
+    if predicts != "classes":
+        return size
+    classes, counts = np.unique(dataset.target, return_counts=True)
+    if len(classes) <= MAX_CLASSES:
+        shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
+        return f"{size}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
+    low, high = int(counts.min()), int(counts.max())
+    each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{size}; {len(classes):,} classes of {each} rows"
+
+
+def described(
+    dataset: Dataset, predicts: str, options: argparse.Namespace, strings: bool = False
+) -> list[str]:
     """Return the size of a table, what is predicted, and which columns may be identifiers."""
     from formulakern.encoding.plan import identifiers
 
-    about = about_lines(dataset, learner.predicts)
-    found = identifiers(dataset.data) if learner.reads != "strings" else []
-    if not found:
-        return about
-    dropped = shlex.quote(",".join([*filter(None, [options.drop]), *found]))
-    names = ", ".join(f'"{name}"' for name in found)
-    have = "has" if len(found) == 1 else "have"
-    advice = f"--drop {dropped} leaves out an identifier"
-    return [*about, f"{names} {have} another value in every row: {advice}"]
+    column = f'the column "{dataset.target_name}"'
+    target = {"numbers": f"the number is {column}", "novelty": f"{column} is left aside"}
+    about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}")]
+    found = [] if strings else identifiers(dataset.data)
+    if found:
+        dropped = shlex.quote(",".join([*filter(None, [options.drop]), *found]))
+        names = ", ".join(f'"{name}"' for name in found)
+        have = "has" if len(found) == 1 else "have"
+        advice = f"--drop {dropped} leaves out an identifier"
+        about.append(f"{names} {have} another value in every row: {advice}")
+    return about

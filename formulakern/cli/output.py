@@ -9,59 +9,20 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from formulakern.text import blocks, counted, within
-
-if TYPE_CHECKING:
-    from formulakern.datasets.dataset import Dataset
+from formulakern.errors import ParameterError
+from formulakern.files.replacing import replacing
+from formulakern.text import blocks, within
 
 __all__ = [
-    "about_lines",
     "check_output",
-    "data_line",
     "end_output",
     "failed",
     "opened_output",
     "prepared",
     "unwritable",
 ]
-
-#: Classes that are listed with their numbers of rows.
-MAX_CLASSES = 6
-
-
-def data_line(dataset: Dataset) -> str:
-    """Return name, rows, columns and classes of a data set, in one sentence.
-
-    >>> from formulakern import datasets
-    >>> data_line(datasets.tic_tac_toe())
-    'tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626'
-    """
-    import numpy as np
-
-    classes, counts = np.unique(dataset.target, return_counts=True)
-    if len(classes) <= MAX_CLASSES:
-        shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
-        return f"{_size(dataset)}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
-    low, high = int(counts.min()), int(counts.max())
-    each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"{_size(dataset)}; {len(classes):,} classes of {each} rows"
-
-
-def about_lines(dataset: Dataset, predicts: str) -> list[str]:
-    """Return the size of a table, and which column is predicted."""
-    name = dataset.target_name
-    if predicts == "numbers":
-        return [_size(dataset), f'the number is the column "{name}"']
-    if predicts == "novelty":
-        return [_size(dataset), f'the column "{name}" is left aside']
-    return [data_line(dataset), f'the class is the column "{name}"']
-
-
-def _size(dataset: Dataset) -> str:
-    rows, columns = dataset.data.shape
-    return f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
 
 
 @contextmanager
@@ -87,8 +48,6 @@ def prepared() -> Iterator[None]:
 @contextmanager
 def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterator[TextIO]:
     """Open the terminal, or a file that :func:`check_output` accepts, for text."""
-    from formulakern.files.replacing import replacing
-
     if path is None:
         yield sys.stdout
         return
@@ -121,8 +80,6 @@ def check_output(path: Path, force: bool, *inputs: str | None) -> None:
 
 def unwritable(path: Path, reason: str) -> Exception:
     """Return the error for a file that is not written."""
-    from formulakern.errors import ParameterError
-
     return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")
 
 

@@ -10,19 +10,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from formulakern import __version__
-from formulakern.cli.commands import (
-    cache,
-    compare,
-    datasets,
-    explain,
-    export,
-    gram,
-    inspect,
-    learn,
-    predict,
-    report,
-    show,
-)
+from formulakern.cli.kernels import cache, gram, inspect
+from formulakern.cli.learning import compare, datasets, learn
+from formulakern.cli.models import explain, export, predict, report, show
 from formulakern.cli.output import end_output, failed, prepared
 from formulakern.errors import FormulaKernError
 
@@ -90,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.COMMAND.add(commands)
+    for command in COMMANDS:
+        command.add(commands)
     return parser

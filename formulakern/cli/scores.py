@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
-from formulakern.cli.learners import uncalibrated
+from formulakern.cli.models import uncalibrated
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.progress import Progress
@@ -137,15 +137,8 @@ def fold_scores(
 ) -> list[Score]:
     """Score learners on the same folds; one that fails has the reason, and the others go on.
 
-    Parameters
-    ----------
-    models, plain : mapping of str to estimators
-        Those of this library, and others.
-    dataset : Dataset
-    numbers : bool
-        Whether a number is predicted rather than a class.
-    n_folds, max_rows, seed : int
-        A larger table is sampled, class by class.
+    ``plain`` are learners of others, ``numbers`` means that no class is predicted; a table of more
+    than ``max_rows`` is sampled, class by class.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -160,11 +153,8 @@ def fold_scores(
     elif len(y) < n_folds:
         raise DataError(f"{n_folds} folds need as many rows; there are {len(y)}.")
     if len(y) > max_rows:
-        if numbers:
-            some = np.random.default_rng(seed).permutation(len(y))[:max_rows]
-        else:
-            some = subsample(y, max_rows, seed)
-        X, y = X[np.sort(some)], y[np.sort(some)]
+        some = subsample(np.zeros(len(y)) if numbers else y, max_rows, seed)
+        X, y = X[some], y[some]
     kind = KFold if numbers else StratifiedKFold
     splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
@@ -269,19 +259,17 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
         )
         return make_pipeline(columns, learner)
 
-    of_tree = {"min_samples_leaf": 5, "random_state": 0}
-    names: tuple[str, ...]
     if numbers:
         names = ("the mean", "a tree", "ridge regression")
-        dummy, tree = DummyRegressor(), DecisionTreeRegressor(**of_tree)
         linear = RidgeCV(np.logspace(-3, 3, 7))
     else:
         names = ("majority vote", "a tree", "logistic regression")
-        dummy, tree = DummyClassifier(), DecisionTreeClassifier(**of_tree)
         linear = LogisticRegression(max_iter=1000)
+    dummy = (DummyRegressor if numbers else DummyClassifier)()
+    kind = DecisionTreeRegressor if numbers else DecisionTreeClassifier
+    tree = on_columns(kind(min_samples_leaf=5, random_state=0))
     constant = make_pipeline(FunctionTransformer(_numbers), dummy)
-    made = (constant, on_columns(tree), on_columns(linear, StandardScaler()))
-    return dict(zip(names, made, strict=True))
+    return dict(zip(names, (constant, tree, on_columns(linear, StandardScaler())), strict=True))
 
 
 def _numbers(table: Table) -> FloatArray:

@@ -15,9 +15,8 @@ adds Σⱼ wⱼ·g(number up to j) over the j from its own on, g(s) = f(s + 1) �
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,9 +27,10 @@ from formulakern.backends.tables import BlockWriter, TablePair
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.kernels.algebra import DerivedKernel, Kernel
+from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.boolean.counted import (
     TINY,
+    BalancedKernel,
     Conjunctions,
     CountedKernel,
     Family,
@@ -39,9 +39,6 @@ from formulakern.kernels.boolean.counted import (
 )
 from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry
-
-if TYPE_CHECKING:
-    import sympy
 
 __all__ = ["ChoquetKernel", "choquet"]
 
@@ -76,25 +73,6 @@ class SortedRows(NamedTuple):
     steps: Annotated[Any, "float64[:, ::1]"]
     positive: Annotated[Any, "int64[::1]"]
     exponent: Annotated[Any, "int64[::1]"]
-
-
-class Terms(NamedTuple):
-    """How sums become kernel values.
-
-    Parameters
-    ----------
-    fraction, exponent : ndarray of shape (n,), float64 and int64
-        g(0), g(1), … as fraction·2^exponent.
-    divisor : float
-        Kernel values are divided by it.
-    strict : bool
-        Whether a value too small for float64 becomes NaN, and not 0.
-    """
-
-    fraction: FloatArray
-    exponent: IntArray
-    divisor: float
-    strict: bool
 
 
 _BLOCK = "float64, boolean, boolean, UniTuple(int64, 4), float64[:, :]"
@@ -215,11 +193,17 @@ def additive_rows(
 
 
 def in_numpy(
-    x: SortedRows, z: SortedRows, terms: Terms, block: tuple[int, int, int, int]
+    x: SortedRows,
+    z: SortedRows,
+    fraction: FloatArray,
+    exponents: IntArray,
+    divisor: float,
+    strict: bool,
+    block: tuple[int, int, int, int],
 ) -> FloatArray:
     """The values of a block of either kernel, in NumPy: for few rows and columns."""
     start, stop, first, last = block
-    table = np.ldexp(terms.fraction, terms.exponent)
+    table = np.ldexp(fraction, exponents)
     places = np.arange(x.order.shape[1])
     counts = np.zeros((stop - start, last - first, len(places)), np.int64)
     total = np.zeros(counts.shape[:2])
@@ -230,9 +214,9 @@ def in_numpy(
         total += values[:, None] * (above * steps * table[counts]).sum(axis=2)
         counts += above
     exponent = x.exponent[start:stop, None] + z.exponent[None, first:last]
-    found = np.ldexp(total / terms.divisor, np.clip(exponent, -5000, 5000))
+    found = np.ldexp(total / divisor, np.clip(exponent, -5000, 5000))
     lost = (counts.max(axis=2) > 0) & ((total < SMALL_SUM) | (found < TINY))
-    return np.where(lost, np.nan, found) if terms.strict else found
+    return np.where(lost, np.nan, found) if strict else found
 
 
 #: So many numbers NumPy holds at a time.
@@ -332,23 +316,13 @@ class ChoquetKernel(CountedKernel):
         """The most columns in a set; None where there is no limit."""
         return self.family.max_length if isinstance(self.family, SubsetsUpTo) else None
 
-    @property
-    def growth(self) -> Family:
-        """g(t): how many sets of columns a column joins, where t others may be with it."""
-        if self.additivity is None:
-            return Subsets("conjunction", False, 0, None)
-        return Conjunctions("conjunction", False, 0, self.additivity - 1)
-
     def prepare(self, pair: TablePair) -> BlockWriter:
         """Sort the rows, then fill by the compiled loop; rows of 0 and 1 are counted."""
         if not pair.is_real:
             return super().prepare(pair)
-        n = pair.x.n_columns
-        divisor, exponent = self._divisor(n)
-        x, z = sorted_pair(pair)
-        terms = self.terms(n, divisor, strict=True)
-        fill = self.fill(terms, _shifted(x, -exponent), z, pair.symmetric)
-        return then(fill, lambda _, __, block: self._in_range(block))
+        divisor, exponent = self._divisor(pair.x.n_columns)
+        fill = self._scaled_fill(pair, exponent, 0, divisor, strict=True)
+        return then(fill, lambda _, __, block: self._check(block, pair))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """K(x, x) = Σᵢ x₍ᵢ₎²·g(i − 1): of the sets with x₍ᵢ₎ as their least, O(n log n) a row."""
@@ -358,33 +332,42 @@ class ChoquetKernel(CountedKernel):
         total, power = self.squares(pair)
         with np.errstate(over="ignore"):
             found = np.ldexp(total / divisor, np.clip(power - exponent, -5000, 5000))
-        return self._in_range(np.where((total > 0) & (found < TINY), np.nan, found))
+        return self._check(np.where((total > 0) & (found < TINY), np.nan, found), pair)
 
     def within_range(self, pair: TablePair) -> Kernel:
         """A kernel with the same cosines, whose values fit into float64 for any n."""
-        return BalancedChoquet(self) if pair.is_real else super().within_range(pair)
+        return BalancedKernel(self) if pair.is_real else super().within_range(pair)
 
-    def terms(self, n: int, divisor: float, *, strict: bool) -> Terms:
-        """What the loops look up, on n columns."""
-        self.family.check(n)
-        return Terms(*fractions(self.growth, n, n - 1), divisor, strict)
+    def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
+        """Fill, with other exponents."""
+        if not pair.is_real:
+            return super().balanced(pair, x, z)
+        return self._scaled_fill(pair, x, z, 1.0, strict=False)
 
-    def fill(self, terms: Terms, x: SortedRows, z: SortedRows, symmetric: bool) -> BlockWriter:
-        """Blocks of kernel values of sorted rows; ``symmetric``: the same rows."""
-        n = x.order.shape[1]
-        loop = self._loop
-        table = () if self.additivity is None else (terms.fraction, terms.exponent)
+    def _scaled_fill(
+        self, pair: TablePair, less_x: Any, less_z: Any, divisor: float, *, strict: bool
+    ) -> BlockWriter:
+        """Blocks of K(x, z)·2^(−less_x − less_z) / divisor."""
+        x, symmetric = sorted_rows(pair.rows_of_x()), pair.symmetric
+        z = x if symmetric else sorted_rows(pair.rows_of_z(), "Z")
+        x = x._replace(exponent=x.exponent - less_x)
+        z = z._replace(exponent=z.exponent - less_z)
+        n = pair.x.n_columns
+        fraction, exponents = self._growth(n)
+        table: tuple[Any, ...] = (fraction, exponents)
+        loop: CompiledFunction[..., None] = additive_rows
+        if self.additivity is None:
+            loop, table = full_rows, ()
 
         def write(rows: slice, columns: slice, block: FloatArray) -> None:
             where = (rows.start, rows.stop, columns.start, columns.stop)
             half = symmetric and columns.start >= rows.start
-            small = terms.exponent[-1] <= SPREAD and block.size * n <= NUMBERS
+            small = exponents[-1] <= SPREAD and block.size * n <= NUMBERS
             if small and not loop.pays(block.size * n * n):
                 with np.errstate(over="ignore"):  # infinite values are refused below
-                    block[...] = in_numpy(x, z, terms, where)
+                    block[...] = in_numpy(x, z, fraction, exponents, divisor, strict, where)
             else:
-                settings = (*table, terms.divisor, terms.strict, half)
-                loop(x, z, *settings, where, block)
+                loop(x, z, *table, divisor, strict, half, where, block)
             if half:
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
                 square = np.ix_(same - rows.start, same - columns.start)
@@ -393,10 +376,12 @@ class ChoquetKernel(CountedKernel):
         return write
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
-        """K(x, x) of real rows at scale="count", as (number, exponent of two)."""
+        """K(x, x) at scale="count", as (number, exponent of two)."""
+        if not pair.is_real:
+            return super().squares(pair)
         x = sorted_rows(pair)
         n = pair.x.n_columns
-        fraction, exponent = self.terms(n, 1.0, strict=True)[:2]
+        fraction, exponent = self._growth(n)
         top = exponent[np.maximum(x.positive - 1, 0)]
         steps = np.clip(exponent - top[:, None], -3000, 0)  # beyond the positive ones: times 0
         total = (x.values**2 * np.ldexp(fraction, steps)).sum(axis=1)
@@ -407,31 +392,22 @@ class ChoquetKernel(CountedKernel):
             )
         return total, top + 2 * x.exponent
 
-    @property
-    def _loop(self) -> CompiledFunction[..., None]:
-        return full_rows if self.additivity is None else additive_rows
+    def _growth(self, n: int) -> tuple[FloatArray, IntArray]:
+        """g(0) … g(n − 1) as fraction·2^exponent.
+
+        g(t) is how many sets of columns a column joins, if t others may be with it.
+        """
+        self.family.check(n)
+        growth: Family = Subsets("conjunction", False, 0, None)
+        if self.additivity is not None:
+            growth = Conjunctions("conjunction", False, 0, self.additivity - 1)
+        return fractions(growth, n, n - 1)
 
     def _divisor(self, n: int) -> tuple[float, int]:
         if self.scale == "count":
             return 1.0, 0
         fraction, exponent = fractions(self.family, n, n)
         return float(fraction[n]), int(exponent[n])
-
-    def _in_range(self, values: FloatArray) -> FloatArray:
-        if np.isfinite(values).all():
-            return values
-        if np.isinf(values).any():
-            problem = "beyond 1.8e308, the end of float64. Use scale='probability' or"
-        else:
-            problem = (
-                "positive and below 2.2e-308, where float64 loses digits (or a row holds numbers "
-                "very much smaller than its largest). Scale the columns to [0, 1], or use"
-            )
-        raise MagnitudeError(f"a value of {self!r} is {problem} kernel.normalized().")
-
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The number of sets of columns, 2^n − 1 or Σ C(n, r), an exact integer."""
-        return super().dimension(n)
 
     def stages(self, closed_form: str) -> list[Section]:
         """The feature space, the closed form on rows of 0 and 1, how it is computed."""
@@ -449,40 +425,6 @@ class ChoquetKernel(CountedKernel):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("fk.boolean.", "fk.", 1)
-
-
-@dataclass(eq=False)
-class BalancedChoquet(DerivedKernel):
-    """K(x, z) / (g(x)·g(z)), g(x) a power of two next to √K(x, x): the cosines of K, in range."""
-
-    kernel: ChoquetKernel
-
-    def prepare(self, pair: TablePair) -> BlockWriter:
-        """Fill, with other exponents."""
-        x, z = sorted_pair(pair)
-        x = _shifted(x, -self._half(pair.rows_of_x()))
-        z = _shifted(z, -self._half(pair.rows_of_z()))
-        terms = self.kernel.terms(pair.x.n_columns, 1.0, strict=False)
-        return self.kernel.fill(terms, x, z, pair.symmetric)
-
-    def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Between 1/4 and 2, or 0."""
-        total, power = self.kernel.squares(pair)
-        return np.asarray(np.ldexp(total, power - 2 * self._half(pair)))
-
-    def _half(self, pair: TablePair) -> IntArray:
-        total, power = self.kernel.squares(pair)
-        return np.asarray((np.frexp(total)[1] + power) // 2)
-
-    def polynomial(self) -> sympy.Expr:
-        """That of the kernel inside, up to a factor for every row."""
-        return self.kernel.polynomial()
-
-
-def sorted_pair(pair: TablePair) -> tuple[SortedRows, SortedRows]:
-    """The sorted rows of both tables, which are one object where Z is X."""
-    x = sorted_rows(pair.rows_of_x())
-    return x, x if pair.symmetric else sorted_rows(pair.rows_of_z(), "Z")
 
 
 def sorted_rows(pair: TablePair, role: str = "X") -> SortedRows:
@@ -505,7 +447,3 @@ def sorted_rows(pair: TablePair, role: str = "X") -> SortedRows:
     steps = ordered.copy()
     steps[:, :-1] -= ordered[:, 1:]
     return SortedRows(order, rank, ordered, steps, (ordered > 0).sum(axis=1), exponent)
-
-
-def _shifted(rows: SortedRows, exponent: int | IntArray) -> SortedRows:
-    return rows._replace(exponent=rows.exponent + exponent)

@@ -17,8 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_validate
 
 import formulakern as fk
-from formulakern.cli import main
-from formulakern.cli.commands import gram, inspect
+from formulakern.cli import kernels, main
 from formulakern.datasets import load, read_table
 from formulakern.display.terminal import show_inspection
 from formulakern.estimators.svm.evaluation import subsample
@@ -222,7 +221,7 @@ def test_rules_that_are_not_always_right_have_their_precision(capsys, fruit):
         assert line.startswith(f"{item.weight:.2f} for {item.winner}: {item.rule}")
         assert line.endswith(f"({100 * item.precision:.1f} %)") != ("always right" in out)
     status, _, err = run(capsys, "learn", fruit, "--formula", "a", "--top", "-1")
-    assert (status, err.count("--top is a number of at least 1; got -1.")) == (1, 1)
+    assert (status, err.count("--top=-1; expected an integer, at least 1.")) == (1, 1)
 
 
 def test_samples_are_scored(capsys):
@@ -289,7 +288,7 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
     assert (status, err) == (0, "")
     expected = np.load(tmp_path / "small.npy")
     assert expected.dtype == dtype
-    monkeypatch.setattr(gram, "ASKED", 1000)
+    monkeypatch.setattr(kernels, "MAX_UNASKED", 1000)
     path.write_text("older")
     status, out, err = run(capsys, *options, "--out", path, "--force")
     assert (status, out) == (1, "")
@@ -465,19 +464,19 @@ def test_help_and_version(capsys):
 
 
 def test_interrupted_is_status_130(capsys, monkeypatch):
-    def interrupted(_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inspect, "kernel_of", interrupted)
+    monkeypatch.setattr(kernels, "kernel_of", interrupted)
     status, out, err = run(capsys, "inspect", "a")
     assert (status, out, err) == (130, "", "\nformulakern: interrupted\n")
 
 
 def test_out_of_memory_is_a_sentence(capsys, monkeypatch):
-    def exhausted(_):
+    def exhausted(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(inspect, "kernel_of", exhausted)
+    monkeypatch.setattr(kernels, "kernel_of", exhausted)
     assert run(capsys, "inspect", "a") == (1, "", "formulakern: out of memory; use fewer rows.\n")
 
 
@@ -503,10 +502,10 @@ def test_an_interrupt_inside_generated_code():
     """Python itself would turn it into death by the signal, although it is caught."""
     code = """
 from formulakern.cli import run
-from formulakern.cli.commands import inspect
-def interrupted(options):
+from formulakern.cli import kernels
+def interrupted(options, **_):
     exec("raise KeyboardInterrupt")
-inspect.kernel_of = interrupted
+kernels.kernel_of = interrupted
 import sys
 sys.argv = ["formulakern", "inspect", "a"]
 run()

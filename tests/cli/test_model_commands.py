@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.cli.learners import learner
+from formulakern.cli.learning import learner
 from formulakern.cli.scores import plain_learners
 from formulakern.datasets import read_table, reader
 from formulakern.datasets.reader import open_table

@@ -10,7 +10,6 @@ import formulakern as fk
 from formulakern import measures as gram_input
 from formulakern.measures import (
     check_semidefinite,
-    read_gram,
     read_labels,
     read_semidefinite,
 )
@@ -32,7 +31,7 @@ def test_gram_matrices_pass(points, dtype):
 
 def test_the_memory_of_a_ready_matrix_is_used():
     K = np.eye(3)
-    assert read_gram(K)[0] is K
+    assert read_semidefinite(K) is K
     assert read_semidefinite(np.asfortranarray(np.eye(3, dtype=bool))).flags.c_contiguous
 
 
@@ -67,12 +66,12 @@ def test_refusals_beyond_the_first_band():
     K = np.eye(gram_input.BAND + 40)
     K[-1, -3] = 0.5
     with pytest.raises(fk.DataError, match=r"K\[293, 295\] = 0.0, but K\[295, 293\] = 0.5"):
-        read_gram(K)
+        read_semidefinite(K)
     K[-3, -1] = 0.5
-    assert read_gram(K)[0] is K
+    assert read_semidefinite(K) is K
     K[0, 280] = K[280, 0] = -1.5
     with pytest.raises(fk.DataError, match=r"K\[0, 280\] = -1.5 is larger"):
-        read_gram(K)
+        read_semidefinite(K)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])

@@ -24,8 +24,8 @@ from formulakern.estimators.targets import (
 from formulakern.files.models import save
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings import string_kernel
+from formulakern.kernels.strings.k_mers import WeightedDegreeKernel
 from formulakern.kernels.strings.strings import Strings, read_strings
-from formulakern.kernels.strings.weighted_degrees import WeightedDegreeKernel
 from formulakern.learning.kernel_machines import pair_weights
 from formulakern.partitions.lazy_rows import needs_rows
 

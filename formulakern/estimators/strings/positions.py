@@ -11,9 +11,8 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
 from formulakern.errors import ParameterError
-from formulakern.kernels.strings.k_mers import k_mers
+from formulakern.kernels.strings.k_mers import WeightedDegreeKernel, k_mers
 from formulakern.kernels.strings.strings import StringPair, Strings
-from formulakern.kernels.strings.weighted_degrees import WeightedDegreeKernel
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.text import significant, table

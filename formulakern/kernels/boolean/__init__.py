@@ -477,7 +477,9 @@ def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
            [7., 9.]])
     """
     d = degree(d, "d")
-    return CountedKernel(ClausesOfClauses(1, d, False), "disjunctive", (str(d),), scale)
+    return CountedKernel(
+        ClausesOfClauses("disjunction", True, d, d), "disjunctive", (str(d),), scale
+    )
 
 
 def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
@@ -521,7 +523,9 @@ def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
     15
     """
     d, c = degree(d, "d"), degree(c, "c")
-    return CountedKernel(ClausesOfClauses(d, c, True), "dnf", (str(d), str(c)), scale)
+    return CountedKernel(
+        ClausesOfClauses("conjunction", True, c, c, d), "dnf", (str(d), str(c)), scale
+    )
 
 
 def cnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
@@ -560,7 +564,9 @@ def cnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
            [21., 36.]])
     """
     d, c = degree(d, "d"), degree(c, "c")
-    return CountedKernel(ClausesOfClauses(d, c, False), "cnf", (str(d), str(c)), scale)
+    return CountedKernel(
+        ClausesOfClauses("disjunction", True, c, c, d), "cnf", (str(d), str(c)), scale
+    )
 
 
 def d_dnf(d: int, *, scale: Scale = "count") -> CountedKernel:

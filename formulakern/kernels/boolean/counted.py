@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -332,49 +332,38 @@ class FeatureSpace:
                 "of float64. Ask for shorter clauses."
             ) from None
 
-    def size(self, n: int) -> int:
-        """The number of clauses over n columns."""
-        kinds = 1 + self.signed
-        if self.max_length is None:
-            return int((1 + kinds) ** n) - self.min_length
-        lengths = range(self.min_length, min(self.max_length, n) + 1)
-        return sum(math.comb(n, k) * kinds**k for k in lengths)
 
-
-class Family(ABC):
+class Family(FeatureSpace, ABC):
     """A feature space on n columns and its kernel f(t), where t is s or m (see the module).
 
     f never decreases: more agreement makes no common feature untrue.
     """
-
-    #: Whether features are made of literals (t = m) or of columns (t = s).
-    signed: bool
 
     @property
     def accepts_real(self) -> bool:
         """Whether the family is defined on real vectors too."""
         return False
 
-    def argument(self, s: Any, p: Any, q: Any, n: Any) -> Any:
-        """t of rows with these counts: m for literals, s for columns."""
-        return n - p - q + 2 * s if self.signed else s
+    @property
+    def weighted(self) -> bool:
+        """Whether features have different weights; else the total weight is the dimension."""
+        return False
+
+    @property
+    def features(self) -> FeatureSpace | None:
+        """The feature space in a form that a search can read; None for clauses of clauses."""
+        return self
 
     @property
     @abstractmethod
     def description(self) -> str:
         """The features, in words."""
 
-    @property
-    def features(self) -> FeatureSpace | None:
-        """The feature space in a form that a search can read; None for clauses of clauses."""
-        return None
+    def argument(self, s: Any, p: Any, q: Any, n: Any) -> Any:
+        """t of rows with these counts: m for literals, s for columns."""
+        return n - p - q + 2 * s if self.signed else s
 
-    @property
-    def weighted(self) -> bool:
-        """Whether features have different weights; else the total weight is the dimension."""
-        return False
-
-    def check(self, n: int) -> None:  # noqa: B027
+    def check(self, n: int) -> None:
         """Refuse numbers of columns on which there are not enough features."""
 
     @abstractmethod
@@ -385,25 +374,29 @@ class Family(ABC):
         """
 
     def total(self, n: int) -> Dyadic:
-        """The sum of all squared weights: the dimension, where all weights are 1."""
+        """The sum of all squared weights: the dimension, if all weights are 1."""
         if self.weighted:
             return next(islice(self.values(n, 1 + self.signed), n, None))
         return self.dimension(n), 0
 
-    @abstractmethod
     def dimension(self, n: int) -> int:
-        """The number of features."""
+        """The number of clauses over n columns."""
+        kinds = 1 + self.signed
+        if self.max_length is None:
+            return int((1 + kinds) ** n) - self.min_length
+        lengths = range(self.min_length, min(self.max_length, n) + 1)
+        return sum(math.comb(n, k) * kinds**k for k in lengths)
 
     @abstractmethod
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:
-        """f(t) as a SymPy expression, where each column gives so many true literals."""
+        """f(t) as a SymPy expression, if each column has ``kinds`` true literals."""
 
     def closed_total(self, n: sympy.Expr) -> sympy.Expr:
         """The sum of all squared weights as a SymPy expression."""
         return self.closed_form(n, n, 1 + self.signed)
 
     def real(self, pairs: RowPairs) -> FloatArray:
-        """The kernel of pairs of real rows, where ``accepts_real``."""
+        """The kernel of pairs of real rows, if ``accepts_real``."""
         raise NotImplementedError(f"{type(self).__name__} is defined on 0 and 1 alone")
 
 
@@ -434,21 +427,8 @@ def _check_bits(bits: int, d: int) -> None:
         )
 
 
-class Clauses(FeatureSpace, Family):
-    """A family whose features are single clauses: it is its own feature space."""
-
-    @property
-    def features(self) -> FeatureSpace:
-        """The family itself."""
-        return self
-
-    def dimension(self, n: int) -> int:
-        """The number of clauses."""
-        return self.size(n)
-
-
 @dataclass(frozen=True)
-class Conjunctions(Clauses):
+class Conjunctions(Family):
     """All conjunctions of ``min_length`` … ``max_length`` different columns: f(t) = Σ C(t, k)."""
 
     max_length: int
@@ -472,7 +452,7 @@ class Conjunctions(Clauses):
     def dimension(self, n: int) -> int:
         """The number of conjunctions."""
         self.check(n)
-        return self.size(n)
+        return super().dimension(n)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """By Pascal's rule, summed over the lengths."""
@@ -497,7 +477,7 @@ class Conjunctions(Clauses):
 
 
 @dataclass(frozen=True)
-class Subsets(Clauses):
+class Subsets(Family):
     """Conjunctions of any number of columns, k of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1."""
 
     sigma: float = 1.0
@@ -547,7 +527,7 @@ class Subsets(Clauses):
 
 
 @dataclass(frozen=True)
-class Powers(Clauses):
+class Powers(Family):
     """The polynomial kernel f(t) = (t + c)^d: conjunctions of at most d columns, weighted."""
 
     max_length: int
@@ -610,58 +590,57 @@ class ClausesOfClauses(Family):
     Of the disjunctions N − 2F + C(t, c) are true in both rows; conjunctions choose d of these.
     """
 
-    outer: int
-    inner: int
-    disjunctive: bool
-
-    signed: bool = field(default=True, init=False)
+    min_length: int
+    outer: int = 1
 
     @property
     def description(self) -> str:
         """The features, in words."""
-        joined = ("disjunctions", "conjunctions")
-        whole, part = joined if self.disjunctive else joined[::-1]
-        clauses = f"{part} of {self.inner} {in_words(True)}"
+        part, whole = f"{self.form}s", "disjunctions" if self.disjunctive else "conjunctions"
+        clauses = f"{part} of {self.min_length} {in_words(True)}"
         return clauses if self.outer == 1 else f"{whole} of {self.outer} different {clauses} each"
 
     @property
     def features(self) -> FeatureSpace | None:
-        """The clauses themselves, where only one is chosen."""
-        if self.outer != 1:
-            return None
-        form: Form = "conjunction" if self.disjunctive else "disjunction"
-        return FeatureSpace(form, True, self.inner, self.inner)
+        """The clauses themselves, if only one is chosen."""
+        return self if self.outer == 1 else None
+
+    @property
+    def disjunctive(self) -> bool:
+        """Whether disjunctions of conjunctions are chosen."""
+        return self.form == "conjunction"
 
     def check(self, n: int) -> None:
         """At least c columns, and at least d clauses."""
-        _check_columns(self.inner, n, "d" if self.outer == 1 else "c")
+        _check_columns(self.min_length, n, "d" if self.outer == 1 else "c")
         clauses = self._clauses(n)
         if self.outer > clauses:
+            c = self.min_length
             raise ParameterError(
                 f"d={self.outer:,} different clauses are asked for, and over {n:,} columns there "
-                f"are 2^{self.inner}·C({n:,}, {self.inner}) = {clauses:,} clauses of {self.inner} "
-                f"literals. Choose d of at most {clauses:,}."
+                f"are 2^{c}·C({n:,}, {c}) = {clauses:,} clauses of {c} literals. Choose d of at "
+                f"most {clauses:,}."
             )
         choices = min(self.outer, clauses - self.outer)
         _check_bits(choices * (clauses.bit_length() - choices.bit_length() + 3), self.outer)
 
     def _clauses(self, n: int) -> int:
-        return math.comb(n, self.inner) << self.inner
+        return math.comb(n, self.min_length) << self.min_length
 
     def _same(self, n: Any, binomial: Callable[[Any, int], Any]) -> Any:
         """What does not depend on the rows: C(N, d) − 2·C(N − F, d) for disjunctions of clauses."""
         if not self.disjunctive:
             return 0
-        each = binomial(n, self.inner)
-        whole = binomial(2**self.inner * each, self.outer)
-        return whole - 2 * binomial((2**self.inner - 1) * each, self.outer)
+        each = binomial(n, self.min_length)
+        whole = binomial(2**self.min_length * each, self.outer)
+        return whole - 2 * binomial((2**self.min_length - 1) * each, self.outer)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """In exact integers, with subtraction."""
         self.check(n)
         same = self._same(n, math.comb)
-        neither = self._clauses(n) - 2 * math.comb(n, self.inner)
-        for agreeing in binomials(self.inner):
+        neither = self._clauses(n) - 2 * math.comb(n, self.min_length)
+        for agreeing in binomials(self.min_length):
             yield same + math.comb(neither + agreeing, self.outer), 0
 
     def dimension(self, n: int) -> int:
@@ -673,7 +652,7 @@ class ClausesOfClauses(Family):
         """In binomial coefficients of binomial coefficients."""
         from sympy import binomial
 
-        c = self.inner
+        c = self.min_length
         last = binomial((2**c - 2) * binomial(n, c) + binomial(t, c), self.outer)
         return self._same(n, binomial) + last
 
@@ -681,7 +660,7 @@ class ClausesOfClauses(Family):
         """C(2^c·C(n, c), d)."""
         from sympy import binomial
 
-        return binomial(2**self.inner * binomial(n, self.inner), self.outer)
+        return binomial(2**self.min_length * binomial(n, self.min_length), self.outer)
 
 
 def _rational(number: float) -> Any:
@@ -766,6 +745,23 @@ class CountedKernel(Kernel):
         """This kernel, or where it leaves float64 one with the same cosines that does not."""
         return self if self._fits(pair) else BalancedKernel(self)
 
+    def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
+        """K(x, x) at scale="count", as (number, exponent of two)."""
+        fraction, exponent = fractions(self.family, pair.x.n_columns, _largest(self.family, pair))
+        own = _own(self.family, pair)
+        return fraction[own], exponent[own]
+
+    def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
+        """Blocks of K(x, z)·2^(−x − z) at scale="count"."""
+        fraction, exponent = fractions(self.family, pair.x.n_columns, _largest(self.family, pair))
+        fill = _looked_up(self.family, pair, np.arange(len(fraction), dtype=np.float64))
+
+        def balance(rows: slice, columns: slice, block: FloatArray) -> None:
+            t = block.astype(np.intp)
+            block[...] = np.ldexp(fraction[t], exponent[t] - x[rows, None] - z[None, columns])
+
+        return then(fill, balance)
+
     def polynomial(self) -> sympy.Expr:
         """The closed form in s, p, q and n on rows of 0 and 1."""
         from formulakern.kernels.polynomial import symbols  # it loads SymPy
@@ -806,15 +802,18 @@ class CountedKernel(Kernel):
     def _check(self, values: FloatArray, pair: TablePair) -> FloatArray:
         if np.isfinite(values).all():
             return values
-        if np.isinf(values).any():
-            problem = "beyond 1.8e308, the end of float64"
-            way_out = "scale='probability' or kernel.normalized()"
-        else:
-            problem = "positive and below 2.2e-308, where float64 loses digits"
-            count = "scale='count' or " if self.scale == "probability" else ""
-            way_out = f"{count}kernel.normalized()"
         where = f"a value of {self!r} on {pair.x.n_columns:,} columns"
-        raise MagnitudeError(f"{where} is {problem}. Use {way_out}.")
+        if np.isinf(values).any():
+            problem, other = "beyond 1.8e308, the end of float64.", "probability"
+        else:
+            problem, other = "positive and below 2.2e-308, where float64 loses digits.", "count"
+            if pair.is_real:
+                problem += (
+                    " Or a row holds numbers very much smaller than its largest: scale the columns "
+                    "to [0, 1]."
+                )
+        scale = "" if self.scale == other else f"scale={other!r} or "
+        raise MagnitudeError(f"{where} is {problem} Use {scale}kernel.normalized().")
 
     def __repr__(self) -> str:
         scale = () if self.scale == "count" else (f"scale={self.scale!r}",)
@@ -832,28 +831,19 @@ class BalancedKernel(DerivedKernel):
     kernel: CountedKernel
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Look t up, then the fraction and the exponent of f(t)."""
-        family = self.kernel.family
-        fraction, exponent = fractions(family, pair.x.n_columns, _largest(family, pair))
-        x, z = (exponent[_own(family, rows)] // 2 for rows in (pair.rows_of_x(), pair.rows_of_z()))
-        fill = _looked_up(family, pair, np.arange(len(fraction), dtype=np.float64))
-
-        def balance(rows: slice, columns: slice, block: FloatArray) -> None:
-            t = block.astype(np.intp)
-            block[...] = np.ldexp(fraction[t], exponent[t] - x[rows, None] - z[None, columns])
-
-        return then(fill, balance)
+        """Fill, with the exponents of the rows."""
+        x, z = (self._squares(rows)[2] for rows in (pair.rows_of_x(), pair.rows_of_z()))
+        return self.kernel.balanced(pair, x, z)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Between 1/4 and 2, or 0."""
-        family = self.kernel.family
-        fraction, exponent = fractions(family, pair.x.n_columns, _largest(family, pair))
-        own = _own(family, pair)
-        return np.asarray(np.ldexp(fraction[own], exponent[own] % 2))
+        square, exponent, half = self._squares(pair)
+        return np.asarray(np.ldexp(square, exponent - 2 * half))
 
-    def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
-        """Yes: exponents are integers."""
-        return True
+    def _squares(self, pair: TablePair) -> tuple[FloatArray, IntArray, IntArray]:
+        """K(x, x) as (number, exponent of two), and the exponent of g(x)."""
+        square, exponent = self.kernel.squares(pair)
+        return square, exponent, (np.frexp(square)[1] + exponent) // 2
 
     def polynomial(self) -> sympy.Expr:
         """That of the kernel inside, up to a factor for every row."""
@@ -953,17 +943,17 @@ class TanimotoKernel(Kernel):
         return "fk.boolean.tanimoto()"
 
 
+def _own(family: Family, pair: TablePair) -> IntArray:
+    """t of every row of x with itself."""
+    ones = pair.tables((None,)).x_counts[0]
+    return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))
+
+
 def _largest(family: Family, pair: TablePair) -> int:
     """The largest t that a value between these tables, or on their diagonals, asks for."""
     tables = pair.tables((None,))
     ones = np.concatenate([tables.x_counts[0], tables.z_counts[0]])
     return int(family.argument(ones, ones, ones, tables.sizes[0]).max(initial=0))
-
-
-def _own(family: Family, pair: TablePair) -> IntArray:
-    """t of every row of x with itself."""
-    ones = pair.tables((None,)).x_counts[0]
-    return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))
 
 
 def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> BlockWriter:

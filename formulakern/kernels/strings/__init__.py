@@ -24,9 +24,13 @@ from collections.abc import Callable
 from typing import Any
 
 from formulakern.errors import ParameterError
-from formulakern.kernels.strings.k_mers import mismatch, spectrum
+from formulakern.kernels.strings.k_mers import (
+    mismatch,
+    spectrum,
+    weighted_degree,
+    weighted_degree_shifts,
+)
 from formulakern.kernels.strings.strings import StringKernel
-from formulakern.kernels.strings.weighted_degrees import weighted_degree, weighted_degree_shifts
 from formulakern.text import clip
 
 __all__ = ["mismatch", "spectrum", "weighted_degree", "weighted_degree_shifts"]

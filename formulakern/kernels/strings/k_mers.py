@@ -1,18 +1,29 @@
-"""Kernels of the k-mers of two strings, at any position: spectrum and mismatch.
+"""Kernels of the k-mers of two strings: at the same position, near it, anywhere, nearly equal.
 
-A k-mer, a run of k letters, becomes a number, and a string becomes a row of few counts.  For inner
-products of such rows there are two ways.  If rows share few features, the rows of z that have a
-feature are listed for each: one addition for every feature that two rows share.  If they share
-many, the counts of z are spread out, and those of neighbouring rows are added as vectors, for every
-feature of x.  (A matrix product by BLAS starts threads of its own, which compete with those that
-fill the matrix.)
+*Weighted degree kernels* compare strings of one length position by position.  The compiled loop
+finds matches of 64 positions in one word.  The letters of a string are numbers below 2^P; bit p of
+the letter at position i is bit i of *plane* p, a row of 64-bit words.  The positions at which x and
+z agree are then P exclusive ors of words, and the positions at which their k-mers agree are a
+*mask* M_k:
+
+    M_1 = the positions that agree,    M_{k+1} = M_k & (M_k shifted down by one).
+
+With P_k the number of ones of M_k, the sum over k ≤ d of (d − k + 1)·P_k is the running sum, over
+k, of the running sums of P_k.  TILE strings of z are worked on side by side, so that every loop is
+one over neighbours in memory.  They are done when all masks are zero; after ROUNDS letters the rest
+is summed position by position, so that the work for a pair is linear in the length.
+
+*Spectrum and mismatch kernels* number the k-mers, so that a string becomes a row of few counts.  If
+rows share few features, the rows of z that have a feature are listed for each: one addition for
+every feature that two rows share.  If they share many, the counts of z are spread out, and those of
+neighbouring rows are added as vectors, for every feature of x.  (A matrix product by BLAS starts
+threads of its own, which compete with those that fill the matrix.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, combinations, product
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -24,20 +35,673 @@ from formulakern.arrays import FloatArray, IntArray, aligned
 from formulakern.backends.loops import vectorized
 from formulakern.backends.tables import BlockWriter
 from formulakern.checks import check_integer
-from formulakern.compilation import compiled
+from formulakern.compilation import CompiledFunction, compiled
+from formulakern.encoding.bits import ones
 from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.kernels.algebra import n_columns
 from formulakern.kernels.inspection import Section
-from formulakern.kernels.strings.strings import Codes, StringKernel, StringPair, alphabet_size
-from formulakern.kernels.strings.weighted_degrees import bit_planes
+from formulakern.kernels.strings.strings import Codes, StringKernel, StringPair
 from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["k_mers", "mismatch", "n_near", "near", "near_both", "spectrum"]
+__all__ = [
+    "KMerKernel",
+    "WeightedDegreeKernel",
+    "mismatch",
+    "spectrum",
+    "weighted_degree",
+    "weighted_degree_shifts",
+]
 
+Words = npt.NDArray[np.uint64]
+
+#: Strings of z that are worked on side by side, and the longest k-mer that is.
+TILE, ROUNDS = 64, 64
+#: Unsigned, so that no index is taken for one from the end.
+LANES, ONE, LAST = np.uint64(TILE), np.uint64(1), np.uint64(63)
 #: Products of numbers below this are 64-bit integers.
 ROOT = 1 << 31
+#: So many features are added as vectors in the time in which one shared feature is added.
+DENSE = 8
+#: Rows of z whose sums are added side by side.
+SPREAD = 256
+#: Up to so many pairs of different k-mers, and sums of these, are held in memory.
+MAX_COMPARED = 1 << 24
+#: Up to so many near k-mers of all k-mers of all strings are listed.
+MAX_LISTED = 1 << 25
+#: Pairs of k-mers that are compared at a time.
+COMPARED = 1 << 18
+
+
+# -- the functions of fk.strings -------------------------------------------------------------------
+
+
+def weighted_degree(d: int) -> WeightedDegreeKernel:
+    """The weighted degree kernel of degree d, on strings of one length n.
+
+    K(x, z) = Σ_{k=1..d} β_k · #{i : the k-mers of x and z at position i are equal}, with
+    β_k = 2(d − k + 1) / (d(d + 1)), so that the β_k sum to 1.
+
+    Parameters
+    ----------
+    d : int
+        Length of the longest k-mers, at least 1 and at most n.
+
+    Returns
+    -------
+    WeightedDegreeKernel
+
+    Raises
+    ------
+    ParameterError
+        If d is no integer of at least 1, and at use if d is above n.
+
+    Notes
+    -----
+    Values are exact integers, divided once.  A pair of strings costs O(n), whatever d is; in
+    practice about as much as reading both once (see ``tests/benchmarks/test_strings.py``).
+
+    References
+    ----------
+    Rätsch & Sonnenburg (2004), Accurate splice site detection for Caenorhabditis elegans, in:
+    Kernel Methods in Computational Biology, MIT Press, 277–298.
+
+    Examples
+    --------
+    >>> k = weighted_degree(2)  # β = 2/3, 1/3
+    >>> k(["ACGT", "ACCT"])  # agree at 3 of 4 letters, and at 1 of 3 pairs of neighbours
+    array([[3.66666667, 2.33333333],
+           [2.33333333, 3.66666667]])
+    """
+    return WeightedDegreeKernel(d)
+
+
+def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
+    """The weighted degree kernel that also finds k-mers up to S positions apart.
+
+    K(x, z) = Σ_{k=1..d} β_k · (m_{k,0} + Σ_{s=1..S} δ_s · m_{k,s}), where m_{k,0} counts the
+    positions at which the k-mers of x and z are equal, m_{k,s} those i at which the k-mer of x at
+    i + s equals that of z at i, and those at which the k-mer of x at i equals that of z at i + s;
+    β_k = 2(d − k + 1) / (d(d + 1)) and δ_s = 1 / (2(s + 1)).
+
+    Parameters
+    ----------
+    d : int
+        Length of the longest k-mers, at least 1 and at most n.
+    S : int
+        The largest shift, at least 0; 0 gives ``weighted_degree(d)``.  Shifts of n and more match
+        nothing.
+
+    Returns
+    -------
+    WeightedDegreeKernel
+
+    Raises
+    ------
+    ParameterError
+        If d or S is no such integer.
+
+    Notes
+    -----
+    Positive semidefinite: for one k-mer, K is a quadratic form in the positions where it stands,
+    with the Toeplitz matrix T of entries 1 on the diagonal and δ_s beside it.  Its symbol is
+    1 + Σ_{s=1..S} cos(sθ) / (s + 1), which is at least 1/2 for all θ and S (Rogosinski & Szegö
+    1928, Math. Z. 28:73–94), so T is positive definite.
+
+    Relative error below (S + 3)·1.2e-16: no term is negative.  A pair costs O(n·(2S + 1)).
+
+    References
+    ----------
+    Rätsch, Sonnenburg & Schölkopf (2005), RASE: recognition of alternatively spliced exons in
+    C. elegans, Bioinformatics 21(Suppl. 1):i369–i377, doi:10.1093/bioinformatics/bti1053.
+
+    Examples
+    --------
+    >>> k = weighted_degree_shifts(1, 1)
+    >>> k(["AACC", "AAAC"])  # in place A, A, C; one apart A twice, A, C
+    array([[5., 4.],
+           [4., 5.]])
+    """
+    return WeightedDegreeKernel(d, S)
+
+
+def spectrum(k: int) -> KMerKernel:
+    """The spectrum kernel: the k-mers that two strings have in common, wherever they stand.
+
+    K(x, z) = Σ_u c_u(x)·c_u(z) over all strings u of k letters, where c_u(x) is how often u stands
+    in x.
+
+    Parameters
+    ----------
+    k : int
+        Length of the k-mers, at least 1.
+
+    Returns
+    -------
+    KMerKernel
+
+    Raises
+    ------
+    ParameterError
+        If k is no integer of at least 1.
+    DataError
+        At use, if a string is shorter than k: it has no k-mer to be compared by.
+
+    Notes
+    -----
+    Strings may have any lengths of at least k.  Values are exact integers (below 2^53).  A pair
+    costs one addition for every different k-mer that both strings have, so at most O(length).
+
+    References
+    ----------
+    Leslie, Eskin & Noble (2002), The spectrum kernel: a string kernel for SVM protein
+    classification, Pacific Symposium on Biocomputing 7:566–575, doi:10.1142/9789812799623_0053.
+
+    Examples
+    --------
+    >>> k = spectrum(2)
+    >>> k(["ABAB", "BABBA"])  # AB, BA, AB and BA, AB, BB, BA
+    array([[5., 4.],
+           [4., 6.]])
+    """
+    return KMerKernel(k)
+
+
+def mismatch(k: int, m: int, alphabet: str = "ACGT") -> KMerKernel:
+    """The mismatch kernel: k-mers count where they nearly stand, too.
+
+    K(x, z) = Σ_u φ_u(x)·φ_u(z) over all strings u of k letters of the alphabet, where φ_u(x) is
+    the number of k-mers of x that differ from u at m positions at most.
+
+    Parameters
+    ----------
+    k : int
+        Length of the k-mers, at least 1.
+    m : int
+        The largest number of positions that differ, from 0 (then it is ``spectrum(k)``) to k.
+    alphabet : str, default="ACGT"
+        The letters that u is made of; X and Z have no others.  "a" and "A" are two letters.
+
+    Returns
+    -------
+    KMerKernel
+
+    Raises
+    ------
+    ParameterError
+        If k, m or the alphabet is none such.
+    DataError
+        At use, if a letter is not in the alphabet, or a string is shorter than k.
+    MagnitudeError
+        At use, if a value can be beyond float64.
+
+    Notes
+    -----
+    Strings may have any lengths of at least k.  Values are exact integers below 2^53, and have a
+    relative error below length · 1.2e-16 above: no term is negative.
+
+    K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ at h(a, b) positions;
+    N(h), the number of u that are near to both, has a closed form.  Σ_b N(h(a, b)) is computed once
+    for each z and all different k-mers a of X, and a pair costs O(length of x).  Where there are
+    thousands of different k-mers, each with its Σ_{j≤m} C(k, j)·(A − 1)^j near ones listed (A the
+    size of the alphabet), a pair costs one addition for every u that is near to both strings.
+
+    References
+    ----------
+    Leslie, Eskin, Cohen, Weston & Noble (2004), Mismatch string kernels for discriminative protein
+    classification, Bioinformatics 20(4):467–476, doi:10.1093/bioinformatics/btg431.
+
+    Examples
+    --------
+    >>> k = mismatch(3, 1)
+    >>> k(["ACG", "ACT", "GTA"])
+    array([[10.,  4.,  0.],
+           [ 4., 10.,  0.],
+           [ 0.,  0., 10.]])
+    """
+    return KMerKernel(k, m, alphabet or "")
+
+
+# -- k-mers at the same position -------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class WeightedDegreeKernel(StringKernel):
+    """Built by ``fk.strings.weighted_degree(d)`` and ``weighted_degree_shifts(d, S)``."""
+
+    degree: int
+    shifts: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("d", self.degree)
+        check_integer("S", self.shifts, 0)
+        self.__dict__.update(degree=int(self.degree), shifts=int(self.shifts))
+
+    def __repr__(self) -> str:
+        if self.shifts:
+            return f"fk.strings.weighted_degree_shifts({self.degree}, {self.shifts})"
+        return f"fk.strings.weighted_degree({self.degree})"
+
+    @property
+    def betas(self) -> FloatArray:
+        """β_k for k = 1 … d."""
+        d = self.degree
+        return np.arange(d, 0, -1) / (d * (d + 1) / 2)
+
+    def deltas(self, n: int) -> FloatArray:
+        """δ_s for s = 0 … S, as far as strings of n letters have such shifts."""
+        s = np.arange(min(self.shifts, max(n - 1, 0)) + 1)
+        return np.where(s == 0, 1.0, 1 / (2.0 * (s + 1)))
+
+    def codes(self, pair: StringPair) -> tuple[Codes, Codes]:
+        """The letters of X and Z as numbers, (rows, n), checked."""
+        x, z = pair.aligned_codes(self)
+        n, d = x.shape[1], self.degree
+        if len(x) + len(z) and d > n:
+            raise ParameterError(
+                f"{self!r} on strings of {n:,} letters; expected d of at most {n:,}. Choose a "
+                "smaller d."
+            )
+        if 2 * n * d**2 >= 2**63:
+            raise MagnitudeError(
+                f"{self!r} on strings of {n:,} letters counts beyond 9.2e18, the end of 64-bit "
+                "integers. Choose a smaller d, or cut the strings."
+            )
+        return x, z
+
+    def prepare(self, pair: Any) -> BlockWriter:
+        """Bit planes and one compiled loop; runs in NumPy where that is little work."""
+        x, z = self.codes(pair)
+        n, deltas = x.shape[1], self.deltas(x.shape[1])
+        if not weighted_degree_block.pays(len(x) * len(z) * n * (2 * len(deltas) - 1)):
+
+            def few(rows: slice, columns: slice, block: FloatArray) -> None:
+                block[...] = self._values(x[rows, None], z[None, columns], deltas)
+
+            return few
+        planes = max(1, (len(pair.symbols) - 1).bit_length())
+        moves = _moves(len(deltas) - 1)
+        valid = bit_planes(_moved(np.ones((1, n), np.uint8), moves), 1)[0, :, 0]
+        words = valid.shape[1]
+        z_planes = aligned((planes, words, len(z) + TILE), np.uint64)
+        z_planes[:, :, : len(z)] = bit_planes(z[:, None], planes)[:, 0].transpose(1, 2, 0)
+
+        def fill(rows: slice, columns: slice, block: FloatArray) -> None:
+            moved = bit_planes(_moved(x[rows], moves), planes)
+            work = (
+                aligned((words + 1, TILE), np.uint64),
+                aligned((2, TILE), np.uint64),
+                np.zeros(TILE),
+            )
+            span = (columns.start, columns.stop)
+            weighted_degree_block(moved, valid, deltas, z_planes, self.degree, work, span, block)
+
+        return fill
+
+    def _values(self, x: Codes, z: Codes, deltas: FloatArray) -> FloatArray:
+        """K for strings of x and z that are given side by side, by the runs of equal letters."""
+        n, d = x.shape[-1], self.degree
+        values = deltas[0] * run_sums(x == z, d).astype(np.float64)
+        for s in range(1, len(deltas)):
+            ahead = run_sums(x[..., s:] == z[..., : n - s], d)
+            behind = run_sums(x[..., : n - s] == z[..., s:], d)
+            values += (ahead + behind) * deltas[s]
+        return np.asarray(values / (d * (d + 1) / 2))
+
+    def diagonal_of(self, pair: Any) -> FloatArray:
+        """From the runs of letters that return after s positions."""
+        x, _ = self.codes(pair)
+        step = max(1, (1 << 22) // x.shape[1])
+        parts = [x[start : start + step] for start in range(0, len(x), step)]
+        deltas = self.deltas(x.shape[1])
+        return np.concatenate([np.empty(0), *(self._values(part, part, deltas) for part in parts)])
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """Return Σ_k (n − k + 1)·A^k: the k-mers up to d of A letters, at every position."""
+        letters, length = self.alphabet_size(n), n_columns(n)
+        return sum((length - k + 1) * letters**k for k in range(1, min(self.degree, length) + 1))
+
+    def polynomial(self) -> sympy.Expr:
+        """In s[k], or s[k, t]: at how many positions k-mers agree (t apart, on either side)."""
+        import sympy
+
+        k, t = sympy.symbols("k t", integer=True, positive=True)
+        d = self.degree
+        shared = sympy.IndexedBase(sympy.Symbol("s", integer=True, nonnegative=True))
+        beta = sympy.Integer(2) * (d - k + 1) / (d * (d + 1))
+        if not self.shifts:
+            return sympy.Sum(beta * shared[k], (k, 1, d))
+        apart = sympy.Sum(shared[k, t] / (2 * (t + 1)), (t, 1, self.shifts))
+        return sympy.Sum(beta * (shared[k, 0] + apart), (k, 1, d))
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """The feature space in words, the closed form, how it is computed."""
+        apart = f" or up to {self.shifts:,} positions away" if self.shifts else ""
+        return [
+            Section(
+                "feature space",
+                f'"the letters from position i on are u", for every k-mer u with k ≤ '
+                f"{self.degree:,}\nand every position i{apart}; strings of one length",
+            ),
+            Section("counts", "s[k]: positions at which the k-mers of both strings are equal"),
+            Section("closed form", closed_form),
+            Section(
+                "backend", "bit planes of the letters, 64 positions in a word (NumPy if small)"
+            ),
+        ]
+
+
+def _moves(S: int) -> list[int]:
+    """0, 1, −1, 2, −2, …, S, −S."""
+    return [0, *(side * s for s in range(1, S + 1) for side in (1, -1))]
+
+
+def _moved(codes: Codes, moves: list[int]) -> Codes:
+    """Every row moved: ``moved[i, m, j] = codes[i, j + moves[m]]``, 0 beyond the ends."""
+    rows, n = codes.shape
+    most = max(moves)
+    wide = np.pad(codes, ((0, 0), (most, most)))
+    moved = np.empty((rows, len(moves), n), codes.dtype)
+    for place, move in enumerate(moves):
+        moved[:, place] = wide[:, most + move : most + move + n]
+    return moved
+
+
+def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
+    """The bits of numbers below 2^planes, 64 numbers in a word.
+
+    Parameters
+    ----------
+    codes : integers of shape (rows, moves, n)
+    planes : int
+
+    Returns
+    -------
+    uint64 of shape (rows, moves, planes, ceil(n / 64))
+        Bit i of word w of plane p is bit p of number 64·w + i.
+
+    >>> bit_planes(np.array([[[3, 1, 2]]]), 2)
+    array([[[[3],
+             [5]]]], dtype=uint64)
+    """
+    *shape, n = codes.shape
+    octets = np.zeros((*shape, planes, -(-n // 64) * 8), np.uint8)
+    for p in range(planes):
+        bits = (codes >> codes.dtype.type(p)) & codes.dtype.type(1)
+        octets[..., p, : -(-n // 8)] = np.packbits(
+            bits.astype(np.uint8), axis=-1, bitorder="little"
+        )
+    return octets.view("<u8").astype(np.uint64, copy=False)
+
+
+def run_sums(equal: npt.NDArray[np.bool_], d: int) -> IntArray:
+    """Σ_{k ≤ d} (d − k + 1) · (the k positions in a row that are all true), for every row.
+
+    A run of r true ones has r − k + 1 of them, so it adds, with m = min(d, r),
+    m·d·r − (d + r)·m(m − 1)/2 + (m − 1)m(2m − 1)/6.
+
+    Parameters
+    ----------
+    equal : bool of shape (…, n)
+    d : int
+
+    Returns
+    -------
+    int64 of shape (…,)
+
+    >>> run_sums(np.array([[True, True, False, True]]), 2)  # 2 · 3 ones + 1 · 1 pair
+    array([7])
+    """
+    *shape, n = equal.shape
+    framed = np.zeros((int(np.prod(shape)), n + 1), np.int8)
+    framed[:, :n] = equal.reshape(-1, n)
+    change = np.diff(framed.reshape(-1), prepend=0)
+    begin, end = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
+    run = end - begin
+    m = np.minimum(d, run)
+    worth: Any = m * d * run - (d + run) * (m * (m - 1) // 2) + (m - 1) * m * (2 * m - 1) // 6
+    sums = np.zeros(len(framed), np.int64)
+    np.add.at(sums, begin // (n + 1), worth)
+    return sums.reshape(shape)
+
+
+@compiled()
+def _of_runs(masks: Any, j: Any, degree: Any) -> Any:
+    """Σ (degree − k + 1)·P_k over k ≤ degree, for one mask, position by position."""
+    total, run, ending = 0, 0, 0  # ending: the weights of all k-mers that end here
+    for bit in range(64 * len(masks)):  # the last word is one of zeros
+        if masks[bit >> 6, j] >> np.uint64(bit & 63) & ONE:
+            ending += max(degree - run, 0)
+            run += 1
+            total += ending
+        else:
+            run, ending = 0, 0
+    return total
+
+
+@compiled()
+def _sum_matches(
+    x: Any, valid: Any, z: Any, place: Any, degree: Any, masks: Any, sums: Any
+) -> None:
+    """Add Σ (degree − k + 1)·P_k to ``sums[1]``, for one string of x and TILE strings of z.
+
+    ``place`` is the row of x, the move, and the first of the strings of z; ``sums[0]``, which holds
+    P_1 + … + P_k, is 0 before and after.
+    """
+    vectorized()
+    row, move, start = place
+    words = np.uint64(valid.shape[1])
+    for w in range(words):
+        for j in range(LANES):
+            masks[w, j] = valid[move, w]
+        for p in range(np.uint64(x.shape[2])):
+            letters = x[row, move, p, w]
+            for j in range(LANES):
+                masks[w, j] &= ~(letters ^ z[p, w, start + j])
+    k, left = 0, ONE
+    while k < min(degree, ROUNDS) and left:
+        left = np.uint64(0)
+        for w in range(words):
+            for j in range(LANES):
+                word = masks[w, j]
+                sums[0, j] += ones(word)
+                word &= (word >> ONE) | (masks[w + ONE, j] << LAST)
+                masks[w, j] = word
+                left |= word
+        for j in range(LANES):
+            sums[1, j] += sums[0, j]
+        k += 1
+    rest = np.uint64(degree - k)
+    for j in range(LANES):
+        sums[1, j] += sums[0, j] * rest
+        sums[0, j] = 0
+    if left and rest:
+        for j in range(LANES):
+            sums[1, j] += np.uint64(_of_runs(masks, j, degree - k))
+
+
+@compiled(
+    "void(uint64[:, :, :, ::1], uint64[:, ::1], float64[::1], uint64[:, :, ::1], int64,"
+    "Tuple((uint64[:, ::1], uint64[:, ::1], float64[::1])), UniTuple(int64, 2), float64[:, :])"
+)
+def weighted_degree_block(
+    x: Any, valid: Any, weights: Any, z: Any, degree: Any, work: Any, columns: Any, out: Any
+) -> None:
+    """Fill a block with weighted degree kernels, with or without shifts.
+
+    Parameters
+    ----------
+    x : uint64 (rows, 2·S + 1, planes, words)
+        Every string of x as it is, then moved by 1, −1, 2, −2, …, S, −S positions.
+    valid : uint64 (2·S + 1, words)
+        The positions that have a letter in both strings.
+    weights : float64 (S + 1,)
+        Of the matches at each shift.
+    z : uint64 (planes, words, strings of z padded to a multiple of TILE)
+    degree : int
+    work : (uint64 (words + 1, TILE), uint64 (2, TILE), float64 (TILE,))
+        Zeros; all are 0 again afterwards, but the masks before the last word.
+    columns : (int, int)
+        The first string of z, and that behind the last.
+    out : float64 (rows, columns)
+    """
+    masks, sums, values = work
+    divisor = degree * (degree + 1) / 2
+    for start in range(columns[0], columns[1], TILE):
+        first = np.uint64(start - columns[0])
+        width = np.uint64(min(TILE, columns[1] - start))
+        for row in range(np.uint64(len(x))):
+            for s in range(len(weights)):
+                for move in range(max(2 * s - 1, 0), 2 * s + 1):
+                    place = row, np.uint64(move), np.uint64(start)
+                    _sum_matches(x, valid, z, place, degree, masks, sums)
+                for j in range(LANES):
+                    values[j] += np.float64(np.int64(sums[1, j])) * weights[s]
+                    sums[1, j] = 0
+            to = out[row]
+            for j in range(width):
+                to[first + j] = values[j] / divisor
+                values[j] = 0
+
+
+# -- k-mers anywhere -------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class KMerKernel(StringKernel):
+    """Built by ``fk.strings.mismatch(k, m, alphabet)``; without an alphabet, ``spectrum(k)``."""
+
+    length: int
+    mismatches: int = 0
+    alphabet: str | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("k", self.length)
+        check_integer("m", self.mismatches, 0)
+        if self.mismatches > self.length:
+            raise ParameterError(
+                f"m={self.mismatches}; expected at most k={self.length}: so many letters differ."
+            )
+        letters = self.alphabet
+        if letters is not None and (
+            not isinstance(letters, str) or not letters or len(set(letters)) < len(letters)
+        ):
+            raise ParameterError(
+                f"alphabet={letters!r}; expected a str of different letters, such as 'ACGT'."
+            )
+        self.__dict__.update(length=int(self.length), mismatches=int(self.mismatches))
+
+    def __repr__(self) -> str:
+        if self.alphabet is None:
+            return f"fk.strings.spectrum({self.length})"
+        of = "" if self.alphabet == "ACGT" else f", alphabet={self.alphabet!r}"
+        return f"fk.strings.mismatch({self.length}, {self.mismatches}{of})"
+
+    def _key(self) -> tuple[Any, ...]:
+        letters = None if self.alphabet is None else "".join(sorted(self.alphabet))
+        return (self.length, self.mismatches, letters)
+
+    def prepare(self, pair: Any) -> BlockWriter:
+        """From the numbers of the k-mers, which are found once for each pair of tables."""
+        fill: BlockWriter = pair.remembered(self, self._prepared)[0]
+        return fill
+
+    def diagonal_of(self, pair: Any) -> FloatArray:
+        """Sums of squared counts, if only equal k-mers count."""
+        if self.mismatches:
+            return super().diagonal_of(pair)
+        counts = pair.remembered(self, self._prepared)[1]
+        return np.asarray(counts.power(2).sum(axis=1), dtype=np.float64).reshape(-1)
+
+    def _prepared(self, pair: StringPair) -> tuple[BlockWriter, Any]:
+        """The writer of blocks, and how often every k-mer is in the rows of X.
+
+        Near k-mers: all are compared; or those near to each are listed, if that is less; or they
+        are compared block by block.
+        """
+        k, m = self.length, self.mismatches
+        if self.alphabet is None:
+            codes = np.concatenate(pair.codes[: len(pair.sides)])
+        else:
+            codes = np.concatenate([_in_alphabet(side, self.alphabet) for side in pair.sides])
+        lengths = np.concatenate([_checked_lengths(side, self) for side in pair.sides])
+        rows, places, numbers = k_mers(codes, lengths, k)
+        kinds = np.unique(numbers, return_inverse=True)[1].reshape(-1)
+        x, z = _counts(pair, rows, kinds)
+        if not m:
+            return inner_products(x, z), x
+        place = np.zeros(x.shape[1], np.int64)
+        place[kinds] = places  # any of those at which a k-mer stands
+        letters = codes[place[:, None] + np.arange(k)]
+        N, size = self.near_both(), len(str(self.alphabet))
+        words = bit_planes(letters, max(1, (size - 1).bit_length()))
+        words = np.ascontiguousarray(words.transpose(1, 2, 0))
+        if len(letters) * max(len(letters), *pair.shape) <= MAX_COMPARED:
+            return weighted_sums(x, smoothed(words, words, z, N)), x
+        if n_near(k, m, size) * len(rows) <= MAX_LISTED and size**k < 2**63:
+            listed = near(letters, m, size)[kinds]
+            u = np.unique(listed, return_inverse=True)[1].reshape(-1)
+            return inner_products(*_counts(pair, np.repeat(rows, listed.shape[1]), u)), x
+
+        def fill(rows: slice, columns: slice, block: FloatArray) -> None:
+            few = np.unique(x[rows].indices)
+            block[...] = x[rows][:, few] @ smoothed(words[:, :, few], words, z[columns], N)
+
+        return fill, x
+
+    def exactly_symmetric(self, pair: Any) -> bool:
+        """Where sums are integers below 2^53."""
+        return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
+
+    def near_both(self) -> FloatArray:
+        """N(h), for h = 0 … k."""
+        if not self.mismatches:
+            return np.ones(1)
+        k, m, letters = self.length, self.mismatches, len(str(self.alphabet))
+        if n_near(k, m, letters) > 2**900:
+            raise MagnitudeError(
+                f"a value of {self!r} can be beyond 1.8e308, the end of float64. Choose a smaller "
+                "m."
+            )
+        return np.array([float(near_both(h, k, m, letters)) for h in range(k + 1)])
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """A^k, for an alphabet of A letters."""
+        letters = self.alphabet_size(n) if self.alphabet is None else len(self.alphabet)
+        return int(letters**self.length)
+
+    def polynomial(self) -> sympy.Expr:
+        """s; or Σ_h N(h)·s[h], as s[h] pairs of k-mers differ at h positions."""
+        import sympy
+
+        if self.alphabet is None:
+            return sympy.Symbol("s", integer=True, nonnegative=True)
+        shared = sympy.IndexedBase(sympy.Symbol("s", integer=True, nonnegative=True))
+        k, m, A = self.length, self.mismatches, len(self.alphabet)
+        return sympy.Add(*(near_both(h, k, m, A) * shared[h] for h in range(min(2 * m, k) + 1)))
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """The feature space in words, the closed form, how it is computed."""
+        k, m = self.length, self.mismatches
+        if self.alphabet is None:
+            space = f"how often u is in a string, for every u of {k:,}"
+            counts = "s: inner product of the counts of two strings"
+            backend = "shared k-mers, listed for each; a matrix product where many are"
+        else:
+            space = (
+                f"how many {k:,}-mers of a string differ at {m:,} positions at most from u,\n"
+                f"for every u of {k:,} letters of {self.alphabet!r}"
+            )
+            counts = "s[h]: pairs of k-mers of two strings that differ at h positions"
+            backend = "near k-mers, listed for each; or popcounts of differences"
+        return [
+            Section("feature space", space),
+            Section("counts", counts),
+            Section("closed form", closed_form),
+            Section("backend", backend),
+        ]
 
 
 def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -133,10 +797,103 @@ def near_both(h: int, k: int, m: int, letters: int) -> int:
     return total
 
 
-#: So many features are added as vectors in the time in which one shared feature is added.
-DENSE = 8
-#: Rows of z that are worked on side by side.
-TILE = 256
+def smoothed(a: Words, b: Words, z: Any, N: FloatArray) -> FloatArray:
+    """Σ_b N(h(a, b)) over the k-mers b of every row of z: an array of shape (k-mers a, rows).
+
+    ``a`` and ``b`` are the bit planes of k-mers, (planes, words, k-mers); h is found for so many a
+    at a time.
+    """
+    of_z = np.unique(z.indices)
+    few, b = z[:, of_z], b[:, :, of_z]
+    sums = np.empty((a.shape[2], z.shape[0]))
+    step = max(1, COMPARED // max(len(of_z), 1))
+    for start in range(0, len(sums), step):
+        some = slice(start, start + step)
+        differ = np.bitwise_or.reduce(a[:, :, None, some] ^ b[:, :, :, None], axis=0)
+        h = np.bitwise_count(differ).sum(axis=0, dtype=np.intp)
+        sums[some] = (few @ N[h]).T
+    return sums
+
+
+def _counts(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, Any]:
+    """How often each feature is named for each row of X and of Z, whose rows follow: CSR arrays."""
+    from scipy.sparse import coo_array
+
+    shape = sum(side.n_rows for side in pair.sides), int(features.max(initial=-1)) + 1
+    whole = coo_array((np.ones(len(rows)), (rows, features)), shape).tocsr()
+    x = whole[: pair.x.n_rows]
+    return x, x if pair.symmetric else whole[pair.x.n_rows :]
+
+
+def _checked_lengths(side: Any, kernel: KMerKernel) -> IntArray:
+    """The lengths of strings, at least k."""
+    lengths: IntArray = side.lengths
+    short = np.flatnonzero(lengths < kernel.length)
+    if len(short):
+        row = int(short[0])
+        raise DataError(
+            f"row {row} of {side.role} has {lengths[row]:,} letters, so it has no k-mer of "
+            f"{kernel!r}; expected at least {kernel.length:,}. Choose a smaller k, or leave it out."
+        )
+    return lengths
+
+
+def _in_alphabet(side: Any, alphabet: str) -> Codes:
+    """The places of letters in the alphabet."""
+    known = np.array([ord(letter) for letter in sorted(alphabet)], dtype=np.uint32)
+    codes: Codes = np.minimum(np.searchsorted(known, side.points), len(known) - 1)
+    wrong = np.flatnonzero(known[codes] != side.points)
+    if len(wrong):
+        row = int(np.searchsorted(side.starts, wrong[0], side="right")) - 1
+        there = "".join(map(chr, np.unique(side.points)))
+        raise DataError(
+            f"row {row} of {side.role} has the letter {chr(side.points[wrong[0]])!r} (position "
+            f"{wrong[0] - side.starts[row]}), which is not in alphabet="
+            f"{clip(repr(alphabet), 40)}. The letters of {side.role} are: "
+            f"alphabet={clip(repr(there), 120)}."
+        )
+    return codes
+
+
+# -- inner products of counts ----------------------------------------------------------------------
+
+
+def inner_products(x: Any, z: Any) -> BlockWriter:
+    """The inner products of all rows of two CSR arrays of non-negative counts."""
+    z_columns = z.tocsc()
+    n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
+    if DENSE * n_shared >= x.nnz * z.shape[0]:
+        return weighted_sums(x, z_columns.T.toarray())
+    x.sort_indices()
+    z_columns.sort_indices()
+    return _filled(_add_shared, int(n_shared), x, z_columns.T, _parts(z_columns))
+
+
+def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
+    """The product of a CSR array, of shape (rows, features), with one of (features, columns)."""
+    spread = aligned((len(values), values.shape[1] + SPREAD), np.float64)
+    spread[:, : values.shape[1]] = values
+    return _filled(_add_all, x.nnz * values.shape[1], x, values, spread)
+
+
+def _filled(
+    loop: CompiledFunction[..., None], n_sums: int, x: Any, values: Any, of_z: Any
+) -> BlockWriter:
+    """The product of x and values, by the loop, or by SciPy if it is too little work for that."""
+    pays, of_x = loop.pays(n_sums), _parts(x)
+
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
+        if pays:
+            loop(of_x, of_z, (rows.start, rows.stop, columns.start, columns.stop), block)
+            return
+        product = x[rows] @ values[:, columns]
+        block[...] = product if isinstance(product, np.ndarray) else product.toarray()
+
+    return fill
+
+
+def _parts(matrix: Any) -> tuple[Any, Any, FloatArray]:
+    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
 
 
 @compiled(
@@ -178,21 +935,20 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
 
 @compiled(
     "void(Tuple((int32[::1], int32[::1], float64[::1])), float64[:, ::1], UniTuple(int64, 4),"
-    "float64[::1], float64[:, :])"
+    "float64[:, :])"
 )
-def _add_all(x: Any, z: Any, block: Any, sums: Any, out: Any) -> None:
-    """The same, with z as (features, rows of z and TILE more); ``sums`` holds TILE zeros."""
+def _add_all(x: Any, z: Any, block: Any, out: Any) -> None:
+    """The same, with z as (features, rows of z and SPREAD more)."""
     row_start, row_stop, column_start, column_stop = block
-    for start in range(column_start, column_stop, TILE):
-        width = min(TILE, column_stop - start)
+    sums = np.zeros(SPREAD)
+    for start in range(column_start, column_stop, SPREAD):
+        width = min(SPREAD, column_stop - start)
         for row in range(row_start, row_stop):
             _sum_row(x, z, row, start, sums)
             to = out[row - row_start]
             for j in range(width):
                 to[start - column_start + j] = sums[j]
-                sums[j] = 0.0
-            for j in range(width, TILE):
-                sums[j] = 0.0
+            sums[:] = 0.0
 
 
 @compiled()
@@ -202,419 +958,5 @@ def _sum_row(x: Any, z: Any, row: Any, start: Any, sums: Any) -> None:
     first = np.uint64(start)
     for place in range(starts[row], starts[row + 1]):
         feature, count = np.uint64(features[place]), counts[place]
-        for j in range(np.uint64(TILE)):
+        for j in range(np.uint64(SPREAD)):
             sums[j] += count * z[feature, first + j]
-
-
-def counted(rows: npt.NDArray[np.int64], features: npt.NDArray[np.int64], shape: Any) -> Any:
-    """How often each feature was named for each row: a SciPy CSR array of float64.
-
-    >>> counted(np.array([0, 0, 1]), np.array([2, 2, 0]), (2, 3)).toarray()
-    array([[0., 0., 2.],
-           [1., 0., 0.]])
-    """
-    from scipy.sparse import coo_array
-
-    return coo_array((np.ones(len(rows)), (rows, features)), shape).tocsr()
-
-
-def inner_products(x: Any, z: Any) -> BlockWriter:
-    """The inner products of all rows of x and z.
-
-    Parameters
-    ----------
-    x, z : CSR array of shape (rows, features), (other rows, features)
-        Non-negative counts.
-    """
-    z_columns = z.tocsc()
-    n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
-    if DENSE * n_shared >= x.nnz * z.shape[0]:
-        return weighted_sums(x, z_columns.T.toarray())
-    if not _add_shared.pays(int(n_shared)):
-        return _in_scipy(x, z_columns.T)
-    x.sort_indices()
-    z_columns.sort_indices()
-    of_x, of_z = _parts(x), _parts(z_columns)
-
-    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-        where = (rows.start, rows.stop, columns.start, columns.stop)
-        _add_shared(of_x, of_z, where, block)
-
-    return fill
-
-
-def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
-    """The product of a CSR array, of shape (rows, features), with one of (features, columns)."""
-    if not _add_all.pays(x.nnz * values.shape[1]):
-        return _in_scipy(x, values)
-    spread = aligned((len(values), values.shape[1] + TILE), np.float64)
-    spread[:, : values.shape[1]] = values
-    of_x = _parts(x)
-
-    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-        where = (rows.start, rows.stop, columns.start, columns.stop)
-        _add_all(of_x, spread, where, np.zeros(TILE), block)
-
-    return fill
-
-
-def _in_scipy(x: Any, values: Any) -> BlockWriter:
-    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-        product = x[rows] @ values[:, columns]
-        block[...] = product if isinstance(product, np.ndarray) else product.toarray()
-
-    return fill
-
-
-def _parts(matrix: Any) -> tuple[Any, Any, FloatArray]:
-    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
-
-
-def squared_lengths(x: Any) -> FloatArray:
-    """The inner product of every row of a CSR array with itself."""
-    lengths: FloatArray = np.asarray(x.power(2).sum(axis=1), dtype=np.float64).reshape(-1)
-    return lengths
-
-
-#: Up to so many pairs of different k-mers, and sums of these, are held in memory.
-MAX_COMPARED = 1 << 24
-#: Up to so many near k-mers of all k-mers of all strings are listed.
-MAX_LISTED = 1 << 25
-#: Pairs of k-mers that are compared at a time.
-COMPARED = 1 << 18
-
-
-def spectrum(k: int) -> SpectrumKernel:
-    """The spectrum kernel: the k-mers that two strings have in common, wherever they stand.
-
-    K(x, z) = Σ_u c_u(x)·c_u(z) over all strings u of k letters, where c_u(x) is how often u stands
-    in x.
-
-    Parameters
-    ----------
-    k : int
-        Length of the k-mers, at least 1.
-
-    Returns
-    -------
-    SpectrumKernel
-
-    Raises
-    ------
-    ParameterError
-        If k is no integer of at least 1.
-    DataError
-        At use, if a string is shorter than k: it has no k-mer to be compared by.
-
-    Notes
-    -----
-    Strings may have any lengths of at least k.  Values are exact integers (below 2^53).  A pair
-    costs one addition for every different k-mer that both strings have, so at most O(length).
-
-    References
-    ----------
-    Leslie, Eskin & Noble (2002), The spectrum kernel: a string kernel for SVM protein
-    classification, Pacific Symposium on Biocomputing 7:566–575, doi:10.1142/9789812799623_0053.
-
-    Examples
-    --------
-    >>> k = spectrum(2)
-    >>> k(["ABAB", "BABBA"])  # AB, BA, AB and BA, AB, BB, BA
-    array([[5., 4.],
-           [4., 6.]])
-    """
-    return SpectrumKernel(k)
-
-
-def mismatch(k: int, m: int, alphabet: str = "ACGT") -> MismatchKernel:
-    """The mismatch kernel: k-mers count where they nearly stand, too.
-
-    K(x, z) = Σ_u φ_u(x)·φ_u(z) over all strings u of k letters of the alphabet, where φ_u(x) is
-    the number of k-mers of x that differ from u at m positions at most.
-
-    Parameters
-    ----------
-    k : int
-        Length of the k-mers, at least 1.
-    m : int
-        The largest number of positions that differ, from 0 (then it is ``spectrum(k)``) to k.
-    alphabet : str, default="ACGT"
-        The letters that u is made of; X and Z have no others.  "a" and "A" are two letters.
-
-    Returns
-    -------
-    MismatchKernel
-
-    Raises
-    ------
-    ParameterError
-        If k, m or the alphabet is none such.
-    DataError
-        At use, if a letter is not in the alphabet, or a string is shorter than k.
-    MagnitudeError
-        At use, if a value can be beyond float64.
-
-    Notes
-    -----
-    Strings may have any lengths of at least k.  Values are exact integers below 2^53, and have a
-    relative error below length · 1.2e-16 above: no term is negative.
-
-    K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ at h(a, b) positions;
-    N(h), the number of u that are near to both, has a closed form.  Σ_b N(h(a, b)) is computed once
-    for each z and all different k-mers a of X, and a pair costs O(length of x).  Where there are
-    thousands of different k-mers, each with its Σ_{j≤m} C(k, j)·(A − 1)^j near ones listed (A the
-    size of the alphabet), a pair costs one addition for every u that is near to both strings.
-
-    References
-    ----------
-    Leslie, Eskin, Cohen, Weston & Noble (2004), Mismatch string kernels for discriminative protein
-    classification, Bioinformatics 20(4):467–476, doi:10.1093/bioinformatics/btg431.
-
-    Examples
-    --------
-    >>> k = mismatch(3, 1)
-    >>> k(["ACG", "ACT", "GTA"])
-    array([[10.,  4.,  0.],
-           [ 4., 10.,  0.],
-           [ 0.,  0., 10.]])
-    """
-    return MismatchKernel(k, m, alphabet)
-
-
-@dataclass(eq=False, repr=False)
-class SpectrumKernel(StringKernel):
-    """Built by ``fk.strings.spectrum(k)``."""
-
-    length: int
-
-    def __post_init__(self) -> None:
-        check_integer("k", self.length)
-        self.__dict__["length"] = int(self.length)
-
-    def __repr__(self) -> str:
-        return f"fk.strings.spectrum({self.length})"
-
-    def k_mer_counts(self, pair: StringPair) -> tuple[Any, Any]:
-        """How often every k-mer is in the rows of X and of Z: two CSR arrays."""
-        codes = pair.codes[: len(pair.sides)]
-        lengths = np.concatenate([checked_lengths(side, self) for side in pair.sides])
-        rows, _, numbers = k_mers(np.concatenate(codes), lengths, self.length)
-        return _of_sides(pair, rows, numbers)
-
-    def prepare(self, pair: Any) -> BlockWriter:
-        """Count the k-mers; add up, or multiply."""
-        return inner_products(*pair.remembered(self, self.k_mer_counts))
-
-    def diagonal_of(self, pair: Any) -> FloatArray:
-        """Sums of squared counts."""
-        return squared_lengths(pair.remembered(self, self.k_mer_counts)[0])
-
-    def exactly_symmetric(self, pair: Any) -> bool:
-        """Where sums are integers below 2^53."""
-        return bool(pair.x.n_columns < 2**26)
-
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """A^k, for an alphabet of A letters."""
-        return int(alphabet_size(n, self) ** self.length)
-
-    def polynomial(self) -> sympy.Expr:
-        """s, the inner product of the counts (p and q those of the rows with themselves)."""
-        from formulakern.kernels.polynomial import symbols  # it loads SymPy
-
-        return symbols(None)["s"]
-
-    def stages(self, closed_form: str) -> list[Section]:
-        """The feature space in words, the closed form, how it is computed."""
-        return [
-            Section("feature space", f"how often u is in a string, for every u of {self.length:,}"),
-            Section("counts", "s: inner product of the counts of two strings"),
-            Section("closed form", closed_form),
-            Section("backend", "shared k-mers, listed for each; a matrix product where many are"),
-        ]
-
-
-@dataclass(eq=False, repr=False)
-class MismatchKernel(StringKernel):
-    """Built by ``fk.strings.mismatch(k, m, alphabet)``."""
-
-    length: int
-    mismatches: int
-    alphabet: str = "ACGT"
-
-    def __post_init__(self) -> None:
-        check_integer("k", self.length)
-        check_integer("m", self.mismatches, 0)
-        if self.mismatches > self.length:
-            raise ParameterError(
-                f"m={self.mismatches}; expected at most k={self.length}: so many letters differ."
-            )
-        letters = self.alphabet
-        if not isinstance(letters, str) or not letters or len(set(letters)) < len(letters):
-            raise ParameterError(
-                f"alphabet={letters!r}; expected a str of different letters, such as 'ACGT'."
-            )
-        self.__dict__.update(length=int(self.length), mismatches=int(self.mismatches))
-
-    def __repr__(self) -> str:
-        of = "" if self.alphabet == "ACGT" else f", alphabet={self.alphabet!r}"
-        return f"fk.strings.mismatch({self.length}, {self.mismatches}{of})"
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.length, self.mismatches, "".join(sorted(self.alphabet)))
-
-    def prepare(self, pair: Any) -> BlockWriter:
-        """From what the k-mers of X and Z have in common."""
-        fill: BlockWriter = pair.remembered(self, self._prepared)
-        return fill
-
-    def _prepared(self, pair: StringPair) -> BlockWriter:
-        """Compare all k-mers; or list the near ones, where k-mers are too many for that."""
-        found, N = _KMers(pair, self), self.near_both()
-        if len(found.letters) * max(len(found.letters), *pair.shape) <= MAX_COMPARED:
-            x, z = found.counts()
-            return weighted_sums(x, found.smoothed(z, slice(None), N))
-        if found.n_near * len(found.rows) <= MAX_LISTED and self.size**self.length < 2**63:
-            return inner_products(*found.features())
-        return _by_distance(found, N)
-
-    def exactly_symmetric(self, pair: Any) -> bool:
-        """Where sums are integers below 2^53."""
-        return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
-
-    @property
-    def size(self) -> int:
-        """A, the number of letters."""
-        return len(self.alphabet)
-
-    def near_both(self) -> FloatArray:
-        """N(h), for h = 0 … k."""
-        k, m, letters = self.length, self.mismatches, self.size
-        if n_near(k, m, letters) > 2**900:
-            raise MagnitudeError(
-                f"a value of {self!r} can be beyond 1.8e308, the end of float64. Choose a smaller "
-                "m."
-            )
-        return np.array([float(near_both(h, k, m, letters)) for h in range(k + 1)])
-
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:  # noqa: ARG002
-        """A^k, for any length."""
-        return int(self.size**self.length)
-
-    def polynomial(self) -> sympy.Expr:
-        """Σ_h N(h)·s[h]: of so many pairs of k-mers one differs from the other at h positions."""
-        import sympy
-
-        shared = sympy.IndexedBase(sympy.Symbol("s", integer=True, nonnegative=True))
-        last = min(2 * self.mismatches, self.length)
-        k, m, A = self.length, self.mismatches, self.size
-        return sympy.Add(*(near_both(h, k, m, A) * shared[h] for h in range(last + 1)))
-
-    def stages(self, closed_form: str) -> list[Section]:
-        """The feature space in words, the closed form, how it is computed."""
-        return [
-            Section(
-                "feature space",
-                f"how many {self.length:,}-mers of a string differ at {self.mismatches:,} "
-                f"positions at most from u,\nfor every u of {self.length:,} letters of "
-                f"{self.alphabet!r}",
-            ),
-            Section("counts", "s[h]: pairs of k-mers of two strings that differ at h positions"),
-            Section("closed form", closed_form),
-            Section("backend", "near k-mers, listed for each; or popcounts of differences"),
-        ]
-
-
-class _KMers:
-    """The different k-mers of two lists of strings over an alphabet, and where each occurs."""
-
-    def __init__(self, pair: StringPair, kernel: MismatchKernel) -> None:
-        self.pair, self.kernel = pair, kernel
-        codes = np.concatenate([_in_alphabet(side, kernel) for side in pair.sides])
-        lengths = np.concatenate([checked_lengths(side, kernel) for side in pair.sides])
-        self.rows, places, numbers = k_mers(codes, lengths, kernel.length)
-        _, first, self.kinds = np.unique(numbers, return_index=True, return_inverse=True)
-        self.letters: Codes = codes[places[first][:, None] + np.arange(kernel.length)]
-        self.n_near = n_near(kernel.length, kernel.mismatches, kernel.size)
-
-    def counts(self) -> tuple[Any, Any]:
-        """How often each is in the rows of X and of Z."""
-        return _of_sides(self.pair, self.rows, self.kinds.reshape(-1))
-
-    def smoothed(self, z: Any, kinds: Any, N: FloatArray) -> FloatArray:
-        """Σ_b N(h(a, b)) over the k-mers b of a row of z: (some of the different k-mers a, rows).
-
-        h is found by bit planes, for so many a at a time.
-        """
-        of_z = np.unique(z.indices)
-        few, a, b = z[:, of_z], self.words[:, :, kinds], self.words[:, :, of_z]
-        sums = np.empty((a.shape[2], z.shape[0]))
-        step = max(1, COMPARED // max(len(of_z), 1))
-        for start in range(0, len(sums), step):
-            some = slice(start, start + step)
-            differ = np.bitwise_or.reduce(a[:, :, None, some] ^ b[:, :, :, None], axis=0)
-            h = np.bitwise_count(differ).sum(axis=0, dtype=np.intp)
-            sums[some] = (few @ N[h]).T
-        return sums
-
-    @cached_property
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The bit planes of the different k-mers: (planes, words, k-mers)."""
-        planes = max(1, (self.kernel.size - 1).bit_length())
-        return np.ascontiguousarray(bit_planes(self.letters, planes).transpose(1, 2, 0))
-
-    def features(self) -> tuple[Any, Any]:
-        """How many of the k-mers of a row are near to each u: two CSR arrays."""
-        u = near(self.letters, self.kernel.mismatches, self.kernel.size)[self.kinds.reshape(-1)]
-        return _of_sides(self.pair, np.repeat(self.rows, u.shape[1]), u.reshape(-1))
-
-
-def _by_distance(found: _KMers, N: FloatArray) -> BlockWriter:
-    """Compare k-mers block by block."""
-    x, z = found.counts()
-
-    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-        some = x[rows]
-        kinds = np.unique(some.indices)
-        values = found.smoothed(z[columns], kinds, N)
-        block[...] = some[:, kinds] @ values
-
-    return fill
-
-
-def _of_sides(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, Any]:
-    """Counts of the features of X and of Z, whose rows follow each other."""
-    _, numbers = np.unique(features, return_inverse=True)
-    n_rows = sum(side.n_rows for side in pair.sides)
-    whole = counted(rows, numbers.reshape(-1), (n_rows, int(numbers.max(initial=-1)) + 1))
-    x = whole[: pair.x.n_rows]
-    return x, x if pair.symmetric else whole[pair.x.n_rows :]
-
-
-def checked_lengths(side: Any, kernel: SpectrumKernel | MismatchKernel) -> IntArray:
-    """The lengths of strings, at least k."""
-    lengths: IntArray = side.lengths
-    short = np.flatnonzero(lengths < kernel.length)
-    if len(short):
-        row = int(short[0])
-        raise DataError(
-            f"row {row} of {side.role} has {lengths[row]:,} letters, so it has no k-mer of "
-            f"{kernel!r}; expected at least {kernel.length:,}. Choose a smaller k, or leave it out."
-        )
-    return lengths
-
-
-def _in_alphabet(side: Any, kernel: MismatchKernel) -> Codes:
-    """The places of letters in the alphabet."""
-    known = np.array([ord(letter) for letter in sorted(kernel.alphabet)], dtype=np.uint32)
-    codes: Codes = np.minimum(np.searchsorted(known, side.points), len(known) - 1)
-    wrong = np.flatnonzero(known[codes] != side.points)
-    if len(wrong):
-        row = int(np.searchsorted(side.starts, wrong[0], side="right")) - 1
-        there = "".join(map(chr, np.unique(side.points)))
-        raise DataError(
-            f"row {row} of {side.role} has the letter {chr(side.points[wrong[0]])!r} (position "
-            f"{wrong[0] - side.starts[row]}), which is not in alphabet="
-            f"{clip(repr(kernel.alphabet), 40)}. The letters of {side.role} are: "
-            f"alphabet={clip(repr(there), 120)}."
-        )
-    return codes

@@ -21,7 +21,7 @@ from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
 from formulakern.text import clip
 
-__all__ = ["Codes", "StringKernel", "StringPair", "Strings", "alphabet_size", "read_strings"]
+__all__ = ["Codes", "StringKernel", "StringPair", "Strings", "read_strings"]
 
 Points = npt.NDArray[np.uint32]
 Codes = npt.NDArray[np.integer[Any]]
@@ -237,13 +237,12 @@ class StringKernel(Kernel):
         """The strings of X and Z."""
         return StringPair(X, Z)
 
-
-def alphabet_size(n: int | Mapping[str | None, int], kernel: object) -> int:
-    """The number of letters that there are, as :meth:`dimension` is told it."""
-    if not isinstance(n, Mapping) or "alphabet" not in n:
-        raise ParameterError(
-            f"the dimension of {kernel!r} depends on how many letters there are; pass for example "
-            'dimension({None: 60, "alphabet": 4}) for strings of 60 letters out of 4.'
-        )
-    check_integer("the size of the alphabet", n["alphabet"], 1)
-    return int(n["alphabet"])
+    def alphabet_size(self, n: int | Mapping[str | None, int]) -> int:
+        """Return the number of letters that there are, as :meth:`dimension` gets it."""
+        if not isinstance(n, Mapping) or "alphabet" not in n:
+            raise ParameterError(
+                f"the dimension of {self!r} depends on how many letters there are; pass for "
+                'example dimension({None: 60, "alphabet": 4}) for strings of 60 letters out of 4.'
+            )
+        check_integer("the size of the alphabet", n["alphabet"], 1)
+        return int(n["alphabet"])

@@ -1,4 +1,4 @@
-"""``formulakern gram``: a Gram matrix as a file."""
+"""Commands on kernels: the stages of a formula's kernel, a Gram matrix, compiled functions."""
 
 from __future__ import annotations
 
@@ -9,63 +9,86 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from formulakern import cache as code_cache
 from formulakern.cli.options import (
     FORMULA,
     NOMINAL,
     TABLE,
-    Command,
-    check_domains,
+    command,
+    data_line,
     kernel_of,
     nominal_columns,
     option,
     output,
     read_dataset,
 )
-from formulakern.cli.output import check_output, data_line, unwritable
+from formulakern.cli.output import check_output, unwritable
 from formulakern.errors import ParameterError
 from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks
 
-__all__ = ["COMMAND"]
+__all__ = ["cache", "gram", "inspect"]
 
 #: Bytes that are written without asking.
-ASKED = 10**9
+MAX_UNASKED = 10**9
 
 
-def _gram(options: argparse.Namespace) -> None:
+@command(
+    "show every stage of a formula's kernel",
+    ['"(a & ~b) | c"', '"a -> b" --variables free'],
+    *FORMULA,
+)
+def inspect(options: argparse.Namespace) -> None:
+    """Print the stages."""
+    from formulakern.display.terminal import show_inspection
+
+    show_inspection(kernel_of(options, domains=True).inspect())
+
+
+@command(
+    "write a Gram matrix",
+    ['"a & b" tic-tac-toe --out K.npy --normalize'],
+    *FORMULA,
+    *TABLE,
+    NOMINAL,
+    *output("-o --out K.npy", required=True),
+    option("--normalize", "cosines", default=False),
+    option("--dtype", "of the entries", choices=["float64", "float32"], default="float64"),
+    option("--yes", "write more than 1 GB without asking", default=False),
+)
+def gram(options: argparse.Namespace) -> None:
+    """Write the Gram matrix of a table as a file of NumPy."""
     import numpy as np
 
     from formulakern.estimators.encoder import PropositionEncoder
 
     plain = kernel_of(options)
-    check_domains(plain)
     check_output(options.out, options.force, options.data)
     dataset = read_dataset(options)
-    encoder = PropositionEncoder(
-        nominal=nominal_columns(options), graded=options.inputs == "graded"
-    )
+    graded = options.inputs == "graded"
+    encoder = PropositionEncoder(nominal=nominal_columns(options), graded=graded)
     encoded = encoder.fit_transform(dataset.data)
     kernel = plain.normalized() if options.normalize else plain
+    shape = (encoded.shape[0],) * 2
     size = np.dtype(options.dtype).itemsize * encoded.shape[0] ** 2
-    if size > ASKED:
+    if size > MAX_UNASKED:
         _confirm(size, options)
     begin = perf_counter()
-    shape = (encoded.shape[0],) * 2
     try:
         with replacing(options.out) as new:
-            gram = _opened(new, shape, options.dtype) if size > ASKED else None
+            matrix = _opened(new, shape, options.dtype) if size > MAX_UNASKED else None
             with Progress() as progress:
-                gram = kernel(
+                matrix = kernel(
                     encoded,
-                    out=gram,
+                    out=matrix,
                     dtype=options.dtype,
                     progress=lambda share: progress.at(share, "Gram matrix"),
                 )
             seconds = perf_counter() - begin
-            if size <= ASKED:
+            if size <= MAX_UNASKED:
                 with new.open("wb") as file:
-                    np.save(file, gram)
+                    np.save(file, matrix)
     except OSError as error:
         raise unwritable(options.out, error.strerror or "the disk refuses") from None
     done = [
@@ -88,7 +111,7 @@ def _confirm(size: int, options: argparse.Namespace) -> None:
             return
         raise ParameterError("nothing was written.")
     raise ParameterError(
-        f"{what}, more than {ASKED / 1e9:g} GB. Pass --yes to write it, or fewer rows."
+        f"{what}, more than {MAX_UNASKED / 1e9:g} GB. Pass --yes to write it, or fewer rows."
     )
 
 
@@ -103,18 +126,14 @@ def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
     return matrix
 
 
-COMMAND = Command(
-    "gram",
-    "write a Gram matrix",
-    ['"a & b" tic-tac-toe --out K.npy --normalize'],
-    [
-        *FORMULA,
-        *TABLE,
-        NOMINAL,
-        *output("-o --out K.npy", required=True),
-        option("--normalize", "cosines", default=False),
-        option("--dtype", "of the entries", choices=["float64", "float32"], default="float64"),
-        option("--yes", "write more than 1 GB without asking", default=False),
-    ],
-    _gram,
+@command(
+    "show where compiled functions are kept, and how many; --clear deletes them",
+    [""],
+    option("--clear", "delete them", default=False),
 )
+def cache(options: argparse.Namespace) -> None:
+    """Print what the cache holds."""
+    print(code_cache.info())
+    if options.clear:
+        code_cache.clear()
+        print("deleted")

@@ -1,0 +1,482 @@
+"""Commands on tables: learn a model, compare learners, list the built-in tables."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import shlex
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import formulakern as fk
+from formulakern.checks import check_integer
+from formulakern.cli import scores
+from formulakern.cli.models import RULES_SECONDS, SHOWN_RULES, learned_text, uncalibrated
+from formulakern.cli.options import (
+    FOLDS,
+    TABLE,
+    command,
+    data_line,
+    described,
+    kernel_of,
+    listed,
+    nominal_columns,
+    option,
+    output,
+    read_dataset,
+    select_columns,
+)
+from formulakern.cli.output import check_output, opened_output
+from formulakern.datasets.dataset import Dataset
+from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
+from formulakern.files.models import save
+from formulakern.files.replacing import replacing
+from formulakern.progress import Progress
+from formulakern.registry import LEARNERS
+from formulakern.tables.column import did_you_mean
+from formulakern.tables.table import Table
+from formulakern.text import blocks, clip, table
+
+__all__ = ["compare", "datasets", "learn", "learner"]
+
+#: The learners that are compared by default.
+COMPARED = "hkl,prl,rules,svm"
+#: Characters of a formula or of a closed form that are shown.
+MAX_CHARACTERS = 80
+
+
+# -- learners by their names -----------------------------------------------------------------------
+
+
+def _listed_learners() -> str:
+    shown = blocks([(name, known.about) for name, known in LEARNERS.items()])
+    return f"models:\n{shown}"
+
+
+def learner(
+    name: str,
+    settings: Sequence[str] = (),
+    given: Mapping[str, Any] = {},
+    nominal: str | list[str] = "auto",
+    **usual: Any,
+) -> Any:
+    """Return a new estimator.
+
+    Parameters
+    ----------
+    name : str
+        One of ``LEARNERS``.
+    settings : sequence of str
+        ``"parameter=value"``; a value is a literal of Python, or else text.  A parameter of the
+        automatic encoder is ``"encoder__parameter=value"``.
+    given : mapping of str to value
+        Further parameters.
+    nominal : "auto", "all" or list of str
+        The numeric columns whose numbers are names.
+    **usual
+        Parameters that are set if the estimator has them and nothing else sets them.
+
+    >>> learner("prl", ["degree=1", "C=10"])
+    PRLClassifier(C=10, degree=1)
+    >>> learner("hkl", ["encoder__cut_points=2"])
+    HKLClassifier(encoder=PropositionEncoder(cut_points=2))
+    """
+    if name not in LEARNERS:
+        raise ParameterError(
+            f'there is no learner "{name}"; {did_you_mean(name, [*LEARNERS], len(LEARNERS))}'
+        )
+    made = getattr(fk, LEARNERS[name].estimator)
+    values = dict(given)
+    encoder: dict[str, Any] = {} if nominal == "auto" else {"nominal": nominal}
+    for setting in settings:
+        key, equals, text = (word.strip() for word in setting.partition("="))
+        if not equals or not key:
+            raise ParameterError(f'--set "{setting}" is not name=value. Write --set C=10.')
+        inside = key.startswith("encoder__") and hasattr(made, "_auto_encoder")
+        (encoder if inside else values)[key.removeprefix("encoder__" * inside)] = _value(text)
+    known = made._get_param_names()
+    asked = [*values, *(["encoder"] if encoder else [])]
+    for owner, names in ((made, asked), (fk.PropositionEncoder, encoder)):
+        parameters = list(owner._get_param_names())
+        for key in names:
+            if key not in parameters:
+                hint = did_you_mean(key, parameters, len(parameters))
+                raise ParameterError(f'{owner.__name__} has no parameter "{key}"; {hint}')
+    model = made(**{key: value for key, value in usual.items() if key in known} | values)
+    if encoder:
+        model.set_params(encoder=model._auto_encoder().set_params(**encoder))
+    return model
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def _learner(
+    name: str, options: argparse.Namespace, settings: Sequence[str] = (), **given: Any
+) -> Any:
+    """Return a new estimator with the seed, time limit and nominal columns of the options."""
+    usual = {"random_state": options.seed, "time_limit": options.time_limit}
+    if options.time_limit is None:
+        del usual["time_limit"]
+    return learner(name, settings, given, nominal_columns(options), **usual)
+
+
+def _fold_scores(
+    models: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    dataset: Dataset,
+    options: argparse.Namespace,
+    numbers: bool,
+) -> list[scores.Score]:
+    sizes = {"n_folds": options.cv, "max_rows": options.max_rows, "seed": options.seed}
+    return scores.fold_scores(models, plain, dataset, numbers, **sizes)
+
+
+# -- learn -----------------------------------------------------------------------------------------
+
+
+@command(
+    "learn a model of a table, score it, show its rules, save it",
+    [
+        "bank.csv -o model.json",
+        "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
+        'bank.csv --drop id --formula "a & b" --top 5',
+        "train.csv --model svm --cv 0 --test test.csv",
+    ],
+    *TABLE,
+    *FOLDS,
+    option("--model NAME", "the learner (default: hkl, and svm with --formula)"),
+    option("--formula", "the formula of a support vector machine's kernel"),
+    option("--variables READING", "of a formula: bound, free or distinct"),
+    option(
+        "--set NAME=VALUE",
+        "a parameter of the model; may be given again",
+        action="append",
+        default=[],
+    ),
+    option(
+        "--probabilities",
+        "a model with probabilities of classes, by five further fits if it has none",
+        default=False,
+    ),
+    option("--test FILE", "a table whose rows are only predicted"),
+    option("--top N", f"show at most N rules (default: {SHOWN_RULES})", default=SHOWN_RULES),
+    *output("-o --out model.json", "save the model"),
+    more=_listed_learners,
+)
+def learn(options: argparse.Namespace) -> None:
+    """Score a learner on folds, fit it to the whole table, print what it learned, save it."""
+    begin = perf_counter()
+    check_integer("--top", options.top)
+    name = options.model or ("hkl" if options.formula is None else "svm")
+    given = {key: vars(options)[key] for key in ("formula", "variables") if vars(options)[key]}
+    model = _learner(name, options, options.set, **given)
+    if options.probabilities:
+        model = _with_probabilities(model, options.seed)
+    row, opening = LEARNERS[name], _formula_lines(options) if options.formula else []
+    dataset = read_dataset(options)
+    test = _test_rows(options, dataset, name)
+    scores.check_target(dataset, row)
+    if options.out is not None:
+        check_output(options.out, options.force, options.data, options.test)
+    _check_columns(model, name, dataset.data)
+    about = described(dataset, row.predicts, options, row.reads == "strings")
+    if options.formula:
+        opening.append(("table", "\n".join([data_line(dataset), *about[2:]])))
+    else:
+        opening = [("data", "\n".join(about)), ("model", clip(" ".join(repr(model).split()), 300))]
+        print(blocks(opening), flush=True)
+    scored, numbers = row.predicts != "novelty", row.predicts_numbers
+    others = scores.plain_learners(numbers) if scored else {}
+    if options.formula and scored:
+        constant = next(iter(others))
+        linear = _learner(name, options, options.set, formula="a")
+        others = {"a linear kernel": linear, constant: others[constant]}
+    with scores.expected_warnings_ignored():
+        if options.cv and scored:
+            found = _fold_scores({name: model}, others, dataset, options, numbers)
+            folds = f"{options.cv} folds"
+            if options.formula:
+                opening.append(("score", scores.score_line(found, folds)))
+            else:
+                print(f"\n{scores.scores_table(found, folds)}", flush=True)
+        if options.formula:
+            print(blocks(opening), flush=True)
+        with Progress() as progress:
+            if test is not None and scored:
+                every = {name: model, **others}
+                found = scores.held_scores(every, dataset, test, numbers, progress)
+            else:
+                progress.at(0.0, f"{name} on {len(dataset):,} rows")
+                model.fit(dataset.data, dataset.target if scored else None)
+    if not scored:
+        print(f"\n{blocks(_unlike(model, dataset, test))}")
+    elif test is not None:
+        print(f"\n{scores.scores_table(found, f'{len(test):,} test rows')}")
+    if options.formula and hasattr(uncalibrated(model), "rules"):
+        print(_brief_rules(uncalibrated(model), options.top))
+    else:
+        print(f"\n{learned_text(model, options.top)}")
+    if options.out is not None:
+        save(model, options.out)
+    if options.out is not None or not options.formula:
+        print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
+
+
+def _with_probabilities(model: Any, seed: int) -> Any:
+    """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none."""
+    from sklearn.base import is_classifier
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
+
+    if not is_classifier(model):
+        raise ParameterError(
+            f"--probabilities with {type(model).__name__}, which predicts no classes. Leave it out."
+        )
+    if hasattr(model, "predict_proba"):
+        return model
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    return CalibratedClassifierCV(model, cv=folds, ensemble=False)
+
+
+def _check_columns(model: Any, name: str, X: Table) -> None:
+    """Raise DataError if a model reads numbers or strings alone, and a table has no such ones."""
+    from formulakern.encoding.real import read_real
+    from formulakern.kernels.strings.strings import read_strings
+
+    if LEARNERS[name].reads == "numbers":
+        read_real(X)
+    if LEARNERS[name].reads == "strings":
+        read_strings(X, uncalibrated(model).column)
+
+
+def _test_rows(options: argparse.Namespace, dataset: Dataset, name: str) -> Dataset | None:
+    if options.test is None:
+        return None
+    same = {**vars(options), "target": dataset.target_name, "drop": None}
+    given = read_dataset(argparse.Namespace(**same), options.test)
+    if LEARNERS[name].predicts_numbers:
+        scores.check_target(given, LEARNERS[name])
+    return replace(given, data=select_columns(given.data, dataset.data.names))
+
+
+def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[str, str]]:
+    """Return how many rows a model finds unlike the others."""
+    shown = []
+    for name, rows in (("training", dataset), ("test", test)):
+        if rows is not None:
+            new = int((model.predict(rows.data) < 0).sum())
+            share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
+            shown.append((name, f"{share}, are unlike the others"))
+    return shown
+
+
+def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:
+    foot = [("time", f"{seconds:.1f} s in all")]
+    if options.out is None:
+        return [*foot, ("next", "-o model.json keeps the model")]
+    path = shlex.quote(str(options.out))
+    after = [f"formulakern show {path}"]
+    if hasattr(uncalibrated(model), "report"):
+        rows = options.data if options.test is None else options.test
+        advice = "" if options.test else "  (better: rows that the model was not learned from)"
+        after.append(f"formulakern report {path} {shlex.quote(rows)}{advice}")
+    written = f"{options.out}, {options.out.stat().st_size:,} bytes"
+    return [*foot, ("written", written), ("next", "\n".join(after))]
+
+
+def _formula_lines(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return a formula, its shorter form with the rewrites, and its kernel in closed form."""
+    made: Any = kernel_of(options)
+    rewriting = made.rewriting
+    text = _short(str(rewriting.original), f"{made.formula.n_leaves:,} leaves")
+    steps = Counter(step.rule for result in rewriting.passes for step in result.steps)
+    if steps:
+        after = rewriting.passes[-1].formula
+        rules = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in steps.items())
+        text += f"  =  {_short(str(after), f'{after.n_leaves:,} leaves')}   ({rules})"
+    try:
+        closed = f"K(x, z) = {made.polynomial()}"
+    except FormulaSizeError:
+        closed = "K(x, z)"
+    size = f"{len(made.program.kernel_nodes):,} operations for a pair"
+    return [("formula", text), ("kernel", _short(closed, size))]
+
+
+def _short(text: str, otherwise: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else otherwise
+
+
+def _brief_rules(model: Any, top: int) -> str:
+    """Return the heaviest rules of a support vector machine, a line each."""
+    try:
+        found = model.rules(top, time_limit=RULES_SECONDS)
+    except FormulaKernError as error:  # a kernel without rules, or of degrees
+        return blocks([("  rules", f"none: {error}")])
+    right = all(item.precision == 1 for item in found)
+    lines = [
+        f"{item.weight:.2f} for {item.winner}: {item.rule}"
+        + ("" if right else f"  ({100 * item.precision:.1f} %)")
+        for item in found
+    ]
+    claim = "proven" if found.proven else "not proven: time is over"
+    head = f"the {len(found)} heaviest of the model ({claim})"
+    if right and len(found):
+        head += ", each always right"
+    return "\n".join([blocks([("  rules", head)]), "", *lines])
+
+
+# -- compare ---------------------------------------------------------------------------------------
+
+
+@command(
+    "score several learners, and plain ones, on the same folds of a table",
+    [
+        "bank.csv --cv 2",
+        "bank.csv --drop id --models rules,prl --cv 2 --picture scores.png",
+        'tic-tac-toe --formula a --formula "a & b & c" --variables distinct --cv 2',
+    ],
+    *TABLE,
+    *FOLDS,
+    option(
+        "--models NAMES",
+        "with commas, or all of classes (default: " + COMPARED + "; none with --formula)",
+    ),
+    option(
+        "--formula",
+        "also a support vector machine with the kernel of this formula; may be given again",
+        action="append",
+        default=[],
+    ),
+    option("--variables READING", "of the formulas: bound, free or distinct"),
+    *output("--picture FILE", "draw the scores (png, svg)"),
+    more=_listed_learners,
+)
+def compare(options: argparse.Namespace) -> None:
+    """Print a table of scores, best first, and perhaps draw it."""
+    begin = perf_counter()
+    usual = "" if options.formula else COMPARED
+    names = listed(usual if options.models is None else options.models)
+    if names == ["all"]:
+        of_classes = [name for name, row in LEARNERS.items() if row.predicts == "classes"]
+        names = [name for name in of_classes if LEARNERS[name].reads != "strings"]
+    models = {name: _learner(name, options) for name in names}
+    reading = {"variables": options.variables} if options.variables else {}
+    for formula in options.formula:
+        models[formula] = _learner("svm", options, formula=formula, **reading)
+    if not models:
+        raise ParameterError("--models names no learner. Write --models hkl,prl.")
+    rows = [LEARNERS.get(name, LEARNERS["svm"]) for name in models]
+    if unscored := [name for name in names if LEARNERS[name].predicts == "novelty"]:
+        raise ParameterError(f"{unscored[0]} reads no class, and has no score. Leave it out.")
+    if len({row.predicts for row in rows}) > 1:
+        raise ParameterError("--models has learners of classes and of numbers. Name one kind.")
+    if options.picture is not None:
+        _check_picture(options)
+    dataset = read_dataset(options)
+    scores.check_target(dataset, rows[0])
+    about = described(dataset, rows[0].predicts, options)
+    print(blocks([("data", "\n".join(about))]), flush=True)
+    numbers = rows[0].predicts_numbers
+    plain = scores.plain_learners(numbers)
+    with scores.expected_warnings_ignored():
+        found = _fold_scores(models, plain, dataset, options, numbers)
+    found.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
+    print(f"\n{scores.scores_table(found, f'{options.cv} folds')}")
+    foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
+    if options.picture is not None:
+        _draw(found, options.picture, models)
+        foot.append(("picture", str(options.picture)))
+    best = next(score.name for score in found if score.name in models and not score.failed)
+    words = [options.data]
+    for key in ("target", "drop", "encoding", "delimiter"):
+        if (value := vars(options)[key]) is not None:
+            words += [f"--{key}", value]
+    words += ["--model" if best in LEARNERS else "--formula", best]
+    print(f"\n{blocks([*foot, ('next', f'formulakern learn {shlex.join(words)} -o model.json')])}")
+
+
+def _check_picture(options: argparse.Namespace) -> None:
+    """Raise before the work if the picture could not be drawn."""
+    from formulakern.optional import needed
+
+    path = options.picture
+    check_output(path, options.force, options.data)
+    canvas = needed("matplotlib.backend_bases", "--picture", "plot").FigureCanvasBase
+    kinds = sorted(canvas.get_supported_filetypes())
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        raise ParameterError(
+            f"--picture {path}: a picture is a file of {', '.join(kinds)}. Write scores.png."
+        )
+
+
+def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) -> None:
+    """Draw mean and standard deviation over the folds, a line for every learner."""
+    from formulakern.optional import new_axes
+
+    done = [score for score in found if not score.failed][::-1]
+    name = next(iter(done[0].values))
+    scale = 100 if name in scores.SHARES else 1
+    axes: Any = new_axes(6.0, 1.2 + 0.34 * len(done))
+    for own in (True, False):
+        places = [k for k, score in enumerate(done) if (score.name in models) == own]
+        values = [np.array(done[k].first) * scale for k in places]
+        axes.errorbar(
+            [v.mean() for v in values],
+            places,
+            xerr=[v.std() for v in values],
+            fmt="o" if own else "s",
+            mfc=None if own else "white",
+            capsize=3,
+            label="formulakern" if own else "scikit-learn",
+        )
+    axes.set_yticks(range(len(done)), [score.name for score in done])
+    axes.set_xlabel(f"{name}{' in percent' * (scale == 100)}: mean and deviation over folds")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=2, frameon=False)
+    with replacing(path) as new:
+        kind = path.suffix.removeprefix(".").lower()
+        axes.figure.savefig(new, format=kind, bbox_inches="tight", dpi=150)
+
+
+# -- built-in tables -------------------------------------------------------------------------------
+
+
+@command(
+    "list the built-in tables, or write one as CSV",
+    ["", "monks-1", "monks-1 -o monks-1.csv"],
+    option("name", "write this one (default: list all)", nargs="?"),
+    *output("-o --out FILE", "default: the terminal"),
+)
+def datasets(options: argparse.Namespace) -> None:
+    """Print the list, or write the table."""
+    if options.name is not None:
+        dataset = fk.datasets.load(options.name)
+        with opened_output(options.out, options.force) as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow([*dataset.data.names, dataset.target_name])
+            columns = [dataset.data[name].tolist() for name in dataset.data.names]
+            lines.writerows(zip(*columns, dataset.target.tolist(), strict=True))
+        return
+    if options.out is not None:
+        raise ParameterError("-o writes one table: name it, as in formulakern datasets monks-1.")
+    rows, about = [], []
+    for name in fk.datasets.BUILT_IN:
+        dataset = fk.datasets.load(name)
+        size = [f"{n:,}" for n in (*dataset.data.shape, len(dataset.target_names))]
+        rows.append([name, *size])
+        about.append((name, f"{dataset.description.partition('. ')[0].rstrip('.')}."))
+    print(table(["name", "rows", "columns", "classes"], rows))
+    print(f"\n{blocks(about)}")
+    print("\n" + blocks([("next", "formulakern learn monks-1 --model rules")]))
