@@ -567,23 +567,21 @@ def folds_of(
     return splits(cv, labels, seed)
 
 
-def scorer_of(scoring: Any) -> Any:
+def scorer_of(scoring: Any, name: str = "scoring", others: str = "") -> Any:
     """The function of (model, rows, classes) that a name stands for, or a scorer is.
 
-    Raises
-    ------
-    ParameterError
-        If there is no score of that name, or it is no scorer; when it is called, if it fails.
+    Raises ParameterError if there is no score of that name (``others`` are further ones), or it is
+    no scorer; when it is called, if it fails.
     """
 
     def refused(why: str) -> ParameterError:
         return ParameterError(
-            f"scoring={scoring!r} {why}; expected the name of a score, such as 'accuracy' or "
-            "'f1_macro', or a function of a model, rows and their classes."
+            f"{name}={scoring!r} {why}; expected {others}the name of a score, such as 'accuracy' "
+            "or 'f1_macro', or a function of a model, rows and their classes."
         )
 
     try:
-        scorer = get_scorer(scoring)
+        scorer = get_scorer("none" if scoring is None else scoring)
     except (TypeError, ValueError):
         raise refused("is none") from None
 

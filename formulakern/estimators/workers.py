@@ -81,6 +81,7 @@ class Workers:
         """
         parallel = Parallel(
             n_jobs=self._n_jobs,
+            prefer="threads",
             return_as="generator_unordered",
             batch_size=1,
             pre_dispatch="n_jobs",

@@ -42,7 +42,7 @@ CLASSES = {
     "formulakern.estimators.multiple_kernels": "FormulaWeights",
     "formulakern.estimators.prl.base": "EpochHistory",
     "formulakern.estimators.rule_lists.classifier": "ListHistory",
-    "formulakern.estimators.search.results": "SearchResults",
+    "formulakern.estimators.search.scoring": "SearchResults",
     "formulakern.estimators.svm.extraction": "TrainedModel",
     "formulakern.kernels.algebra": "NormalizedKernel ProductKernel ScaledKernel SumKernel",
     "formulakern.kernels.boolean.counted": "BalancedKernel ClausesOfClauses Conjunctions "

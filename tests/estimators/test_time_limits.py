@@ -11,7 +11,7 @@ from formulakern import FormulaSVC
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.path_search import turn
-from formulakern.estimators.search import run
+from formulakern.estimators.search import scoring
 from formulakern.estimators.svm import cross_validation
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
@@ -49,7 +49,7 @@ class SlowClock:
         self.spends(monkeypatch, newton, "_target", 0.02)
         self.spends(monkeypatch, newton, "_joint_target", 0.02)
         self.spends(monkeypatch, capped_lp._State, "step", 0.02)
-        self.spends(monkeypatch, run.Scoring, "score", 0.2)
+        self.spends(monkeypatch, scoring.Scoring, "score", 0.2)
         advance = CompiledSearch.advance
 
         def slowly(search, work):

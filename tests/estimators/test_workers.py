@@ -12,7 +12,7 @@ from joblib.parallel import ThreadingBackend
 
 import formulakern as fk
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.estimators.search import run
+from formulakern.estimators.search import scoring
 from formulakern.estimators.workers import _FILTERS, Workers
 
 
@@ -107,14 +107,14 @@ def test_a_task_without_its_table_is_small(elsewhere):
                 yield function(number, sent[-1], kernel, C)
 
     with pytest.MonkeyPatch.context() as patched, elsewhere():
-        patched.setattr(run, "Workers", Spy)
+        patched.setattr(scoring, "Workers", Spy)
         search.fit(X[:400], y[:400])
     assert len(sent) == 1
 
 
 def test_an_interrupted_search_keeps_what_is_there(elsewhere, monkeypatch):
     X, y = table(60)
-    line, count = run._line, []
+    line, count = scoring._line, []
 
     def interrupting(*arguments):
         count.append(1)
@@ -122,7 +122,7 @@ def test_an_interrupted_search_keeps_what_is_there(elsewhere, monkeypatch):
             raise KeyboardInterrupt
         return line(*arguments)
 
-    monkeypatch.setattr(run, "_line", interrupting)
+    monkeypatch.setattr(scoring, "_line", interrupting)
     candidates = ["a", "a & b", "a | b", "a ^ b", "a & ~b", "a & b & c"]
     with elsewhere(), warnings.catch_warnings(record=True) as caught:
         # joblib's own warning is switched off, which another thread may undo

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
@@ -11,36 +12,32 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots import search_results
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, class_score
-from formulakern.estimators.path_search import COMPARING
+from formulakern.estimators.path_search import COMPARING, scorer_of
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.search.candidates import (
     draw_candidates,
     equal_kernels,
     read_candidates,
 )
-from formulakern.estimators.search.results import (
-    SAME_KERNEL,
+from formulakern.estimators.search.scoring import (
     CandidateScore,
+    Race,
+    Scorer,
+    Scoring,
     SearchResults,
-    no_candidate,
+    area_score,
 )
-from formulakern.estimators.search.run import (
-    fit_in_time,
-    score_all,
-    score_best_again,
-    score_in_time,
-)
-from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
-from formulakern.estimators.svm.evaluation import check_folds
+from formulakern.estimators.svm.evaluation import check_folds, subsample
 from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import (
     Split,
@@ -61,6 +58,10 @@ __all__ = ["FormulaSearch"]
 AUTO_CS = (1.0, 10.0, 100.0)
 #: ``cv="auto"``: so many folds, once more for each of these numbers of rows that is not passed.
 FOLDS, SMALL = 3, (60, 150)
+#: Seconds that a fit to all rows needs to be worth beginning, and rows for one more.
+LAST, ROWS = 2.0, 20_000
+#: A model of all rows whose relative duality gap is larger is not better than one of a sample.
+OPEN = 0.5
 
 
 @dataclass(eq=False, repr=False)
@@ -246,33 +247,48 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             seeds = generator.randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))
             data = self._read_training(X, y)
-            table, classes = data.table, data.labels
-            weights = self._class_weight(classes)
-            by_row = TrainingData.of(table, classes, weights).weights
+            weights = self._class_weight(classes := data.labels)
+            data = TrainingData.of(table := data.table, classes, weights)
             # scikit-learn looks at numbers of text, so weights of named classes are given by row
-            svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
-            by_row = np.ones(len(classes)) if weights == "balanced" else by_row
+            balanced = isinstance(weights, str)
+            svc = {"C": Cs[0], "class_weight": weights if balanced else None}
             ratio = self.compare or self._by_ratio
 
-            def scoring_of(rows: npt.NDArray[np.intp] | None = None) -> Scoring:
-                some, y, w = table, classes, by_row
-                if rows is not None:
-                    some, y, w = table.take(rows), classes[rows], by_row[rows]
-                folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
-                return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
+            def scoring_of(rows: npt.NDArray[np.intp] | None) -> Scoring:
+                some = data if rows is None else data.take(rows)
+                by_row = np.ones(len(some.codes)) if balanced else some.weights
+                validated = self.compare or not self._by_ratio
+                folds = self._splits(some.labels, seeds[4]) if validated else ()
+                grams = CandidateGrams(some.table)
+                given = grams, some.labels, svc, by_row, folds, scorer, ratio, self.margin_C
+                return Scoring(*given)
 
-            by = "ratio" if self._by_ratio else "mean_score"
-            scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
-            self.results_ = SearchResults(formulas, scores, by)
+            simpler = equal_kernels(formulas, self.variables)
+            places = [k for k, other in enumerate(simpler) if other is None]
+            race = Race(
+                scoring_of,
+                classes,
+                [formulas[k] for k in places],
+                [partial(self._kernel, formulas[k], X) for k in places],
+                "ratio" if self._by_ratio else "mean_score",
+                self.n_jobs,
+                bar,
+                deadline.part(COMPARING),
+            )
+            found, n = race.run(Cs[1:])
+            scores = [CandidateScore(status=f"the kernel of {formulas[k or 0]}") for k in simpler]
+            for place, score in zip(places, found, strict=True):
+                scores[place] = score
+            self.results_ = SearchResults(formulas, scores, race.by)
             best = self.results_.best_index
             if best is None:
-                raise no_candidate(scores)
+                raise _no_candidate(found)
             self.best_index_ = best
             self.best_formula_, self.C_ = formulas[best], scores[best].C
-            self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
-            self.best_estimator_._share_encoding(self)
+            model = self._model(self.best_formula_, self.C_, weights)
+            model._share_encoding(self)
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
-            fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
+            self.best_estimator_ = _fit_in_time(model, data, X, n, deadline)
             self.classes_ = self.best_estimator_.classes_
             if not is_integer(self.candidates):
                 warn_of_columns([self.best_formula_], self)
@@ -337,39 +353,6 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def _by_ratio(self) -> bool:
         return isinstance(self.criterion, str) and self.criterion == "radius-margin"
 
-    def _scores(
-        self,
-        scoring_of: Callable[..., Scoring],
-        classes: npt.NDArray[Any],
-        formulas: list[Formula | Kernel],
-        X: Any,
-        by: str,
-        others: list[float],
-        deadline: Deadline,
-    ) -> tuple[list[CandidateScore], int]:
-        """One score per candidate, or which simpler one has its kernel; and on how many rows."""
-        simpler = equal_kernels(formulas, self.variables)
-        places = [k for k, other in enumerate(simpler) if other is None]
-        listed = [formulas[k] for k in places]
-        make = [partial(self._kernel, formula, X) for formula in listed]
-        run = self.n_jobs, self._bar
-        if deadline.limited:
-            until = deadline.part(COMPARING)
-            found, n = score_in_time(scoring_of, classes, make, listed, by, others, *run, until)
-        else:
-            n = len(classes)
-            scoring = scoring_of()
-            found = score_all(scoring, make, listed, by, *run)
-            if by == "mean_score":
-                found = score_best_again(scoring, make, listed, found, others, *run)
-        scores = [
-            CandidateScore(status=f"{SAME_KERNEL} {formulas[other]}") if other is not None else None
-            for other in simpler
-        ]
-        for place, score in zip(places, found, strict=True):
-            scores[place] = score
-        return [score for score in scores if score is not None], n
-
     def _check_parameters(self) -> tuple[Scorer | None, list[float]]:
         """The scorer, and every C, the first to be tried first; errors come before work begins."""
         Cs: list[Any]
@@ -396,8 +379,12 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             )
         for name in ("normalize", "compare"):
             check_flag(name, getattr(self, name))
-        scorer = scorer_of("roc_auc" if self._by_ratio else self.criterion)
-        return scorer, [float(C) for C in Cs]
+        criterion = "roc_auc" if self._by_ratio else self.criterion
+        known: dict[Any, Scorer | None] = {"roc_auc": area_score, "log_loss": None}
+        if isinstance(criterion, str) and criterion in known:
+            return known[criterion], list(map(float, Cs))
+        others = "'radius-margin', 'log_loss', 'roc_auc', "
+        return scorer_of(criterion, "criterion", others), list(map(float, Cs))
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
         given: Any = self.candidates
@@ -442,3 +429,57 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         elif is_integer(cv):
             check_folds(classes, int(cv), 1.0)
         return splits(cv, classes, seed)
+
+
+def _no_candidate(scores: Sequence[CandidateScore]) -> DataError:
+    """Return the error that none of the candidates is the best."""
+    statuses = [score.status for score in scores]
+    if all(np.isinf(score.ratio) for score in scores):
+        return DataError(
+            "no candidate separates the classes by a hard margin, so all ratios are infinite. "
+            "Use a soft margin, margin_C=1, or criterion='log_loss'."
+        )
+    most = max(dict.fromkeys(statuses), key=statuses.count)
+    return DataError(
+        f"none of the {len(scores)} candidates could be scored. For "
+        f"{statuses.count(most)} of them: {most}. Give other candidates, or another criterion."
+    )
+
+
+def _fit_in_time(
+    model: FormulaSVC, data: TrainingData, X: Any, n_compared: int, deadline: Deadline
+) -> FormulaSVC:
+    """Return the model, fitted to all rows or to those that candidates were compared on.
+
+    The latter if time is short, or is over when the solver has hardly begun.
+    """
+    n_rows = len(data.codes)
+    if not deadline.limited:
+        return model._fit_encoded(data, X)
+
+    def of_sample() -> FormulaSVC:
+        rows = subsample(data.codes, n_compared)
+        fitted = copy(model)._fit_encoded(data.take(rows), X)
+        fitted.support_ = rows[fitted.support_]
+        return fitted
+
+    sample = of_sample() if n_compared < n_rows else None
+    short = deadline.over(LAST + n_rows / ROWS if sample is not None else 0.0)
+    if not short:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model._fit_encoded(data, X, deadline)
+        short = len(model.support_) == 0 or not model.gap_ < OPEN
+        for one in [] if short else caught:
+            warnings.warn(one.message, stacklevel=3)
+    if sample is not None:
+        warnings.warn(
+            f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
+            f"{n_compared:,}, and the best one is fitted to {n_compared if short else n_rows:,}. "
+            "Allow more time.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not short:
+        return model
+    return of_sample() if sample is None else sample

@@ -24,10 +24,14 @@ from formulakern import (
     datasets,
 )
 from formulakern.errors import MissingDependencyError
-from formulakern.estimators.search import run as search_run
+from formulakern.estimators.search import scoring as search_run
 from formulakern.estimators.search.candidates import draw_candidates, equal_kernels
-from formulakern.estimators.search.results import CandidateScore, SearchResults
-from formulakern.estimators.search.scores import log_scores, ratio_of
+from formulakern.estimators.search.scoring import (
+    CandidateScore,
+    SearchResults,
+    log_scores,
+    ratio_of,
+)
 from formulakern.measures import radius_margin_ratio
 from formulakern.syntax import random
 
@@ -376,7 +380,7 @@ def test_all_candidates_failing_is_an_error(boards):
         ({"candidates": ["a &"]}, FormulaSyntaxError, "&"),
         ({"criterion": "radius"}, ParameterError, "criterion='radius'"),
         ({"criterion": None}, ParameterError, "criterion=None"),
-        ({"criterion": "r2", "candidates": 2}, DataError, "criterion='r2' cannot score"),
+        ({"criterion": "r2", "candidates": 2}, DataError, "criterion='r2' fails"),
         ({"criterion": "neg_log_loss", "candidates": 2}, DataError, "predict_proba"),
         ({"C": 0}, ParameterError, "C=0; expected a finite number above 0, or several such"),
         ({"C": [1, -1]}, ParameterError, "C=-1"),
