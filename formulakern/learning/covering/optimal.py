@@ -34,22 +34,8 @@ each of their antecedents a, less what a rule before it captures: so
 
     gain ≤ Σ_{s − q} P(a) − max(0, max N(a) − t − X_q),
 
-where t is the weight that a first rule captures in c, and X_q the sum of the q largest N.
-
-X_q need not be over all antecedents. Behind the first rule, a list below the threshold may make an
-error of some β only. Let the first rule capture t in c and u in other classes, and let Q(a) be the
-weight of a within U in classes other than c.
-
-* What a rule for c captures in other classes is wrong. So its Q is at most β, plus u, plus what
-  rules for other classes captured before it.
-* What a rule for another class captures in c is wrong. So its N is at most β, plus t, plus what
-  rules for c captured before it.
-
-So with i rules for c and j others so far, these have captured at most T_ij in c and V_ij elsewhere,
-
-    T_ij = t + Σ_i {N(a) : Q(a) ≤ V_{i−1,j} + β},    V_ij = u + Σ_j {Q(a) : N(a) ≤ T_{i,j−1} + β},
-
-where Σ_i is the sum of the i largest, and T_{q,s−q−1} takes the place of t + X_q.
+where Σ_i is the sum of the i largest, t is the weight that the first rule captures in c, and X_q
+the sum of the q largest N.
 
 Rows laid out for counting
 --------------------------
@@ -65,7 +51,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -498,9 +484,13 @@ def optimal_rule_list(
         max_bytes=max_bytes // 3,
     )
     found, whole = _in_time(mine, longest, deadline)
-    driver = _Driver(grid, total, found, penalty, tol, deadline, report)
-    stopped = driver.run(max_rules, max_bytes - max_bytes // 3)
-    chosen = [found.conjunctions[a] for a in driver.search.best]
+    units = grid.floor(penalty * total)
+    search = ListSearch(
+        found, max_rules, units, grid.floor(tol * total), max_bytes - max_bytes // 3
+    )
+    driver = _Driver(search, lambda units: grid.value(units) / total, deadline, report, found.base)
+    stopped = driver.run()
+    chosen = [found.conjunctions[a] for a in search.best]
     counts = _counts(table, read, chosen)
     # errors of the rounded weights and the given ones may rank lists otherwise; both are exact here
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
@@ -508,7 +498,7 @@ def optimal_rule_list(
     moved = grid.moved / total
     bound = max(0.0, min(objective, driver.share(driver.bound)) - moved) if whole else 0.0
     # penalties are rounded down, which lowers the bound only
-    rounding = moved + len(chosen) * max(0.0, penalty - driver.share(driver.penalty))
+    rounding = moved + len(chosen) * max(0.0, penalty - driver.share(units))
     labels = counts.argmax(axis=1).tolist()
     return OptimalList(
         conjunctions=chosen,
@@ -521,7 +511,7 @@ def optimal_rule_list(
         gap=objective - bound,
         rounding=rounding,
         n_antecedents=len(found.conjunctions),
-        n_evaluated=driver.search.n_evaluated,
+        n_evaluated=int(search.state.counters[2]),
         seconds=deadline.taken(),
         stopped=stopped if whole else "time",
         history=tuple(driver.history),
@@ -543,56 +533,42 @@ def _in_time(
     return found, conditions == longest
 
 
+@dataclass(eq=False)
 class _Driver:
-    """Raises the threshold until it meets the best list's objective."""
+    """Raises the threshold until it meets the best list's objective.
 
-    def __init__(
-        self,
-        grid: Grid,
-        total: float,
-        found: Antecedents,
-        penalty: float,
-        tol: float,
-        deadline: Deadline,
-        report: Callable[[ListProgress], None] | None,
-    ) -> None:
-        self.grid, self.total, self.found = grid, total, found
-        self.penalty, self.tol = grid.floor(penalty * total), grid.floor(tol * total)
-        self.deadline, self.report = deadline, report
-        self.history: list[ListProgress] = []
-        self.bound = found.base
-        self.search: ListSearch
+    ``share`` converts an objective from units to a share of the weight.
+    """
 
-    def share(self, units: int) -> float:
-        """Convert an objective from units to a share of the weight."""
-        return self.grid.value(units) / self.total
+    search: ListSearch
+    share: Callable[[int], float]
+    deadline: Deadline
+    report: Callable[[ListProgress], None] | None
+    bound: int
+    history: list[ListProgress] = field(default_factory=list)
 
-    def run(self, max_rules: int, max_bytes: int) -> str:
+    def run(self) -> str:
         """Search; why it stopped."""
-        self.search = search = ListSearch(self.found, max_rules, self.penalty, self.tol, max_bytes)
+        search = self.search
         try:
             with interruptible():
                 search.start(self.deadline.over)
-                self._note()
-                while search.objective - self.bound > self.tol:
+                self._raise_bound(self.bound)
+                while (gap := search.objective - self.bound) > search.tol:
                     if self.deadline.over():
                         return "time"
-                    self.threshold = self._next_threshold()
-                    search.restart(self.threshold)
+                    last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
+                    search.restart(
+                        search.objective - search.tol if last else self.bound - (-gap // STEPS)
+                    )
                     if not run_slices(search, self.deadline, self._look).finished:
                         return "time"
                     self._raise_bound(search.threshold)
         except KeyboardInterrupt:
             warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
             return "interrupted"
-        self._raise_bound(search.objective - self.tol)
+        self._raise_bound(search.objective - search.tol)
         return "optimal"
-
-    def _next_threshold(self) -> int:
-        gap = self.search.objective - self.bound
-        if gap <= max(LAST_GAP * self.search.objective, self.penalty, self.tol):
-            return self.search.objective - self.tol
-        return self.bound + -(-gap // STEPS)
 
     def _look(self, _: float) -> None:
         self._raise_bound(self.search.lower())
@@ -600,13 +576,10 @@ class _Driver:
     def _raise_bound(self, bound: int) -> None:
         """Note a bound that holds now."""
         self.bound = max(self.bound, min(bound, self.search.objective))
-        self._note()
-
-    def _note(self) -> None:
-        last = (self.history[-1].objective, self.history[-1].bound) if self.history else None
-        now = self.share(self.search.objective), self.share(self.bound)
-        if now != last:
-            self.history.append(ListProgress(self.deadline.taken(), *now))
+        step = self.share(self.search.objective), self.share(self.bound)
+        last = self.history[-1] if self.history else None
+        if last is None or step != (last.objective, last.bound):
+            self.history.append(ListProgress(self.deadline.taken(), *step))
             if self.report is not None:
                 self.report(self.history[-1])
 
@@ -654,7 +627,7 @@ class ListSearch:
     def __init__(
         self, found: Antecedents, max_rules: int, penalty: int, tol: int, max_bytes: int
     ) -> None:
-        self.found, self.penalty = found, penalty
+        self.found, self.penalty, self.tol = found, penalty, tol
         n, n_words = found.covers.shape
         n_classes, everything = found.n_classes, found.layout.everything
         self.starts = np.searchsorted(found.layout.kinds, np.arange(n_classes + 2))
@@ -688,12 +661,11 @@ class ListSearch:
             sums=np.zeros((depth, n, n_classes + 1), dtype=np.int64),
             children=np.zeros((depth, n), dtype=np.int64),
             bounds=np.zeros((depth, n), dtype=np.int64),
-            ranges=np.zeros((depth, 4), dtype=np.int64),
+            ranges=np.zeros((depth, 3), dtype=np.int64),
             path=np.zeros(max(1, self.most), dtype=np.int64),
             best=np.zeros(max(1, self.most), dtype=np.int64),
             gains=np.zeros(per_class, dtype=np.int64),
             losses=np.zeros(per_class, dtype=np.int64),
-            ranked=np.zeros((depth, 2 * n_classes, n), dtype=np.int64),
             keys=np.zeros((states, 2), dtype=np.uint64),
             proven=np.zeros(states, dtype=np.int64),
             rules=np.zeros(states, dtype=np.int8),
@@ -717,11 +689,6 @@ class ListSearch:
     def threshold(self) -> int:
         """Below this, lists are looked for."""
         return int(self.state.values[0]) + self.found.base
-
-    @property
-    def n_evaluated(self) -> int:
-        """Prefixes behind which all rules were tried."""
-        return int(self.state.counters[2])
 
     def lower(self) -> int:
         """No list is below this: what is open, and the threshold for all that was left out."""
@@ -750,7 +717,7 @@ class ListSearch:
         state.totals[0] = self.totals
         state.costs[0] = 0
         state.active[0] = np.arange(n)
-        state.ranges[0] = n, 0, 0, 0
+        state.ranges[0] = n, 0, 0
 
     def advance(self, work: int) -> bool:
         """Do about so much work; whether the search has ended."""
@@ -833,9 +800,9 @@ class ListState(NamedTuple):
     Level L is a prefix of L rules: ``left`` the atoms that it leaves, with weights ``totals``;
     ``costs`` its errors and penalties; ``active`` the antecedents that may follow it, with weights
     ``sums`` within what is left, K classes and the sure errors, and in their order ``gains`` and
-    ``losses``, which are P and N above, ``ranked`` by P and by P − N;
+    ``losses``, which are P and N above;
     ``children`` those of them that may follow directly, best of the ``bounds`` first; ``ranges``
-    how many are active, how many children there are, which is next, and whether they are ranked;
+    how many are active, how many children there are, and which is next;
     ``path`` the antecedent of the child that is open.
 
     The table of states, by a hash of what is left: ``keys`` two words each, ``proven`` a lower
@@ -855,12 +822,11 @@ class ListState(NamedTuple):
     sums: Annotated[Any, "int64[:, :, ::1]"]  # (D, A, K + 1)
     children: Annotated[Any, "int64[:, ::1]"]  # (D, A)
     bounds: Annotated[Any, "int64[:, ::1]"]  # (D, A)
-    ranges: Annotated[Any, "int64[:, ::1]"]  # (D, 4)
+    ranges: Annotated[Any, "int64[:, ::1]"]  # (D, 3)
     path: Annotated[Any, "int64[::1]"]  # (R,)
     best: Annotated[Any, "int64[::1]"]  # (R,)
     gains: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
     losses: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
-    ranked: Annotated[Any, "int64[:, :, ::1]"]  # (D, 2 K, A)
     keys: Annotated[Any, "uint64[:, ::1]"]  # (T, 2)
     proven: Annotated[Any, "int64[::1]"]  # (T,)
     rules: Annotated[Any, "int8[::1]"]  # (T,)
@@ -967,7 +933,7 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
         active[kept] = a
         kept += 1
     work = ranges[0] * (covers.shape[1] + 8)
-    ranges[0], ranges[1], ranges[2], ranges[3] = kept, 0, 0, 0
+    ranges[0], ranges[1], ranges[2] = kept, 0, 0
     further = most - level - 1  # rules that may follow a child
     threshold = values[0]
     if penalty > 0:
@@ -976,7 +942,7 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
         return work
     for i in range(kept):
         bounds[i] = np.iinfo(np.int64).max
-    others, before, wrong, sure = numbers[0], numbers[1], numbers[2], numbers[3]
+    before, wrong, sure = numbers[0], numbers[1], numbers[2]
     for c in range(n_classes):
         for i in range(kept):
             a, covered, correct, gain = active[i], np.int64(0), np.int64(0), np.int64(0)
@@ -985,13 +951,13 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
                 correct = max(correct, sums[a, k])
                 if k != c:
                     gain = max(gain, sums[a, k])
-            gains[c, i], losses[c, i], others[i] = gain, sums[a, c], covered - sums[a, c]
+            gains[c, i], losses[c, i] = gain, sums[a, c]
             before[i] = cost + penalty + covered - correct
-            wrong[i] = whole - totals[c] - others[i]
+            wrong[i] = whole - totals[c] - (covered - sums[a, c])
             sure[i] = totals[n_classes] - sums[a, n_classes]
         bound_children(
-            gains[c], losses[c], others, before, wrong, sure, kept, further, penalty, threshold,
-            memory, bounds,
+            gains[c], losses[c], before, wrong, sure, kept, further, penalty, threshold, memory,
+            bounds,
         )  # fmt: skip
     found = 0
     for i in range(kept):
@@ -1003,36 +969,6 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
         bounds[i] = -bounds[i]
     ranges[1] = found
     return work + kept * 4 * n_classes
-
-
-@compiled()
-def _rank(state: Any, level: Any, numbers: Any) -> None:
-    """Order the active antecedents of a level by P, and by P − N, the largest first."""
-    n_classes, n = state.limits[0], state.ranges[level, 0]
-    keys = numbers[2]
-    for c in range(n_classes):
-        gains, losses = state.gains[level, c], state.losses[level, c]
-        for by in range(2):
-            ranked = state.ranked[level, 2 * c + by]
-            for i in range(n):
-                keys[i] = gains[i] - by * losses[i]
-                ranked[i] = i
-            sort_descending(keys, ranked, n, numbers[0], numbers[1])
-    state.ranges[level, 3] = 1
-
-
-@compiled()
-def _n_above(values: Any, minus: Any, factor: Any, ranked: Any, n: Any, least: Any) -> Any:
-    """How many of ``values − factor · minus``, largest first in the order given, are above."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        i = ranked[middle]
-        if values[i] - factor * minus[i] > least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled()
@@ -1053,16 +989,12 @@ def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any
     for c in range(n_classes):
         needed = whole - totals[c] + penalty - least  # a rule that gains no more is of no use
         gains, losses, shield = state.gains[level, c], state.losses[level, c], captured[c]
-        by_gain, by_both = state.ranked[level, 2 * c], state.ranked[level, 2 * c + 1]
-        n_first = _n_above(gains, losses, 0, by_gain, n_active, needed)
-        n_second = _n_above(gains, losses, 1, by_both, n_active, needed - shield)
-        ranked, n = (by_gain, n_first) if n_first < n_second else (by_both, n_second)
-        tried += n
-        for place in range(n):
-            i = ranked[place]
+        tried += n_active // 8
+        for i in range(n_active):
             if gains[i] <= needed or gains[i] - losses[i] + shield <= needed:
                 continue
             b, gain = active[i], np.int64(0)
+            tried += 1
             for k in range(n_classes):
                 if k != c:
                     of[k] = _weight(covers, b, left, units, starts[k], starts[k + 1])
@@ -1090,8 +1022,8 @@ def search_lists(state: Any, work: Any) -> Any:
     counters, values, limits = state.counters, state.values, state.limits
     n_classes, most, penalty = limits[0], limits[1], limits[2]
     n_words, n_antecedents = state.covers.shape[1], state.covers.shape[0]
-    memory = np.empty((6, BUCKETS, most), np.int64)
-    numbers = np.empty((4, n_antecedents), np.int64)
+    memory = np.empty((4, BUCKETS, most), np.int64)
+    numbers = np.empty((3, n_antecedents), np.int64)
     left, totals = np.empty(n_words, np.uint64), np.empty(n_classes + 1, np.int64)
     of = np.empty(n_classes + 1, np.int64)
     done = 0
@@ -1137,9 +1069,6 @@ def search_lists(state: Any, work: Any) -> Any:
         if penalty > 0:
             further = min(further, (values[0] - 1 - cost - totals[n_classes]) // penalty)
         if further <= 1:
-            if ranges[3] == 0:
-                _rank(state, level, numbers)
-                done += 16 * n_classes * ranges[0]
             least, more = _last_rule(state, level, a, left, totals, cost, of)
             counters[2] += 1
             done += more
@@ -1210,7 +1139,6 @@ def _gain(best: Any, without: Any, top: Any, shift: Any, n_rules: Any, captured:
 def bound_children(
     gains: Any,
     losses: Any,
-    others: Any,
     before: Any,
     wrong: Any,
     sure: Any,
@@ -1223,23 +1151,17 @@ def bound_children(
 ) -> None:
     """Lower ``bounds`` to those of lists below the threshold with a first rule and 1, …, S more.
 
-    The default is of one class: ``gains``, ``losses`` and ``others`` are P, N and Q of n
-    antecedents; ``before`` is the cost of the list up to its next rule, ``wrong`` and ``sure`` the
-    errors behind it if no rule follows, and at least.
+    The default is of one class: ``gains`` and ``losses`` are P and N of n antecedents; ``before``
+    is the cost of the list up to its next rule, ``wrong`` and ``sure`` the errors behind it if no
+    rule follows, and at least.
     """
     best, without, shields, reach = memory[0], memory[1], memory[2], memory[3]
-    carried, elsewhere = memory[4], memory[5, 0]
-    shift, shift_others = 0, 0
+    shift = 0
     for i in range(n):
         while losses[i] >> shift >= BUCKETS:
             shift += 1
-        while others[i] >> shift_others >= BUCKETS:
-            shift_others += 1
     top = _largest_up_to(losses, gains, n, shift, n_rules, best)
-    top_others = 0
-    if n_rules > 1:
-        top_others = _largest_up_to(others, losses, n, shift_others, n_rules - 1, shields)
-        _largest_up_to(losses, others, n, shift, n_rules - 1, carried)
+    _largest_up_to(losses, losses, n, shift, n_rules, shields)
     for s in range(n_rules):
         following = best[top, s] - (top << shift)
         for b in range(top, -1, -1):
@@ -1250,29 +1172,13 @@ def bound_children(
             captured = ((b + 1) << shift) - 1
             largest = _gain(best, without, top, shift, s, captured)
             for q in range(1, s):
-                shield = captured + shields[top_others, q - 1]
+                shield = captured + shields[top, q - 1]
                 largest = max(largest, _gain(best, without, top, shift, s - q, shield))
             reach[b, s - 1] = largest
     for i in range(n):
         for s in range(1, n_rules + 1):
-            least = before[i] + s * penalty
-            limit = min(bounds[i], threshold)
+            least, limit = before[i] + s * penalty, min(bounds[i], threshold)
             if least + sure[i] >= limit:
                 break
-            if least + wrong[i] - reach[losses[i] >> shift, s - 1] >= limit:
-                continue
-            error = threshold - 1 - least
-            gain = np.int64(0)
-            for q in range(s):
-                captured = losses[i]
-                for j in range(s - q):
-                    last = captured
-                    captured = losses[i]
-                    if q > 0:
-                        step = min((elsewhere[j] + error) >> shift_others, top_others)
-                        captured += shields[step, q - 1]
-                    elsewhere[j] = others[i]
-                    if j > 0:
-                        elsewhere[j] += carried[min((last + error) >> shift, top), j - 1]
-                gain = max(gain, _gain(best, without, top, shift, s - q, captured))
-            bounds[i] = min(bounds[i], least + max(wrong[i] - gain, sure[i]))
+            errors = max(wrong[i] - reach[losses[i] >> shift, s - 1], sure[i])
+            bounds[i] = min(limit, least + errors)
