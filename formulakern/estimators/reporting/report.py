@@ -1,45 +1,56 @@
-"""``model.report(path, X, y)``: what all learners share, and the values that it shows."""
+"""``model.report(path, X, y)``: what all learners share, the quality of predictions, the data."""
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binomtest
 from sklearn.base import is_outlier_detector, is_regressor
+from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
 from formulakern.display.report import (
     Classified,
+    ColumnSummary,
+    Curve,
     DataSummary,
+    ListedColumn,
+    ListedTable,
     Reason,
     Reasons,
     Regressed,
     Report,
     page,
 )
+from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
-from formulakern.estimators.reporting.columns import summary, target_table
-from formulakern.estimators.reporting.kernels import of_choquet, of_kernel, of_search
-from formulakern.estimators.reporting.quality import Tiles, classified, one_column, regressed
-from formulakern.estimators.reporting.rules import ModelValues, of_decision, of_ensemble
+from formulakern.estimators.reporting.models import ModelValues, values_of
 from formulakern.estimators.targets import read_classes, read_numbers
 from formulakern.files.replacing import replacing
-from formulakern.rules.decision import DecisionRules
-from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table, cell
+from formulakern.text import clip
 
 __all__ = ["report"]
 
 #: Columns whose entries are shown of a row.
 MAX_ENTRIES = 60
+#: Classes of a confusion matrix, lines of a picture, points of a picture, groups of probabilities.
+MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
+#: Columns, values of a column, bins, cut points and classes that are shown.
+MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
+Tiles = list[tuple[str, str, str]]
 
 
 def report(
@@ -122,7 +133,7 @@ def _collected(model: Any, X: Any, y: Any, max_rows: int, top: int, title: str |
     if y is not None:
         truth = read_numbers(y, n) if is_regressor(model) else read_classes(y, n)
     held = min(max_rows, n)
-    values = _values(model, X, held, top)
+    values = values_of(model, X, held, top)
     quality, tiles = _quality(model, X, truth, predicted, values)
     if values.n_rules is not None:
         conditions = "" if values.n_conditions is None else f"{values.n_conditions:,} conditions"
@@ -149,20 +160,6 @@ def _collected(model: Any, X: Any, y: Any, max_rows: int, top: int, title: str |
         "\n".join([kind, *parameters]),
         "Written by formulakern.",
     )
-
-
-def _values(model: Any, X: Any, held: int, top: int) -> ModelValues:
-    """Return what the model learned, and why the first ``held`` rows are decided as they are."""
-    rules = getattr(model, "rules_", None)
-    if isinstance(rules, RuleEnsemble):
-        return of_ensemble(model, rules, X, held)
-    if isinstance(rules, DecisionRules):
-        return of_decision(model, rules, X, held)
-    if hasattr(model, "best_estimator_"):
-        return of_search(model, X, held, top)
-    if hasattr(model, "scaling_"):
-        return of_choquet(model, X, held)
-    return of_kernel(model, X, held, top)
 
 
 def _table(model: Any, X: Any) -> Table | None:
@@ -207,7 +204,7 @@ def _quality(
     curve = None if values.curve is None else values.curve(truth)
     missing = [values.no_curve] if values.no_curve else []
     if is_regressor(model):
-        return regressed(truth, predicted, values.target, curve, missing)
+        return _regressed(truth, predicted, values.target, curve, missing)
     classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
     if is_outlier_detector(model) and not np.isin(truth, classes).all():
         return "How good predictions are needs a y of 1 and −1.", []
@@ -218,10 +215,10 @@ def _quality(
         missing.append("No calibration: the model has no probabilities.")
     if hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
-        scores = one_column(scores, len(classes))
+        scores = _one_column(scores, len(classes))
         if scores is None and chances is None:
             missing.append("No ROC curve: the model has one score for all of its ordered classes.")
-    return classified(classes, truth, predicted, scores, chances, curve, missing)
+    return _classified(classes, truth, predicted, scores, chances, curve, missing)
 
 
 def _reasons(
@@ -266,10 +263,283 @@ def _data(
         return "These rows are no table with columns of their own: nothing is said of columns."
     target = None
     if values.classes is not None and truth is not None:
-        target = target_table(values.target, truth.tolist(), predicted.tolist())
+        target = _target_table(values.target, truth.tolist(), predicted.tolist())
     used = None
     if values.rule_columns is not None:
         used = Counter(str(name) for columns in values.rule_columns for name in set(columns))
     with warnings.catch_warnings():  # the prediction has warned already
         warnings.simplefilter("ignore")
-        return summary(table, _plans(model), used, target)
+        return _summary(table, _plans(model), used, target)
+
+
+# -- quality --------------------------------------------------------------------------------------
+
+
+def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
+    """Return scores with a column for each class, or None for scores of another kind."""
+    if scores.ndim == 2 and scores.shape[1] == n_classes:
+        return scores
+    if n_classes == 2 and scores.reshape(len(scores), -1).shape[1] == 1:
+        return np.column_stack([-scores.ravel(), scores.ravel()])
+    return None
+
+
+def _classified(
+    classes: Sequence[Any],
+    truth: npt.NDArray[Any],
+    predicted: npt.NDArray[Any],
+    scores: FloatArray | None,
+    chances: FloatArray | None,
+    rules: Curve | None,
+    missing: Sequence[str],
+) -> tuple[Classified, Tiles]:
+    """Return measures of predicted classes, and the figures at the head of the report."""
+    sentences = list(missing)
+    known = list(map(str, classes))
+    is_of, said = _texts(truth), _texts(predicted)
+    names = known + sorted({*is_of, *said} - {*known})
+    matrix = confusion_matrix(is_of, said, labels=names)
+    rows = matrix.sum(axis=1)
+    n, right = len(truth), float(np.mean(is_of == said))
+    hits = binomtest(int(np.count_nonzero(is_of == said)), n)
+    low, high = hits.proportion_ci(method="wilson")
+    majority = float(rows.max() / n)
+    largest = names[int(rows.argmax())]
+    present = rows > 0
+    recall = float(np.mean(np.diag(matrix)[present] / rows[present]))
+    tiles: Tiles = [
+        ("Accuracy", f"{right:.1%}", f"95% interval {100 * low:.1f} to {high:.1%}"),
+        ("Majority", f"{majority:.1%}", f"always {largest}"),
+        ("Balanced accuracy", f"{recall:.1%}", f"{1 / max(present.sum(), 1):.1%} by one class"),
+    ]
+    shown = np.arange(len(names))
+    if len(names) > MAX_MATRIX:
+        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX])
+        sentences.append(
+            f"The confusion matrix has the {MAX_MATRIX} largest of {len(names)} classes."
+        )
+    areas, curves = _roc(known, is_of, scores if chances is None else chances, sentences)
+    if areas:
+        mean = float(np.mean(list(areas.values())))
+        kind = f"of {known[1]}" if len(known) == 2 else "mean, each class against the rest"
+        tiles.append(("Area under ROC", f"{mean:.3f}", kind))
+    calibration = None
+    if chances is not None:
+        calibration = _calibration(known, is_of, chances)
+        inside = np.isin(is_of, known)
+        if inside.all() and len(known) > 1:
+            order = np.argsort(known)  # as scikit-learn takes labels
+            clipped = np.clip(chances[:, order], 1e-12, None)
+            clipped = clipped / clipped.sum(axis=1, keepdims=True)
+            loss = log_loss(is_of, clipped, labels=np.array(known)[order])
+            shares = rows[rows > 0] / n
+            base = float(-(shares * np.log(shares)).sum())
+            tiles.append(("Log loss", f"{loss:.3f}", f"{base:.3f} by the shares of classes"))
+    quality = Classified(
+        [names[k] for k in shown],
+        matrix[np.ix_(shown, shown)].tolist(),
+        curves,
+        calibration,
+        None if rules is None else _thinned(rules),
+        majority,
+        sentences,
+    )
+    return quality, tiles
+
+
+def _regressed(
+    truth: FloatArray,
+    predicted: FloatArray,
+    target: str,
+    rules: Curve | None,
+    missing: Sequence[str],
+) -> tuple[Regressed, Tiles]:
+    """Return measures of predicted numbers, and the figures at the head of the report."""
+    errors = predicted - truth
+    share = float(r2_score(truth, predicted)) if np.ptp(truth) else math.nan
+    typical, absolute = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
+    deviation = float(np.abs(truth - np.median(truth)).mean())
+    tiles = [
+        ("R²", "" if math.isnan(share) else f"{share:.3f}", "1 is perfect, 0 the mean of these"),
+        ("Mean absolute error", f"{absolute:.4g}", f"{deviation:.4g} by the median of these"),
+        ("Root mean square error", f"{typical:.4g}", f"{truth.std():.4g} by the mean of these"),
+    ]
+    some = slice(MAX_POINTS)
+    quality = Regressed(
+        truth[some],
+        predicted[some],
+        errors,
+        None if rules is None else _thinned(rules),
+        target,
+        missing,
+    )
+    return quality, tiles
+
+
+def _roc(
+    known: list[str], is_of: npt.NDArray[Any], scores: FloatArray | None, sentences: list[str]
+) -> tuple[dict[str, float], list[Curve]]:
+    """The area of each class, and the curves of the most frequent ones."""
+    if scores is None:
+        return {}, []
+    areas: dict[str, float] = {}
+    curves = {}
+    for k in [1] if len(known) == 2 else range(len(known)):
+        positive = is_of == known[k]
+        if positive.all() or not positive.any():
+            continue
+        areas[known[k]] = float(roc_auc_score(positive, scores[:, k]))
+        x, y, _ = roc_curve(positive, scores[:, k])
+        curves[known[k]] = _thinned(Curve(known[k], x, y, f"{areas[known[k]]:.3f}"))
+    if not areas:
+        sentences.append("No ROC curve: these rows are all of one class.")
+    largest = sorted(areas, key=lambda name: -int((is_of == name).sum()))[:MAX_LINES]
+    if len(areas) > MAX_LINES:
+        sentences.append(f"ROC curves of the {MAX_LINES} largest of {len(areas)} classes.")
+    return areas, [curves[name] for name in largest]
+
+
+def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray) -> Curve:
+    """Groups of rows by the probability of the second class, or of the most probable one."""
+    codes = {name: k for k, name in enumerate(known)}
+    places = np.array([codes.get(name, -1) for name in is_of])
+    every = np.where(places[:, None] == np.arange(len(known)), 1.0, 0.0)
+    if len(known) == 2:
+        name, probability, true = known[1], chances[:, 1], every[:, 1]
+        score = float(np.mean((probability - true) ** 2))
+    else:
+        name, best = "the most probable class", chances.argmax(axis=1)
+        probability, true = chances.max(axis=1), every[np.arange(len(best)), best]
+        score = float(np.mean(((chances - every) ** 2).sum(axis=1)))
+    order = np.argsort(probability, kind="stable")
+    cuts = np.arange(1, GROUPS) * len(order) // GROUPS
+    ends = np.searchsorted(probability[order], probability[order][cuts])
+    groups = [g for g in np.split(order, np.unique(ends)) if len(g)]
+    x = np.array([probability[g].mean() for g in groups])
+    y = np.array([true[g].mean() for g in groups])
+    hits = [binomtest(int(true[g].sum()), len(g)) for g in groups]
+    bars = np.array([one.proportion_ci(method="wilson") for one in hits]).T
+    return Curve(name, x, y, f"{score:.3f}", bars)
+
+
+def _thinned(curve: Curve) -> Curve:
+    """At most so many points, the last one among them."""
+    if len(curve.x) <= MAX_POINTS:
+        return curve
+    at = np.unique(np.linspace(0, len(curve.x) - 1, MAX_POINTS).round().astype(np.intp))
+    return replace(curve, x=curve.x[at], y=curve.y[at])
+
+
+def _texts(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.array([str(value) for value in values.tolist()], dtype=object)
+
+
+# -- columns --------------------------------------------------------------------------------------
+
+
+def _summary(
+    table: Table,
+    plans: Sequence[ColumnPlan],
+    used: Mapping[str, int] | None,
+    target: ListedTable | None,
+) -> DataSummary:
+    """The columns of a table."""
+    of_name = {plan.name: plan for plan in plans}
+    unseen = unseen_shares(table, plans)
+    names = list(table.names)
+    columns = [
+        _column(table, name, of_name.get(name), used, unseen.get(name, math.nan))
+        for name in names[:MAX_COLUMNS]
+    ]
+    rows, missing = len(table), sum(int(table.missing(name).sum()) for name in names)
+    said = [f"{rows:,} rows were given to this report."]
+    share = missing / max(rows * len(names), 1)
+    said.append(f"{share:.1%} of their entries are missing." if missing else "No entry is missing.")
+    new = [name for name in names if unseen.get(name, 0.0) > 0]
+    if plans:
+        said.append(
+            "Values that training did not show, which count as none of the known ones, are in "
+            f"{', '.join(new[:8])}{', …' * (len(new) > 8)}."
+            if new
+            else "No column of values holds one that training did not show."
+        )
+    return DataSummary([" ".join(said)], columns, len(names), target)
+
+
+def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> ListedTable:
+    """Return how often each class occurs, and how often it is predicted."""
+    there, said = Counter(map(str, truth)), Counter(map(str, predicted))
+    classes = sorted({*there, *said}, key=lambda k: (-there[k], k))
+    shown, n = classes[:MAX_CLASSES], max(len(truth), 1)
+    return ListedTable(
+        "Classes" if name == "class" else f"Classes of {name}",
+        [
+            ListedColumn("class", shown),
+            ListedColumn("rows", [there[k] for k in shown], "number"),
+            ListedColumn("share", [there[k] / n for k in shown], "share"),
+            ListedColumn("predicted", [said[k] / n for k in shown], "share"),
+        ],
+        len(classes),
+    )
+
+
+def _column(
+    table: Table, name: str, plan: ColumnPlan | None, used: Mapping[str, int] | None, unseen: float
+) -> ColumnSummary:
+    numeric, missing = table.is_numeric(name), table.missing(name)
+    summary = ColumnSummary(
+        name,
+        plan.kind if plan is not None else "number" if numeric else "values",
+        None if plan is None else len(plan.propositions),
+        None if used is None else used.get(name, 0),
+        missing=float(missing.mean()) if len(missing) else 0.0,
+        unseen=unseen,
+    )
+    if plan is not None:
+        summary = replace(summary, cuts=_cuts(plan), known=_known_values(plan))
+    if numeric and (plan is None or plan.kind not in ("boolean", "nominal")):
+        numbers = np.asarray(table.column(name), dtype=np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            ends = (float(numbers.min()), float(numbers.max()))
+            bins, _ = np.histogram(numbers, bins=BINS if ends[1] > ends[0] else 1)
+            return replace(summary, counts=bins.tolist(), ends=ends)
+    present = np.flatnonzero(~missing)
+    entries = table.column(name)[present].tolist()
+    common = Counter(entries).most_common()
+    counts = [count for _, count in common[:MAX_VALUES]]
+    values = [
+        cell(table.entry(name, int(present[entries.index(value)])))
+        for value, _ in common[:MAX_VALUES]
+    ]
+    if len(common) > MAX_VALUES:
+        values.append(f"{len(common) - MAX_VALUES:,} more")
+        counts.append(len(entries) - sum(counts))
+    return replace(summary, counts=counts, values=values)
+
+
+def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
+    """Return the cut points of a column with their texts."""
+    places = {
+        str(p.value): _number(p.value)
+        for p in plan.propositions
+        if isinstance(p, Comparison) and p.relation in ("<=", ">=")
+    }
+    cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
+    return cuts[:MAX_CUTS] + [(math.nan, "…")] * (len(cuts) > MAX_CUTS)
+
+
+def _known_values(plan: ColumnPlan) -> str:
+    if not plan.values:
+        return ""
+    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MAX_CUTS])
+    more = ", …" * (len(plan.values) > MAX_CUTS)
+    return f"{len(plan.values):,} values in training: {listed}{more}"
+
+
+def _number(value: Any) -> float:
+    """Return a cut point as a number; nan for dates, which have no histogram."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,594 @@
+"""Fitted models as values of a report: what is learned, and the reasons of predictions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.display.report import Curve, Learned, ListedColumn, ListedTable, ScoreSum, Step
+from formulakern.encoding.propositions import evaluate_formula
+from formulakern.errors import ParameterError
+from formulakern.kernels.strings.strings import Strings
+from formulakern.learning.kernel_machines import pairwise_votes
+from formulakern.rules.decision import DecisionRules, conditions_of
+from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.explanation import Explanation
+from formulakern.rules.export.tables import (
+    decision_columns,
+    how_it_decides,
+    listed_levels,
+    said,
+    stance,
+)
+from formulakern.rules.rule_list import RuleList
+from formulakern.rules.rule_set import RuleSet
+from formulakern.tables.table import Table
+from formulakern.text import clip, counted
+
+__all__ = ["ModelValues", "values_of"]
+
+#: Rules of a table, characters of a rule, terms of one sum, and rules of a curve.
+MAX_RULES, MAX_TEXT, MAX_TERMS, MAX_CURVE = 500, 600, 60, 300
+#: Support vectors of a sum, candidates of a search, weights of a set function, characters of a
+#: string.
+MAX_VECTORS, MAX_CANDIDATES, MAX_WEIGHTS, MAX_STRING = 12, 50, 24, 60
+#: Seconds of a search for rules.
+SECONDS = 30.0
+#: How to read the bars of a sum.
+BARS = "Bars start where the one before ends"
+
+
+@dataclass(frozen=True)
+class ModelValues:
+    """The values of a model, and of its decisions on the first rows.
+
+    ``classes`` is None if numbers are predicted, ``rule_columns`` has the columns of each rule.
+    ``terms`` are the texts that the sums and steps of each row refer to, ``term`` the name of one,
+    ``how`` explains them, and ``sentences`` are of some rows.  ``curve`` gives the score against
+    the number of rules for the true classes or numbers; ``no_curve`` is why there is none.
+    """
+
+    learned: Learned
+    classes: Sequence[Any] | None
+    target: str = "class"
+    n_rules: int | None = None
+    n_conditions: int | None = None
+    rule_columns: Sequence[Sequence[Any]] | None = None
+    terms: Sequence[str] = ()
+    sums: Sequence[Sequence[ScoreSum]] = ()
+    steps: Sequence[Sequence[Step]] = ()
+    sentences: Mapping[int, str] = field(default_factory=dict)
+    term: str = "rule"
+    how: str = ""
+    no_curve: str = ""
+    curve: Callable[[npt.NDArray[Any]], Curve | None] | None = None
+
+
+def values_of(model: Any, X: Any, held: int, top: int) -> ModelValues:
+    """Return what a model learned, and why the first ``held`` rows are decided as they are."""
+    rules = getattr(model, "rules_", None)
+    if isinstance(rules, RuleEnsemble):
+        return _of_ensemble(model, rules, X, held)
+    if isinstance(rules, DecisionRules):
+        return _of_decision(model, rules, X, held)
+    if hasattr(model, "best_estimator_"):
+        return _of_search(model, X, held, top)
+    if hasattr(model, "scaling_"):
+        return _of_choquet(model, X, held)
+    return _of_kernel(model, X, held, top)
+
+
+def _score_sum(
+    title: str, start: float, given: FloatArray, total: float, max_terms: int = MAX_TERMS
+) -> ScoreSum:
+    """Return a score as the sum of its largest terms and of all others."""
+    order = np.argsort(-np.abs(given), kind="stable")
+    places = order[given[order] != 0]
+    first, rest = places[:max_terms], places[max_terms:]
+    terms = [(int(k), float(given[k])) for k in first]
+    return ScoreSum(title, start, terms, total, (len(rest), float(given[rest].sum())))
+
+
+# -- votes -----------------------------------------------------------------------------------------
+
+
+def _of_ensemble(model: Any, rules: RuleEnsemble, X: Any, held: int) -> ModelValues:
+    """Return the values of a model whose rules have weights."""
+    values = np.asarray(model._values(X), dtype=np.float64)
+    caption = counted(rules.n_rules, "rule")
+    if len(rules) > rules.n_rules:
+        caption += f" with {len(rules):,} votes, each for a class against another"
+    explained = Explanation.of(rules, values[:held])
+    sums = [
+        [
+            _score_sum(
+                _score_title(rules, k),
+                float(rules.intercept[k]),
+                explained.values[row] * rules.votes[:, k],
+                float(explained.totals[row, k]),
+            )
+            for k in explained.shown_scores(row)
+        ]
+        for row in range(len(explained))
+    ]
+    return ModelValues(
+        _learned_ensemble(rules, caption),
+        rules.levels if rules.classes is None else rules.classes,
+        rules.target if rules.classes is None else "class",
+        rules.n_rules,
+        rules.n_conditions,
+        [rule.columns for rule in dict.fromkeys(rules.rules)],
+        [clip(str(rule), MAX_TEXT) for rule in rules.rules],
+        sums,
+        how=f"{BARS}: what rules add, and the intercept, is the score.",
+        curve=lambda truth: _ensemble_curve(rules, values, truth),
+    )
+
+
+def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) -> Learned:
+    """Return rules with weights as a table; ``whole`` models get their intercepts and a sentence.
+
+    The sign of a weight shows its class where there are two.
+    """
+    shown = ensemble.head(MAX_RULES)
+    items, classes = list(shown), ensemble.classes
+    two = classes is not None and len(classes) == 2
+    signs = {classes[0]: -1.0} if classes and two else {}
+    weights = [item.weight * signs.get(item.winner, 1.0) for item in items]
+    if classes is not None and not two:
+        weights = [abs(weight) for weight in weights]
+    texts = [clip(said(rule, w), MAX_TEXT) for rule, w in zip(shown.rules, weights, strict=True)]
+    votes = [stance(item, item.weight, len(classes)) for item in items] if classes else []
+    starts = _starts(ensemble) if whole else []
+    blank = [math.nan] * len(starts)
+    coverage, precision, base = (
+        [*values.tolist(), *blank] for values in (shown.coverage, shown.precision, shown.base_rate)
+    )
+    title = f"weight, + for {clip(str(classes[1]), 20)}" if classes and two else "weight"
+    about = "What a row that satisfies the rule gains" + " for its class" * bool(classes) + "."
+    if two and classes:
+        about = f"Positive weights are for {classes[1]}, negative ones for {classes[0]}."
+    columns = [
+        ListedColumn("#", [*range(1, len(items) + 1), *blank], "number"),
+        ListedColumn("rule", [*texts, *("every row (the intercept)" for _ in starts)], "rule"),
+        ListedColumn(title, [*weights, *(start for _, start in starts)], "signed", help=about),
+    ]
+    note = "Coverage and precision are those of training."
+    if classes is not None:
+        columns.append(ListedColumn("speaks", [*votes, *(f"for {name}" for name, _ in starts)]))
+        note += " The mark in a bar of precision is what a rule that is always true would have."
+    if not np.isnan(coverage).all():
+        about = "Share of the training rows that satisfy the rule."
+        columns.append(ListedColumn("coverage", coverage, "share", help=about))
+    if classes is not None and not np.isnan(precision).all():
+        about = "Share of these rows that are of the rule's class; the mark is its share of all."
+        columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
+    sentences = [f"Prediction: {how_it_decides(ensemble)}."] if whole else []
+    if len(ensemble) > MAX_RULES:
+        sentences.append(f"The table has the {MAX_RULES} heaviest of {len(ensemble):,} votes.")
+    return Learned(sentences, [ListedTable(caption, columns, None, len(items) > 8, note)])
+
+
+def _starts(ensemble: RuleEnsemble) -> list[tuple[Any, float]]:
+    """Return the intercepts that are not 0, with their classes."""
+    start, classes = ensemble.intercept.tolist(), ensemble.classes or (None,)
+    if ensemble.is_opposite:
+        return [(classes[1 if start[1] > 0 else 0], start[1])] if start[1] else []
+    return [(name, x) for name, x in zip(classes, start, strict=True) if x]
+
+
+def _score_title(ensemble: RuleEnsemble, k: int) -> str:
+    if ensemble.levels is not None:
+        return f"The score: {listed_levels(ensemble, scores=True)}"
+    if ensemble.classes is None:
+        return f"The prediction of {ensemble.target}"
+    if ensemble.is_opposite:
+        return f"The score: {ensemble.classes[1]} above 0, else {ensemble.classes[0]}"
+    return f"The score of {ensemble.classes[k]}"
+
+
+def _ensemble_curve(
+    ensemble: RuleEnsemble, values: FloatArray, truth: npt.NDArray[Any]
+) -> Curve | None:
+    """Return the accuracy, or R², of the first k rules alone."""
+    number = ensemble.classes is None and ensemble.levels is None
+    total = float(((truth - truth.mean()) ** 2).sum()) if number else 1.0
+    if not len(ensemble) or not total:
+        return None
+    texts = [] if number else list(map(str, truth.tolist()))
+    scores = np.tile(ensemble.intercept, (len(values), 1))
+    reached = []
+    for k in range(min(len(ensemble), MAX_CURVE) + 1):
+        if k:
+            scores += np.outer(values[:, k - 1], ensemble.votes[k - 1])
+        if number:
+            reached.append(1 - float(((scores[:, 0] - truth) ** 2).sum()) / total)
+        else:
+            reached.append(_accuracy(ensemble.decide(scores), texts))
+    about = "The k heaviest rules alone, with the weights that they have in the whole model."
+    return _curve("R²" if number else "accuracy", reached, about)
+
+
+def _accuracy(predicted: npt.NDArray[Any], truth: Sequence[str]) -> float:
+    return float(np.mean([str(a) == b for a, b in zip(predicted.tolist(), truth, strict=True)]))
+
+
+def _curve(name: str, reached: Sequence[float], about: str) -> Curve:
+    most = len(reached) - 1
+    value = f"{reached[-1]:.3f} with {most}"
+    return Curve(name, np.arange(most + 1.0), np.array(reached), value, about=about)
+
+
+# -- lists and sets --------------------------------------------------------------------------------
+
+
+def _of_decision(model: Any, rules: DecisionRules, X: Any, held: int) -> ModelValues:
+    """Return the values of a list or a set of rules."""
+    covers = model._covers(X)
+    labels = _labels([item.label for item in rules] + [rules.default])
+    texts = [*(str(item.rule) for item in rules), "otherwise"]
+    shared = ModelValues(
+        _learned_decision(rules),
+        rules.classes,
+        n_rules=len(rules),
+        n_conditions=rules.n_conditions,
+        rule_columns=[item.rule.columns for item in rules],
+        terms=[f"{text} → {label}" for text, label in zip(texts, labels, strict=True)],
+        curve=lambda truth: _decision_curve(rules, covers, truth),
+    )
+    first = covers[:held]
+    if isinstance(rules, RuleSet):
+        none = f"No rule votes: the default, {rules.default}, is predicted."
+        return replace(
+            shared,
+            sums=_set_sums(rules, first),
+            sentences=dict.fromkeys(np.flatnonzero(~first.any(axis=1)).tolist(), none),
+            how=f"{BARS}: votes of the rules that the row satisfies.",
+        )
+    return replace(
+        shared,
+        steps=_steps(model, rules, X, first),
+        how="Rules are asked one after another; the first that the row satisfies decides.",
+    )
+
+
+def _learned_decision(decision: DecisionRules) -> Learned:
+    """Return the rules of a list, or of a set, with the training rows behind them."""
+    known = decision_columns(decision)
+    n = min(len(decision), MAX_RULES)
+    labels, covered, precision, texts = ([*column[:n], column[-1]] for column in known.values())
+    ordered = isinstance(decision, RuleList)
+    rules = [*(clip(text, MAX_TEXT) for text in texts[:-1]), "otherwise"]
+    columns = [
+        ListedColumn("#", [*range(1, n + 1), math.nan], "number"),
+        ListedColumn("rule", rules, "rule"),
+        ListedColumn("class", _labels(labels)),
+        ListedColumn("rows", covered, "number", help="Weight of the training rows it decides."),
+    ]
+    whole = math.fsum(weight for weight in known["covered"] if weight == weight)
+    if ordered and whole > 0:
+        about = "Share of the training rows that it decides."
+        columns.append(ListedColumn("coverage", [x / whole for x in covered], "share", help=about))
+    about = "Share of these rows that are of its class."
+    columns.append(ListedColumn("precision", precision, "share", help=about))
+    sentences = [
+        "Rules are asked in this order; the first that a row satisfies decides."
+        if ordered
+        else "All rules that a row satisfies vote, each with its training rows by class."
+    ]
+    if len(decision) > MAX_RULES:
+        sentences.append(f"The table has the first {MAX_RULES}.")
+    note = "Rows, coverage and precision are those of training."
+    caption = f"{counted(len(decision), 'rule')}, and what is predicted otherwise"
+    table = ListedTable(caption, columns, None, n > 8, note)
+    tree = []
+    if isinstance(decision, RuleList) and len(decision) <= MAX_TERMS:
+        tree = [("The same as a tree", str(decision.to_tree()))]
+    return Learned(sentences, [table], tree)
+
+
+def _labels(labels: Sequence[Any]) -> list[str]:
+    return ["unknown" if label is None else str(label) for label in labels]
+
+
+def _steps(
+    model: Any, rules: DecisionRules, X: Any, covers: npt.NDArray[np.bool_]
+) -> list[list[Step]]:
+    """Return for each row the rules of a list that were asked, with the conditions that failed.
+
+    The text of rule k has the number k, that of the default the number of rules.
+    """
+    parts = [conditions_of(item.rule.formula) for item in rules]
+    truths: dict[Any, npt.NDArray[np.bool_]] = {}
+    if getattr(model, "_conditions", None) is None:  # else the columns are those of an encoder
+        table = model.encoder_.read_table(X)
+        table = table[list(range(len(covers)))]
+        known: dict[Any, npt.NDArray[np.bool_]] = {}
+        truths = {part: evaluate_formula(part, table, known) for some in parts for part in some}
+    found = []
+    for row, covered in enumerate(covers):
+        at = int(covered.argmax()) if covered.any() else len(rules)
+        steps = []
+        for k, some in enumerate(parts[: min(at, MAX_TERMS)]):
+            wrong = ", ".join(str(part) for part in some if truths and not truths[part][row])
+            steps.append(Step(k, "false", clip(f"false: {wrong}", 200) if wrong else ""))
+        found.append([*steps, Step(at, "decides")])
+    return found
+
+
+def _set_sums(decision: RuleSet, covers: npt.NDArray[np.bool_]) -> list[list[ScoreSum]]:
+    """Return for each row the votes for the two classes that have most."""
+    votes = decision.votes.reshape(-1, len(decision.classes))
+    found = []
+    for row in covers:
+        given = row[:, None] * votes
+        totals = given.sum(axis=0)
+        order = np.argsort(-totals, kind="stable")[:2].tolist()
+        titles = {k: f"Votes for {decision.classes[k]}" for k in order}
+        found.append([_score_sum(titles[k], 0.0, given[:, k], float(totals[k])) for k in order])
+    return found
+
+
+def _decision_curve(
+    rules: DecisionRules, covers: npt.NDArray[np.bool_], truth: npt.NDArray[Any]
+) -> Curve | None:
+    """Return the accuracy of the first k rules of a list or set, and its default."""
+    if not len(rules):
+        return None
+    texts = list(map(str, truth.tolist()))
+    reached = []
+    for k in range(min(len(rules), MAX_CURVE) + 1):
+        first = replace(rules, rules=rules.rules[:k], default_counts=())
+        reached.append(_accuracy(first.decide(covers[:, :k]), texts))
+    order = ", in their order," if isinstance(rules, RuleList) else ""
+    return _curve("accuracy", reached, f"The first k rules{order} and the default.")
+
+
+# -- votes of support vectors ----------------------------------------------------------------------
+
+
+def _of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
+    """Return the values of a vote of support vectors, with the heaviest rules if it has any."""
+    support = model._support_rows
+    gram = model.kernel_(model._read_table(X).take(np.arange(held)), support)
+    gram = np.asarray(gram, dtype=np.float64)
+    intercepts = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    terms = [f"training row {row + 1:,}" for row in model.support_.tolist()]
+    chosen = [0] * held
+    if hasattr(model, "classes_"):
+        weights, classes = model._pair_weights, model.classes_.tolist()
+        titles = [f"{a} (above 0) against {b}" for a, b in itertools.combinations(classes, 2)]
+        if len(classes) == 2:
+            titles = [f"The score: {classes[1]} above 0, else {classes[0]}"]
+        else:
+            values = gram @ weights.T + intercepts
+            chosen = _shown_pairs(pairwise_votes(values, len(classes))[1])
+        labels = np.repeat(classes, model.n_support_).tolist()
+        terms = [f"{term}, {label}" for term, label in zip(terms, labels, strict=True)]
+    else:
+        weights, novelty = np.atleast_2d(model.dual_coef_), not hasattr(model, "epsilon")
+        titles = ["The score: below 0 a row is new" if novelty else "The prediction"]
+        classes = [-1, 1] if novelty else None
+    sums = []
+    for values, k in zip(gram, chosen, strict=True):
+        given, start = values * weights[k], float(intercepts[k])
+        sums.append([_score_sum(titles[k], start, given, float(given.sum() + start), MAX_VECTORS)])
+    if isinstance(support, Strings):
+        terms = [f"{t}: {clip(str(support[k]), MAX_STRING)}" for k, t in enumerate(terms)]
+    learned, found = _learned_by_kernel(model, top)
+    return ModelValues(
+        learned,
+        classes,
+        rule_columns=None if found is None else [rule.columns for rule in found],
+        terms=terms,
+        sums=sums,
+        term="training row",
+        how=(
+            f"The score is a sum over {len(terms):,} support vectors, each weighed by its "
+            f"similarity to the row. {BARS}."
+        ),
+        no_curve=""
+        if found is None
+        else "Accuracy against the number of rules: all features of the kernel vote; "
+        "fk.simplify_svm shows how few of them suffice.",
+    )
+
+
+def _shown_pairs(scores: FloatArray) -> list[int]:
+    """Return for each row the pair of the two classes with the largest scores.
+
+    >>> _shown_pairs(np.array([[0.1, 2.0, 1.0]]))
+    [2]
+    """
+    pairs = list(itertools.combinations(range(scores.shape[1]), 2))
+    best = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :2], axis=1)
+    return [pairs.index((first, second)) for first, second in best.tolist()]
+
+
+def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | None]:
+    """Return the heaviest rules of a kernel, or why there are none."""
+    formula = getattr(model, "formula", getattr(model, "kernel", None))
+    kernel = clip(repr(model.kernel_), 300)
+    if formula is not None and not hasattr(model, "weights_"):
+        kernel = f"of {clip(str(formula), 300)}"
+    vote = f"A weighted vote of {len(model.support_):,} training rows by the kernel {kernel}."
+    if hasattr(model, "position_weights"):
+        return _learned_by_positions(model, top, vote), None
+    tables = [_weights_table(model.summary_)] if hasattr(model, "summary_") else []
+    if hasattr(model, "epsilon"):
+        why = "These features vote for a number, not for classes: rules are read from classifiers."
+        return Learned([vote, why], tables), None
+    if not hasattr(model, "rules"):
+        why = "A model of new rows compares with all rows of training: it has no rules of classes."
+        return Learned([vote, why], tables), None
+    try:
+        found = model.rules(top, time_limit=SECONDS)
+    except ParameterError as error:
+        return Learned([vote, f"No rules are listed: {error}"], tables), None
+    shown = _learned_ensemble(found.ensemble, f"The {len(found)} heaviest rules", whole=False)
+    bound = max(found.bounds.values(), default=0.0)
+    proof = (
+        f"It is proven that no other feature of the kernel weighs more than {bound:.4g}."
+        if found.proven
+        else f"The search for rules was stopped: others weigh at most {bound:.4g}."
+    )
+    return Learned([vote, proof], [*shown.tables, *tables]), found.ensemble.rules
+
+
+def _weights_table(summary: Any) -> ListedTable:
+    order = summary.order
+    return ListedTable(
+        f"What each formula weighs: {summary.method}",
+        [
+            ListedColumn("formula", [summary.formulas[r] for r in order], "rule"),
+            ListedColumn("weight", [float(summary.weights[r]) for r in order], "signed"),
+            ListedColumn("share of the model", [float(summary.shares[r]) for r in order], "share"),
+        ],
+    )
+
+
+def _learned_by_positions(model: Any, top: int, vote: str) -> Learned:
+    try:
+        items = list(model.position_weights(top))
+    except ParameterError as error:
+        return Learned([vote, f"No positions are listed: {error}"])
+    columns = [
+        ListedColumn("substring", [item.k_mer for item in items]),
+        ListedColumn("position", [item.position for item in items], "number"),
+        ListedColumn("weight", [item.weight for item in items], "signed"),
+        ListedColumn("speaks", [f"for {item.winner} against {item.loser}" for item in items]),
+    ]
+    title = "The heaviest substrings, by position"
+    return Learned([vote], [ListedTable(title, columns, note="Positions count from 0.")])
+
+
+# -- Choquet integrals -----------------------------------------------------------------------------
+
+
+def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
+    """Return the values of a Choquet integral: weights of columns, and sums over its levels.
+
+    With the degrees x₍₁₎ ≥ x₍₂₎ ≥ … of a row, f(x) = Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the i largest) + b.
+    """
+    names = list(map(str, getattr(model, "feature_names_in_", ())))
+    names = names or [f"x{j}" for j in range(model.n_features_in_)]
+    classes = getattr(model, "classes_", None)
+    titles = ["The prediction"]
+    if classes is not None:  # the scores of pairs are positive for the second class
+        titles = [f"{b} (above 0) against {a}" for a, b in model.pairs_]
+    first = X.iloc[:held] if hasattr(X, "iloc") else X[:held] if hasattr(X, "shape") else None
+    if first is None:
+        first = Table.of(X)[list(range(held))]
+    degrees, chosen = model.degrees(first), [0] * held
+    if len(titles) > 1:
+        chosen = _shown_pairs(np.asarray(model.decision_function(first)))
+    terms: dict[str, int] = {}
+    sums = []
+    for row, k in zip(degrees, chosen, strict=True):
+        steps, start = [], float(model.intercept_[k])
+        for columns, width, weight in _levels(row, model._functions[k]):
+            place = terms.setdefault(_set_text([names[j] for j in columns]), len(terms))
+            steps.append((place, float(width * weight)))
+        total = sum(amount for _, amount in steps) + start
+        sums.append([ScoreSum(titles[k], start, steps, total)])
+    sentence = (
+        "A Choquet integral of the columns, each as a degree from 0 to 1 that grows with the "
+        "class: what the larger of them share counts by how many have it together."
+    )
+    return ModelValues(
+        Learned([sentence], _column_weights(model, names, titles)),
+        classes,
+        terms=list(terms),
+        sums=sums,
+        term="set of columns",
+        how=(
+            "Columns from the largest degree on: each bar is what a set has together, above the "
+            f"next one, times what the set weighs. {BARS}."
+        ),
+    )
+
+
+def _levels(degrees: FloatArray, function: Any) -> list[tuple[list[int], float, float]]:
+    """Return the sets of the i largest degrees, in order, with their widths and measures."""
+    order = np.argsort(-degrees, kind="stable")
+    widths = degrees[order] - np.append(degrees[order][1:], 0.0)
+    steps = np.flatnonzero(widths > 0).tolist()
+    sets = np.zeros((len(steps), len(degrees)), dtype=np.bool_)
+    for place, step in enumerate(steps):
+        sets[place, order[: step + 1]] = True
+    measures = function.measures(sets) if steps else ()
+    inside = [np.flatnonzero(row).tolist() for row in sets]
+    return list(zip(inside, widths[steps], measures, strict=True))
+
+
+def _set_text(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{listed}, together" if len(names) > 1 else listed
+
+
+def _column_weights(model: Any, names: list[str], titles: list[str]) -> list[ListedTable]:
+    """Return what columns weigh alone and in pairs, for each score."""
+    n, number = len(names), len(titles)
+    shapley = np.reshape(model.shapley_values_, (number, n))
+    together = np.reshape(model.interaction_indices_, (number, n, n))
+    i, j = np.triu_indices(n, 1)
+    pairs = [f"{names[a]}, {names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+    up = [f"where it is {'larger' if d > 0 else 'smaller'}" for d in model.directions_.tolist()]
+    note = "Positive: they complement each other; negative: they replace each other."
+    tables = []
+    for title, name, weights, texts, more in (
+        ("What each column weighs (Shapley values)", "Shapley value", shapley, names, up),
+        (
+            "How columns go together (interaction indices)",
+            "interaction",
+            together[:, i, j],
+            pairs,
+            [],
+        ),
+    ):
+        weighty = np.flatnonzero(weights) if not more else np.arange(weights.size)
+        order = np.argsort(-np.abs(weights.flat[weighty]), kind="stable")
+        scores, places = np.unravel_index(weighty[order][:MAX_WEIGHTS], weights.shape)
+        shown = places.tolist()
+        columns = [ListedColumn("column" if more else "columns", [texts[k] for k in shown])]
+        if more:
+            columns.append(ListedColumn("speaks up", [more[k] for k in shown]))
+        columns.append(ListedColumn(name, weights[scores, places].tolist(), "signed"))
+        if number > 1:
+            columns.append(ListedColumn("score", [titles[k] for k in scores.tolist()]))
+        if shown:
+            tables.append(ListedTable(title, columns, len(weighty), note="" if more else note))
+    return tables
+
+
+# -- searches -------------------------------------------------------------------------------------
+
+
+def _of_search(model: Any, X: Any, held: int, top: int) -> ModelValues:
+    """Return the values of a search for formulas: its best model's, and all candidates."""
+    found = _of_kernel(model.best_estimator_, X, held, top)
+    results = model.results_
+    n = len(results["formula"])
+    shown = results.leading(MAX_CANDIDATES) or list(range(min(n, MAX_CANDIDATES)))
+    columns = [
+        ListedColumn("rank", [int(results["rank"][i]) for i in shown], "number"),
+        ListedColumn("formula", [str(results["formula"][i]) for i in shown], "rule"),
+    ]
+    for name in ("ratio", "mean_score", "behind", "error", "C", "seconds"):
+        if np.isfinite(results[name]).any():
+            numbers = [float(results[name][i]) for i in shown]
+            columns.append(ListedColumn(name.replace("_", " "), numbers, "number"))
+    columns.append(ListedColumn("status", [results["status"][i] for i in shown]))
+    table = ListedTable(f"{n:,} candidates, the best first", columns, results.n_scored)
+    learned = Learned(
+        [f"Of {n:,} formulas the search chose {model.best_formula_}.", *found.learned.sentences],
+        [*found.learned.tables, table],
+    )
+    return replace(found, learned=learned)
