@@ -220,7 +220,8 @@ def _joined(word: str, parts: Sequence[Text]) -> Text:
     return Text(text, binds, max(part.depth for part in parts) + 1)
 
 
-FUNCTIONS = "formulakern.rules.python.functions"
+#: The modules whose functions and constants are copied; of equal names the last.
+MODULES = ("tables.column", "encoding.propositions", "syntax.temporal", "rules.python.functions")
 ROOT = __name__.partition(".")[0]
 HEAD = '''\
 """predict(row) and what it needs, exported by formulakern.
@@ -255,7 +256,7 @@ class PythonFile:
     def text(self) -> str:
         """The whole file."""
         names = ["Row", "Texts", *self.conditions.functions, *self.functions]
-        imports, definitions = _sources_of(FUNCTIONS, names)
+        imports, definitions = _sources_of(names)
         moments = [f"{n} = {v.nanoseconds}  # {v}" for v, n in self.conditions.constants.items()]
         constants = [text for text in definitions if not text.startswith("def ")]
         others = [text for text in definitions if text.startswith("def ")]
@@ -276,93 +277,58 @@ def formula_python(formula: Formula) -> str:
 # -- sources ---------------------------------------------------------------------------------------
 
 
-def _sources_of(module: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return what a file needs so that functions of a module work in it.
-
-    Examples
-    --------
-    >>> imports, definitions = _sources_of("formulakern.tables.column", ["read_number"])
-    >>> imports
-    ['import math', 'import re']
-    >>> print(definitions[0], definitions[-1].partition("\\n")[0], sep="\\n")
-    MAX_DIGITS = 18
-    def read_number(text: str) -> int | float | None:
-    """
-    imports: set[tuple[str, str]] = set()
-    found: dict[str, tuple[str, ast.stmt]] = {}
-    order: list[str] = []
-    pending = [(module, name, False) for name in reversed([*names])]
+def _sources_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the imports and the definitions that a file with these functions needs."""
+    imported, defined = _definitions()
+    members: dict[str, set[str]] = {}
+    found: set[str] = set()
+    pending = [*names]
     while pending:
-        module, name, done = pending.pop()
-        here = _definitions(module)
-        if done:
-            order.append(name)
-        elif name in here.imported:
-            source, member = here.imported[name]
-            if source.partition(".")[0] == ROOT:
-                pending.append((source, name, False))
-            else:
-                imports.add((source, member))
-        elif name in here.defined and name not in found:
-            node = here.defined[name]
-            found[name] = module, node
-            pending.append((module, name, True))
-            pending += [(module, other, False) for other in reversed(_used(node))]
-        elif name in found and found[name][0] != module:
-            raise ValueError(f"{name} stands in {module} and in {found[name][0]}")
-    functions_too = sorted(order, key=lambda name: isinstance(found[name][1], ast.FunctionDef))
-    return _lines(imports), [_definitions(found[n][0]).text(found[n][1]) for n in functions_too]
+        name = pending.pop()
+        if name in defined and name not in found:
+            found.add(name)
+            pending += defined[name][1]
+        elif name in imported:
+            module, member = imported[name]
+            members.setdefault(module, set()).add(member)
+    imports = [
+        f"import {module}" if some == {""} else f"from {module} import {', '.join(sorted(some))}"
+        for module, some in sorted(members.items(), key=lambda item: (item[1] != {""}, item[0]))
+    ]
+    return imports, [text for name, (text, _) in defined.items() if name in found]
 
 
-def _lines(imports: Iterable[tuple[str, str]]) -> list[str]:
-    """Whole modules first, and then one line for each module of which names are taken."""
-    members: dict[str, list[str]] = {}
-    for source, member in sorted(imports):
-        members.setdefault(source, []).append(member)
-    whole = [f"import {source}" for source, names in members.items() if "" in names]
-    some = {source: [name for name in names if name] for source, names in members.items()}
-    return whole + [f"from {s} import {', '.join(names)}" for s, names in some.items() if names]
+@cache
+def _definitions() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, list[str]]]]:
+    """Return what the modules import from elsewhere, and their functions and constants.
+
+    A definition is its source, with the first line of its docstring, and the names that it uses.
+    """
+    imported: dict[str, tuple[str, str]] = {}
+    defined: dict[str, tuple[str, list[str]]] = {}
+    for module in MODULES:
+        source = inspect.getsource(import_module(f"{ROOT}.{module}"))
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Import):
+                imported |= {alias.name: (alias.name, "") for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                known = {alias.name: (str(node.module), alias.name) for alias in node.names}
+                imported |= {} if str(node.module).startswith(ROOT) else known
+            elif isinstance(node, ast.FunctionDef):
+                text = str(ast.get_source_segment(source, node))
+                if (about := ast.get_docstring(node, clean=False)) is not None:
+                    text = text.replace(about, about.partition(LINE)[0], 1)
+                defined[node.name] = text, _used(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                text = str(ast.get_source_segment(source, node))
+                defined[node.targets[0].id] = text, _used(node)
+    return imported, defined
 
 
 def _used(node: ast.stmt) -> list[str]:
-    """The names that a definition uses and does not bind itself."""
+    """Return the names that a definition uses and does not bind itself."""
     inside = [*ast.walk(node)]
     names = [item for item in inside if isinstance(item, ast.Name)]
     own = {item.arg for item in inside if isinstance(item, ast.arg)}
     own |= {item.id for item in names if isinstance(item.ctx, ast.Store)}
-    return list(dict.fromkeys(item.id for item in names if item.id not in own))
-
-
-@dataclass(frozen=True)
-class _Definitions:
-    """The functions and constants of a module, and what it imports: a module, and a name of it."""
-
-    lines: list[str]
-    imported: dict[str, tuple[str, str]]
-    defined: dict[str, ast.stmt]
-
-    def text(self, node: ast.stmt) -> str:
-        """The source of a definition, with the first line of its docstring."""
-        lines = self.lines[node.lineno - 1 : node.end_lineno]
-        if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)) is not None:
-            first, last = node.body[0].lineno, node.body[0].end_lineno or 0
-            short = [f'    """{text.partition(LINE)[0]}"""']
-            lines[first - node.lineno : last - node.lineno + 1] = short
-        return LINE.join(lines)
-
-
-@cache
-def _definitions(module: str) -> _Definitions:
-    source = inspect.getsource(import_module(module))
-    imported: dict[str, tuple[str, str]] = {}
-    defined: dict[str, ast.stmt] = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Import):
-            imported |= {alias.name: (alias.name, "") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            imported |= {alias.name: (str(node.module), alias.name) for alias in node.names}
-        elif isinstance(node, ast.FunctionDef):
-            defined[node.name] = node
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            defined[node.targets[0].id] = node
-    return _Definitions(source.splitlines(), imported, defined)
+    return [item.id for item in names if item.id not in own]
