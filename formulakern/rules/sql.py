@@ -22,56 +22,19 @@ __all__ = ["DialectName", "Lines", "Query", "TableName", "cases", "wrapped"]
 TableName = str | Sequence[str]
 DialectName = Literal["standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"]
 
-#: Columns that tables have without having been given them, in lower case.
-HIDDEN = {
-    "sqlite": {"rowid", "oid", "_rowid_"},
-    "duckdb": {"rowid", "rowsort", "filename", "file_row_number", "file_index"},
-    "postgres": {"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"},
-    "mysql": {"_rowid"},
-    "bigquery": {"_partitiontime", "_partitiondate", "_table_suffix", "_file_name"},
-    "spark": {"_metadata"},
-}
-
 
 @dataclass(frozen=True)
 class Dialect:
     r"""The syntax of one family of databases, and what its columns hold.
 
-    Parameters
-    ----------
-    name : str
-    quote : str
-        What stands around names, and is doubled inside (in BigQuery it has a backslash before it).
-    backslash : {"plain", "escape", "E", "hex"}
-        A backslash in a text is one character; or begins an escape; or the text is written
-        ``E'…'``, in which it does; or, where that is a setting of the server, in hexadecimal.
-    nul : str
-        A character of code 0 in a text, as an expression of the whole text in hexadecimal, or the
-        empty text where there is none.
-    real : str
-        A double-precision constant, of its shortest decimal.
-    double : str
-        The type of such a number.
-    boolean : bool
-        Whether columns hold truth values, rather than 1 and 0.
-    truth : str
-        Whether a column that may hold truth values or numbers is a number (``{1}``, or ``{0}``).
-    true : str
-        The truth value; in SQLite a column may be named ``true``, and is meant first.
-    nan : str
-        How NaN is written where a number is made text; empty where columns do not hold it.
-    floating : str
-        Whether a column, of which nothing is known, is one of a type that holds NaN.
-    characters : str
-        The type of texts.
-    text : str
-        A column of text, compared character by character.
-    greatest : str
-        The function that gives the largest of some numbers.
-    longest : int, optional
-        Names with more bytes are cut.
-    folds : bool
-        Whether names that differ in case are one column.
+    This is a table of our own rather than sqlglot's, which translates queries from one dialect into
+    another.  A translation does not know that 0.1 is a decimal in some engines and a double in
+    others, that NaN is larger than every number, that texts which differ in case or in blanks at
+    the end are equal, that names are cut at 63 bytes.
+
+    SQLite has no types of dates and times.  There a date or time stamp is text as in ISO 8601, such
+    as 2020-02-01, 2020-02-01 10:30 or 2020-02-01T10:30:15.25, a time of day 10:30:15.25; a time
+    stamp with a time zone is such a text with Z or an offset, in whole milliseconds.
 
     Examples
     --------
@@ -85,29 +48,47 @@ class Dialect:
     """
 
     name: str
+    #: Columns that tables have without having been given them, in lower case.
+    hidden: str = ""
+    #: The quote around names; it is doubled inside, and has a backslash before it in BigQuery.
     quote: str = '"'
+    #: A backslash in a text is one character; or begins an escape; or the text is written ``E'…'``,
+    #: in which it does; or in hexadecimal, if a setting of the server decides.
     backslash: Literal["plain", "escape", "E", "hex"] = "plain"
+    #: A text with NUL, as an expression of it in hexadecimal; empty if there is none.
     nul: str = ""
+    #: A double-precision constant of its shortest decimal, and the type of such a number.
     real: str = "{}"
     double: str = "DOUBLE PRECISION"
+    #: Whether columns hold truth values, rather than 1 and 0; and the literal (a column of SQLite
+    #: may be named ``true``).
     boolean: bool = True
-    truth: str = "{column} = {number}"
     true: str = "TRUE"
+    #: The condition that a column of truth values or numbers equals 1, or 0.
+    truth: str = "{column} = {number}"
+    #: NaN as text, empty if columns do not hold it; and whether the type of a column has NaN.
     nan: str = "'NaN'"
     floating: str = ""
+    #: The type of texts, and a column of texts that is compared character by character.
     characters: str = "TEXT"
     text: str = "{column}"
+    #: The function of the largest of several numbers.
     greatest: str = "GREATEST"
+    #: Longer names, in bytes, are cut; names that differ in case are one column.
     longest: int | None = None
     folds: bool = True
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """Names that a table answers to although it has no such column, in lower case."""
-        names: Iterable[set[str]] = HIDDEN.values()
-        if self.name in HIDDEN:
-            names = [HIDDEN[self.name]]
-        return frozenset[str]().union(*names)
+    #: Constants of dates and times, empty if columns do not hold them.
+    stamp: str = "TIMESTAMP '{}'"
+    instant: str = "TIMESTAMP '{}+00:00'"
+    time: str = "TIME '{}'"
+    duration: str = "{sign}INTERVAL '{days} {clock}' DAY TO SECOND"
+    #: Parts of a date.
+    weekday: str = ""
+    quarter: str = "EXTRACT(QUARTER FROM {})"
+    #: The type of stamps, to which dates are cast for their hours.
+    whole: str = "TIMESTAMP"
+    #: The resolution of columns of dates and times, in nanoseconds.
+    resolution: int = UNITS["us"]
 
     def identifier(self, name: str) -> str:
         """A name in quotes."""
@@ -126,11 +107,9 @@ class Dialect:
 
     def holds(self, text: str) -> bool:
         """Whether a column of text can hold a text."""
-        return is_unicode(text) and ("\0" not in text or self._writes_nul)
-
-    @property
-    def _writes_nul(self) -> bool:
-        return bool(self.nul) or self.backslash == "escape"
+        return is_unicode(text) and (
+            "\0" not in text or bool(self.nul or self.backslash == "escape")
+        )
 
     def string(self, text: str) -> str:
         """A text as an SQL expression."""
@@ -141,9 +120,8 @@ class Dialect:
         if "\0" in text or ("\\" in text and self.backslash == "hex"):
             return self.nul.format(text.encode().hex().upper())
         plain = "'" + text.replace("'", "''") + "'"
-        return (
-            "E" + plain.replace("\\", "\\\\") if self.backslash == "E" and "\\" in text else plain
-        )
+        escapes = self.backslash == "E" and "\\" in text
+        return "E" + plain.replace("\\", "\\\\") if escapes else plain
 
     def number(self, value: int | float, exact: bool = True) -> str:
         """A constant: whole numbers as they are; others, and those beyond 2⁶³, as doubles."""
@@ -159,6 +137,118 @@ class Dialect:
         """The largest double."""
         return f"CAST('Infinity' AS {self.double})"
 
+    # -- dates, times and durations -----------------------------------------------------------
+
+    def instant_of(self, value: Temporal) -> str:
+        """A date, stamp, time or duration as an SQL expression.
+
+        >>> from formulakern.syntax.temporal import read_temporal
+        >>> for name in ("duckdb", "sqlite", "spark"):
+        ...     print(dialect_of(name).instant_of(read_temporal("2020-02-01")))
+        DATE '2020-02-01'
+        '2020-02-01 00:00:00.000000000'
+        DATE '2020-02-01'
+        >>> print(dialect_of("bigquery").instant_of(read_temporal("-3d4h30m")))
+        -INTERVAL '3 04:30:00' DAY TO SECOND
+        """
+        form = self._form(value.kind)
+        days, clock = divmod(abs(value.nanoseconds), DAY)
+        if value.kind == "duration":
+            if abs(value.nanoseconds) >= 2**63 * UNITS["us"]:
+                raise DataError(f"no SQL for the duration {value}, which is beyond 64 bits of µs.")
+            sign, count = "-" * (value.nanoseconds < 0), value.nanoseconds // UNITS["us"]
+            return form.format(sign=sign, days=days, clock=_clock(clock), count=count)
+        days, clock = divmod(value.nanoseconds, DAY)
+        shown = _clock(clock) + "." * (self.name == "sqlite" and not clock % UNITS["s"])
+        if value.kind == "time":
+            return form.format(shown)
+        year, month, day = date_of(days)
+        if not 1 <= year <= 9999:
+            raise DataError(f"no SQL for {value}: the years of SQL are those from 1 to 9999.")
+        date = f"{year:04d}-{month:02d}-{day:02d}"
+        if value.is_date and self.name != "sqlite":
+            return f"DATE '{date}'"
+        return form.format(f"{date} {shown}")
+
+    def _form(self, kind: TemporalKind) -> str:
+        if not (form := str(getattr(self, kind))):
+            raise DataError(
+                f"{self.name} SQL has no columns of {KINDS[kind][0]}; make the column one of "
+                "numbers, such as of seconds, before the model is learned."
+            )
+        return form
+
+    def bounded(self, relation: str, value: Temporal) -> tuple[str, Temporal]:
+        """An order as an equivalent one with a value that columns can hold.
+
+        With c the next below x, y < x is y <= c, and y >= x is y > c.
+
+        >>> relation, value = dialect_of("duckdb").bounded(">=", Temporal("time", 1500))
+        >>> print(relation, value)
+        > 00:00:00.000001
+        """
+        unit = self.resolution
+        if self.name == "sqlite" and value.kind == "instant":
+            unit = UNITS["ms"]
+        count, rest = divmod(value.nanoseconds, unit)
+        if rest:
+            relation = {"<": "<=", ">=": ">"}.get(relation, relation)
+        return relation, Temporal(value.kind, count * unit)
+
+    def compared(self, column: str, kind: TemporalKind) -> str:
+        """A column of dates or times for comparisons: in SQLite texts of one length."""
+        self._form(kind)
+        if self.name != "sqlite":
+            return column
+        if kind == "instant":
+            return f"STRFTIME('%Y-%m-%d %H:%M:%f', {column})"
+        if kind == "time":
+            return f"({column} || SUBSTR('00:00:00.000000000', LENGTH({column}) + 1))"
+        padded = f"SUBSTR(' 00:00:00.000000000', LENGTH({column}) - 9)"
+        return f"(REPLACE({column}, 'T', ' ') || {padded})"
+
+    def part(self, column: str, name: str, part: str, kind: TemporalKind | None) -> str:
+        """The year, quarter, month, …, minute of a column, as a number.
+
+        >>> for dialect in ("postgres", "mysql", "sqlite"):
+        ...     print(dialect_of(dialect).part("seen", "seen", "weekday", "stamp"))
+        EXTRACT(ISODOW FROM seen)
+        (WEEKDAY(seen) + 1)
+        ((CAST(STRFTIME('%w', SUBSTR(seen, 1, 10)) AS INTEGER) + 6) % 7 + 1)
+        """
+        if kind == "instant":
+            raise DataError(
+                f'the {part} of column "{name}" depends on a time zone. Make it a column of local '
+                "time, without one."
+            )
+        if kind is not None and part not in PARTS_OF[kind]:
+            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
+        if part in ("weekday", "quarter"):
+            form = self.weekday if part == "weekday" else self.quarter
+            if not form:
+                raise DataError(f"{self.name} SQL has no {part} of a date; choose a dialect.")
+            return form.format(column)
+        if self.name == "sqlite":
+            if part in PLACES:
+                return f"CAST(SUBSTR({column}, {PLACES[part]}) AS INTEGER)"
+            colon = f"INSTR({column}, ':')"
+            text = f"SUBSTR({column}, {colon} {'- 2' if part == 'hour' else '+ 1'}, 2)"
+            return f"CASE WHEN {colon} = 0 THEN 0 ELSE CAST({text} AS INTEGER) END"
+        if part in ("hour", "minute") and kind == "stamp":
+            column = f"CAST({column} AS {self.whole})"
+        return f"EXTRACT({part.upper()} FROM {column})"
+
+
+#: The first character of a part of a date in a text of SQLite, and the number of its characters.
+PLACES = {"year": "1, 4", "month": "6, 2", "day": "9, 2"}
+
+
+def _clock(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, UNITS["s"])
+    minutes, second = divmod(seconds, 60)
+    fraction = f".{rest:09d}".rstrip("0") * bool(rest)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}{fraction}"
+
 
 def _escaped(text: str, quote: str) -> str:
     r"""A text with a backslash before itself and the quote; control characters as ``\uXXXX``."""
@@ -168,13 +258,25 @@ def _escaped(text: str, quote: str) -> str:
     )
 
 
+ZONED = "TIMESTAMP WITH TIME ZONE '{}+00:00'"
+COUNTED = "INTERVAL '{count} microseconds'"
 #: All dialects by name.  Constants with an exponent are doubles in most.
 DIALECTS = {
     row.name: row
     for row in (
-        Dialect("standard", real="{}e0", nan="", folds=False),
+        Dialect(
+            "standard",
+            "rowid oid _rowid_ rowsort filename file_row_number file_index ctid xmin xmax cmin "
+            "cmax tableoid _partitiontime _partitiondate _table_suffix _file_name _metadata",
+            real="{}e0",
+            nan="",
+            folds=False,
+            quarter="FLOOR((EXTRACT(MONTH FROM {}) + 2) / 3.0)",
+            resolution=1,
+        ),
         Dialect(
             "sqlite",
+            "rowid oid _rowid_",
             nul="CAST(X'{}' AS TEXT)",
             double="REAL",
             boolean=False,
@@ -182,9 +284,17 @@ DIALECTS = {
             nan="",
             text="{column} COLLATE BINARY",
             greatest="MAX",
+            stamp="'{:0<29}'",
+            instant="'{:0<23}'",
+            time="'{:0<18}'",
+            duration="",
+            weekday="((CAST(STRFTIME('%w', SUBSTR({}, 1, 10)) AS INTEGER) + 6) % 7 + 1)",
+            quarter="((CAST(SUBSTR({}, 6, 2) AS INTEGER) + 2) / 3)",
+            resolution=1,
         ),
         Dialect(
             "duckdb",
+            "rowid rowsort filename file_row_number file_index",
             nul="DECODE(UNHEX('{}'))",
             real="{}e0",
             double="DOUBLE",
@@ -192,18 +302,26 @@ DIALECTS = {
             floating="TYPEOF({column}) IN ('DOUBLE', 'FLOAT')",
             characters="VARCHAR",
             truth="TRY_CAST({column} AS DOUBLE) = {number}",
+            instant=ZONED,
+            duration=COUNTED,
+            weekday="EXTRACT(ISODOW FROM {})",
         ),
         Dialect(
             "postgres",
+            "ctid oid xmin xmax cmin cmax tableoid",
             backslash="E",
             real="CAST({} AS DOUBLE PRECISION)",
             truth="TO_JSONB({column}) IN ('{number}', '{word}', '\"{number}\"', '\"{word}\"')",
             floating="PG_TYPEOF({column}) IN ('double precision', 'real', 'numeric')",
             longest=63,
             folds=False,
+            instant=ZONED,
+            duration=COUNTED,
+            weekday="EXTRACT(ISODOW FROM {})",
         ),
         Dialect(
             "mysql",
+            "_rowid",
             quote="`",
             backslash="hex",
             nul="CONVERT(X'{}' USING utf8mb4)",
@@ -212,18 +330,26 @@ DIALECTS = {
             boolean=False,
             nan="",
             text="CAST(CONVERT({column} USING utf8mb4) AS BINARY)",
+            duration="",
+            weekday="(WEEKDAY({}) + 1)",
+            whole="DATETIME",
         ),
         Dialect(
             "bigquery",
+            "_partitiontime _partitiondate _table_suffix _file_name",
             quote="`",
             backslash="escape",
             double="FLOAT64",
             characters="STRING",
             truth="CAST({column} AS STRING) IN ('{number}', '{word}')",
             floating="STARTS_WITH(FORMAT('%T', {column}), 'CAST(')",
+            stamp="DATETIME '{}'",
+            weekday="(MOD(EXTRACT(DAYOFWEEK FROM {}) + 5, 7) + 1)",
+            whole="DATETIME",
         ),
         Dialect(
             "spark",
+            "_metadata",
             quote="`",
             backslash="escape",
             real="{}D",
@@ -231,6 +357,10 @@ DIALECTS = {
             characters="STRING",
             truth="CAST({column} AS DOUBLE) = {number}",
             floating="TYPEOF({column}) IN ('double', 'float')",
+            stamp="TIMESTAMP_NTZ '{}'",
+            time="",
+            weekday="(WEEKDAY({}) + 1)",
+            whole="TIMESTAMP_NTZ",
         ),
     )
 }
@@ -243,199 +373,6 @@ def dialect_of(name: str) -> Dialect:
             f"dialect={name!r}; expected one of {', '.join(map(repr, get_args(DialectName)))}."
         )
     return DIALECTS[name]
-
-
-# -- dates, times and durations: constants, columns and parts of the calendar
-#
-# SQLite has no types for them.  There a date or time stamp is text as ISO 8601 has it, such as
-# 2020-02-01, 2020-02-01 10:30 or 2020-02-01T10:30:15.25, a time of day 10:30:15.25; a time stamp
-# with a time zone is such a text with Z or an offset, in whole milliseconds.  Columns are brought
-# into one form there before they are compared.
-
-
-@dataclass(frozen=True)
-class Calendar:
-    """The constants of four kinds and the parts of dates in a dialect; empty if it has none.
-
-    ``resolution`` is that of columns, in nanoseconds; ``whole`` the type of stamps, which dates are
-    made to have hours.
-    """
-
-    stamp: str = "TIMESTAMP '{}'"
-    instant: str = "TIMESTAMP '{}+00:00'"
-    time: str = "TIME '{}'"
-    duration: str = "{sign}INTERVAL '{days} {clock}' DAY TO SECOND"
-    weekday: str = ""
-    quarter: str = "EXTRACT(QUARTER FROM {})"
-    whole: str = "TIMESTAMP"
-    resolution: int = UNITS["us"]
-
-
-ZONED = "TIMESTAMP WITH TIME ZONE '{}+00:00'"
-COUNTED = "INTERVAL '{count} microseconds'"
-CALENDARS = {
-    "standard": Calendar(quarter="FLOOR((EXTRACT(MONTH FROM {}) + 2) / 3.0)", resolution=1),
-    "sqlite": Calendar(
-        stamp="'{:0<29}'",
-        instant="'{:0<23}'",
-        time="'{:0<18}'",
-        duration="",
-        weekday="((CAST(STRFTIME('%w', SUBSTR({}, 1, 10)) AS INTEGER) + 6) % 7 + 1)",
-        quarter="((CAST(SUBSTR({}, 6, 2) AS INTEGER) + 2) / 3)",
-        resolution=1,
-    ),
-    "duckdb": Calendar(instant=ZONED, duration=COUNTED, weekday="EXTRACT(ISODOW FROM {})"),
-    "postgres": Calendar(instant=ZONED, duration=COUNTED, weekday="EXTRACT(ISODOW FROM {})"),
-    "mysql": Calendar(duration="", weekday="(WEEKDAY({}) + 1)", whole="DATETIME"),
-    "bigquery": Calendar(
-        stamp="DATETIME '{}'",
-        weekday="(MOD(EXTRACT(DAYOFWEEK FROM {}) + 5, 7) + 1)",
-        whole="DATETIME",
-    ),
-    "spark": Calendar(
-        stamp="TIMESTAMP_NTZ '{}'",
-        time="",
-        weekday="(WEEKDAY({}) + 1)",
-        whole="TIMESTAMP_NTZ",
-    ),
-}
-
-#: Where the parts of a date stand in a text of SQLite: the first character, and how many.
-PLACES = {"year": (1, 4), "month": (6, 2), "day": (9, 2)}
-
-
-def constant(dialect: Dialect, value: Temporal) -> str:
-    """A date, stamp, time or duration as an SQL expression.
-
-    Examples
-    --------
-    >>> from formulakern.syntax.temporal import read_temporal
-    >>> for name in ("duckdb", "sqlite", "spark"):
-    ...     dialect = dialect_of(name)
-    ...     print(*(constant(dialect, read_temporal(t)) for t in ("2020-02-01", "2020-02-01T10Z")
-    ...             if read_temporal(t)))
-    DATE '2020-02-01'
-    '2020-02-01 00:00:00.000000000'
-    DATE '2020-02-01'
-    >>> print(constant(dialect_of("bigquery"), read_temporal("-3d4h30m")))
-    -INTERVAL '3 04:30:00' DAY TO SECOND
-    """
-    calendar = CALENDARS[dialect.name]
-    form = str(getattr(calendar, value.kind))
-    _check_kind(dialect, value.kind)
-    days, clock = divmod(abs(value.nanoseconds), DAY)
-    if value.kind == "duration":
-        if abs(value.nanoseconds) >= 2**63 * UNITS["us"]:
-            raise DataError(f"no SQL for the duration {value}, which is beyond 64 bits of µs.")
-        sign, count = "-" * (value.nanoseconds < 0), value.nanoseconds // UNITS["us"]
-        return form.format(sign=sign, days=days, clock=_clock(clock), count=count)
-    if value.kind == "time":
-        return form.format(_clock(clock) + "." * _padded(dialect, clock))
-    days, clock = divmod(value.nanoseconds, DAY)
-    year, month, day = date_of(days)
-    if not 1 <= year <= 9999:
-        raise DataError(f"no SQL for {value}: the years of SQL are those from 1 to 9999.")
-    date = f"{year:04d}-{month:02d}-{day:02d}"
-    if value.is_date and dialect.name != "sqlite":
-        return f"DATE '{date}'"
-    return form.format(f"{date} {_clock(clock)}" + "." * _padded(dialect, clock))
-
-
-def _padded(dialect: Dialect, clock: int) -> bool:
-    """Whether zeros are to follow whole seconds."""
-    return dialect.name == "sqlite" and not clock % UNITS["s"]
-
-
-def _clock(nanoseconds: int) -> str:
-    seconds, rest = divmod(nanoseconds, UNITS["s"])
-    minutes, second = divmod(seconds, 60)
-    fraction = f".{rest:09d}".rstrip("0") * bool(rest)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}{fraction}"
-
-
-def _check_kind(dialect: Dialect, kind: TemporalKind) -> None:
-    if not getattr(CALENDARS[dialect.name], kind):
-        raise DataError(
-            f"{dialect.name} SQL has no columns of {KINDS[kind][0]}; make the column one of "
-            "numbers, such as of seconds, before the model is learnt."
-        )
-
-
-def _resolution(dialect: Dialect, kind: TemporalKind) -> int:
-    """The unit of columns, in nanoseconds."""
-    if (dialect.name, kind) == ("sqlite", "instant"):
-        return UNITS["ms"]
-    return CALENDARS[dialect.name].resolution
-
-
-def is_held(dialect: Dialect, value: Temporal) -> bool:
-    """Whether a column of this dialect can hold a value, which has no more digits than it."""
-    return value.nanoseconds % _resolution(dialect, value.kind) == 0
-
-
-def bounded(dialect: Dialect, relation: str, value: Temporal) -> tuple[str, Temporal]:
-    """An order as one with a value that columns can hold, true of the same of those.
-
-    With c the next below x, y < x is y <= c, and y >= x is y > c.
-
-    >>> relation, value = bounded(dialect_of("duckdb"), ">=", Temporal("time", 1500))
-    >>> print(relation, value)
-    > 00:00:00.000001
-    """
-    unit = _resolution(dialect, value.kind)
-    count, rest = divmod(value.nanoseconds, unit)
-    if rest:
-        relation = {"<": "<=", ">=": ">"}.get(relation, relation)
-    return relation, Temporal(value.kind, count * unit)
-
-
-def temporal_column(dialect: Dialect, column: str, kind: TemporalKind) -> str:
-    """A column as it is compared: in SQLite texts of one length."""
-    _check_kind(dialect, kind)
-    if dialect.name != "sqlite":
-        return column
-    if kind == "instant":
-        return f"STRFTIME('%Y-%m-%d %H:%M:%f', {column})"
-    if kind == "time":
-        return f"({column} || SUBSTR('00:00:00.000000000', LENGTH({column}) + 1))"
-    padded = f"SUBSTR(' 00:00:00.000000000', LENGTH({column}) - 9)"
-    return f"(REPLACE({column}, 'T', ' ') || {padded})"
-
-
-def part_of(dialect: Dialect, column: str, name: str, part: str, kind: TemporalKind | None) -> str:
-    """The year, quarter, month, …, minute of a column, as a number.
-
-    Examples
-    --------
-    >>> for dialect in ("postgres", "mysql", "sqlite"):
-    ...     print(part_of(dialect_of(dialect), "seen", "seen", "weekday", "stamp"))
-    EXTRACT(ISODOW FROM seen)
-    (WEEKDAY(seen) + 1)
-    ((CAST(STRFTIME('%w', SUBSTR(seen, 1, 10)) AS INTEGER) + 6) % 7 + 1)
-    """
-    if kind == "instant":
-        raise DataError(
-            f'the {part} of column "{name}" depends on a time zone. Make it a column of local '
-            "time, without one."
-        )
-    if kind is not None and part not in PARTS_OF[kind]:
-        raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
-    calendar = CALENDARS[dialect.name]
-    if part in ("weekday", "quarter"):
-        form = calendar.weekday if part == "weekday" else calendar.quarter
-        if not form:
-            raise DataError(f"{dialect.name} SQL has no {part} of a date; say a dialect.")
-        return form.format(column)
-    if dialect.name == "sqlite":
-        if part in PLACES:
-            first, length = PLACES[part]
-            return f"CAST(SUBSTR({column}, {first}, {length}) AS INTEGER)"
-        colon = f"INSTR({column}, ':')"
-        text = f"SUBSTR({column}, {colon} {'- 2' if part == 'hour' else '+ 1'}, 2)"
-        return f"CASE WHEN {colon} = 0 THEN 0 ELSE CAST({text} AS INTEGER) END"
-    if part in ("hour", "minute") and kind == "stamp":
-        column = f"CAST({column} AS {calendar.whole})"
-    return f"EXTRACT({part.upper()} FROM {column})"
 
 
 TRUE, FALSE = "1 = 1", "1 = 0"
@@ -553,7 +490,7 @@ class SqlConditions(ConditionWriter[Condition]):
         values = leaf.values
         if leaf.part is not None:
             kind = self._temporal(name)
-            number = part_of(self.dialect, self.column(name), name, leaf.part, kind)
+            number = self.dialect.part(self.column(name), name, leaf.part, kind)
             if relation in ORDERS:
                 return f"{number} {relation} {values[0]}", True
             return _listed(number, SIGNS[relation], list(map(str, values))), True
@@ -574,9 +511,9 @@ class SqlConditions(ConditionWriter[Condition]):
             return self._passed(name, value.passed(relation))
         if (kind := self._temporal(name, value)) is not None:
             found = value_of_kind(value, kind, name)
-            relation, found = bounded(self.dialect, relation, found)
-            column = temporal_column(self.dialect, self.column(name), kind)
-            return f"{column} {relation} {constant(self.dialect, found)}", True
+            relation, found = self.dialect.bounded(relation, found)
+            column = self.dialect.compared(self.column(name), kind)
+            return f"{column} {relation} {self.dialect.instant_of(found)}", True
         if isinstance(value, str):
             value = self._ordered_word(name, value)
         if self.types.get(name) in ("boolean", "truth"):
@@ -637,7 +574,7 @@ class SqlConditions(ConditionWriter[Condition]):
                     f"two columns are compared that differ in kind: {' and '.join(held)}. "
                     "Convert one of them, and say so by types."
                 )
-            left, right = (temporal_column(self.dialect, c, kind) for c in (left, right))
+            left, right = (self.dialect.compared(column, kind) for column in (left, right))
         elif kinds == ["text", "text"] and sign in ("=", "<>"):
             left, right = (self.dialect.text.format(column=column) for column in (left, right))
         elif "text" in kinds and None not in kinds:
@@ -655,8 +592,9 @@ class SqlConditions(ConditionWriter[Condition]):
         column, kind = self.column(name), self.types.get(name)
         if (temporal := self._temporal(name, *values)) is not None:
             found = [value_of_kind(value, temporal, name) for value in values]
-            shown = [constant(self.dialect, v) for v in found if is_held(self.dialect, v)]
-            column = temporal_column(self.dialect, column, temporal)
+            held = [value for value in found if self.dialect.bounded("=", value)[1] == value]
+            shown = [self.dialect.instant_of(value) for value in held]
+            column = self.dialect.compared(column, temporal)
         elif kind is None:
             return _listed(column, sign, [self._constant(value) for value in values]), True
         elif kind == "text":
@@ -765,7 +703,7 @@ class Query:
         read = list(dict.fromkeys(columns))
         if len(parts) > 1:
             self._from += f" AS {qualifier}"
-        if self.dialect.hidden & {name.lower() for name in read}:
+        if {*self.dialect.hidden.split()} & {name.lower() for name in read}:
             # a table answers to these names, a query of it only where it has such a column
             qualifier = self.dialect.identifier("all rows")
             self._from = f"(SELECT * FROM {'.'.join(names)}) AS {qualifier}"

@@ -203,7 +203,7 @@ def test_which_dates_have_no_sql():
     for text, dialect, types, message in (
         ("d > 3d", "mysql", {}, "no columns of durations"),
         ("t > 10:30", "spark", {}, "no columns of times of day"),
-        ("weekday(w) = Monday", "standard", {}, "no weekday of a date; say a dialect"),
+        ("weekday(w) = Monday", "standard", {}, "no weekday of a date; choose a dialect"),
         ("month(z) = June", "duckdb", {"z": "instant"}, "depends on a time zone"),
         ("month(t) = June", "duckdb", {"t": "time"}, "which have no month"),
         ("w > 12345-01-01", "duckdb", {}, "years of SQL"),
