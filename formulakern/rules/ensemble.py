@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from formulakern.arrays import FloatArray
 from formulakern.optional import data_frame
-from formulakern.rules.export.json import ensemble_from_json, ensemble_json
+from formulakern.rules.export.json import JsonRules
 from formulakern.rules.export.languages import Votes, Written
 from formulakern.rules.export.tables import columns_of, ensemble_html, ensemble_latex, ensemble_text
 from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
@@ -21,7 +21,7 @@ __all__ = ["RuleEnsemble", "WeightedRule"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleEnsemble(Written, VotingRules):
+class RuleEnsemble(Written, JsonRules, VotingRules):
     """A weighted vote of rules, which predicts a class or a number.
 
     Let r(x) be 1 where the row x satisfies the rule r, else 0; a monomial and a linear term have
@@ -111,6 +111,8 @@ class RuleEnsemble(Written, VotingRules):
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """
+
+    FORMAT = "formulakern/ensemble/3"
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """Fewer and shorter rules of the same scores on every table, by logic.
@@ -371,31 +373,3 @@ class RuleEnsemble(Written, VotingRules):
         \\end{tabular}
         """
         return ensemble_latex(self if top is None else self.head(top))
-
-    def to_json(self) -> str:
-        """The ensemble as JSON; :meth:`from_json` reads an equal one back.
-
-        Raises
-        ------
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-        """
-        return ensemble_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The ensemble that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        DataError
-            If the text is not such JSON, or of another version.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> ensemble = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5, 1, 0)], (0, 1))
-        >>> RuleEnsemble.from_json(ensemble.to_json()) == ensemble
-        True
-        """
-        return ensemble_from_json(cls, text)

@@ -64,7 +64,7 @@ class RuleList(WrittenRules):
        fish         2    100.0%  otherwise
     """
 
-    NAME = "rule-list"
+    FORMAT = "formulakern/rule-list/2"
 
     # -- as a predictor -------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class RuleSet(WrittenRules):
        unknown                     otherwise
     """
 
-    NAME, SETTINGS = "rule-set", ("vote",)
+    FORMAT = "formulakern/rule-set/2"
 
     vote: Literal["counts", "rules"] = "counts"
 

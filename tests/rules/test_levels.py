@@ -43,7 +43,7 @@ def test_levels_are_intervals_of_the_score():
     ]
     few = ensemble.head(0)
     assert str(few).splitlines()[0] == "low for every row"
-    assert "levels" not in RuleEnsemble.of([]).to_json()
+    assert '"levels": null' in RuleEnsemble.of([]).to_json()
 
 
 def test_levels_in_a_database():

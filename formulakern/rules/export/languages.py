@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -17,7 +17,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.optional import data_frame, needed
 from formulakern.rules.conditions import ColumnType, ConditionWriter, inferred_types, read_types
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.json import decision_from_json, decision_json, plain
+from formulakern.rules.export.json import JsonRules, plain
 from formulakern.rules.export.tables import (
     decision_columns,
     decision_html,
@@ -706,12 +706,8 @@ class Written(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class WrittenRules(Written, DecisionRules):
+class WrittenRules(Written, JsonRules, DecisionRules):
     """Rules that conclude a class, with what is written alike of lists and of sets."""
-
-    #: The name in JSON, and the fields that only these rules have.
-    NAME: ClassVar[str]
-    SETTINGS: ClassVar[tuple[str, ...]] = ()
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per rule, and a last one for the default: class, covered, accuracy, rule.
@@ -747,31 +743,3 @@ class WrittenRules(Written, DecisionRules):
         \end{tabular}
         """
         return decision_latex(self, top)
-
-    def to_json(self) -> str:
-        """Return the rules as JSON; :meth:`from_json` reads equal ones back.
-
-        Raises
-        ------
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-        """
-        return decision_json(self, self.NAME, *self.SETTINGS)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the rules that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        DataError
-            If the text is not such JSON, or of another version.
-
-        Examples
-        --------
-        >>> from formulakern import ClassRule, RuleSet, rule
-        >>> voting = RuleSet([ClassRule(rule("size >= 3"), 1)], (0, 1), 0, vote="rules")
-        >>> RuleSet.from_json(voting.to_json()) == voting
-        True
-        """
-        return decision_from_json(cls, text, cls.NAME, *cls.SETTINGS)

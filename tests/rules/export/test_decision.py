@@ -170,22 +170,28 @@ def test_round_trip(decision):
 
 def changed(**change):
     decision = RuleSet([ClassRule(fk.rule("p = 1"), "a", (1, 2))], ("a", "b"))
-    return json.dumps(json.loads(decision.to_json()) | change)
+    whole = json.loads(decision.to_json())
+    for name in {"rule", "label", "counts"} & change.keys():
+        whole["rules"][0][name] = change.pop(name)
+    return json.dumps(whole | change)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "", "[]", "{}", "nonsense", None, 3, "[" * 100_000,
-        changed(rules=[3]), changed(rules=["p ="]), changed(rules=[]), changed(labels=["c"]),
-        changed(labels=3), changed(counts=[[1]]), changed(counts=[["a", "b"]]),
-        changed(counts=[None]), changed(classes=["a"]), changed(classes=[["a"], ["b"]]),
+        changed(rules=[3]), changed(rules=["p ="]), changed(rules=["p = 1"]), changed(label="c"),
+        changed(rule="p ="), changed(rule=3), changed(label=[]), changed(label={}),
+        changed(rules=[{}]), changed(rules=3), changed(rules=[["p"]]), changed(classes=3),
+        changed(counts=3), changed(counts=[1]), changed(counts=["a", "b"]),
+        changed(counts=None), changed(other=1), changed(classes=["a"]),
+        changed(classes=[["a"], ["b"]]),
         changed(default="c"), changed(default_counts=[1]), changed(vote="most"), changed(vote=3),
-        changed(format="formulakern/rule-set/2"), changed(format="formulakern/rule-list/1"),
+        changed(format="formulakern/rule-set/3"), changed(format="formulakern/rule-list/2"),
     ],
 )  # fmt: skip
 def test_what_is_no_set_is_refused(text):
-    with pytest.raises(fk.DataError, match=r"(?s)not a rule set.*'formulakern/rule-set/1'"):
+    with pytest.raises(fk.DataError, match=r"(?s)not a rule set.*'formulakern/rule-set/2'"):
         RuleSet.from_json(text)
 
 

@@ -84,24 +84,9 @@ def test_what_is_no_ensemble_is_refused(text):
 
 
 def test_other_versions_are_refused():
-    assert json.loads(TEXT)["format"] == "formulakern/ensemble/2"
-    with pytest.raises(fk.DataError, match=r"ensemble/3'.*'formulakern/ensemble/2'"):
-        RuleEnsemble.from_json(TEXT.replace("ensemble/2", "ensemble/3"))
-
-
-def test_the_first_version_is_read():
-    """As it was written, without base rates."""
-    first = """{"format": "formulakern/ensemble/1",
- "classes": ["a", "b"],
- "target": "y",
- "rules": ["x = 1", ["u", "v"]],
- "intercept": [0.0, 0.0],
- "votes": [[1.0, -1.0], [1.0, 0.0]],
- "support": [0, 0],
- "coverage": [null, null],
- "precision": [null, null]}"""
-    assert RuleEnsemble.from_json(first) == RuleEnsemble.from_json(TEXT)
-    assert np.isnan(RuleEnsemble.from_json(first).base_rate).all()
+    assert json.loads(TEXT)["format"] == "formulakern/ensemble/3"
+    with pytest.raises(fk.DataError, match=r"ensemble/4'.*'formulakern/ensemble/3'"):
+        RuleEnsemble.from_json(TEXT.replace("ensemble/3", "ensemble/4"))
 
 
 def test_classes_that_json_does_not_hold():
