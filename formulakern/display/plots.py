@@ -823,8 +823,8 @@ def _principal_components(
 MAX_BARS, MAX_STEPS = 15, 12
 #: The colour of bars that support no class.
 NEUTRAL = "#7a8791"
-#: Distance of names, in heights of a letter; the longest curve on a linear scale.
-NAME_DISTANCE, MAX_LINEAR = 1.35, 40
+#: The longest curve on a linear scale.
+MAX_LINEAR = 40
 
 
 # -- bars ------------------------------------------------------------------------------------------
@@ -1322,20 +1322,19 @@ def rule_curves(
     if not curves:
         return ax
     last = max(float(numbers[-1]) for numbers, _ in curves.values())
-    lines: dict[str, Any] = {}
-    for name, (numbers, scores) in curves.items():
-        k = len(lines)
-        style: dict[str, Any] = {"color": colour_of(k), "linewidth": 1.6, "markersize": 3.5}
+    colours = [colour_of(k) for k in range(len(curves))]
+    for k, (name, (numbers, scores)) in enumerate(curves.items()):
+        style: dict[str, Any] = {"color": colours[k], "linewidth": 1.6, "markersize": 3.5}
         style["marker"] = marker_of(k) if len(numbers) <= MAX_LINEAR else None
-        (lines[name],) = ax.plot(numbers, scores, label=name, drawstyle="steps-post", **style)
+        ax.plot(numbers, scores, label=name, drawstyle="steps-post", **style)
+        ax.hlines(scores[-1], numbers[-1], last, colours[k], linestyles="dotted", linewidth=1)
     if last > MAX_LINEAR:
         ax.set_xscale("symlog", linthresh=1.0, linscale=0.3)
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(right=last)
-    for name, (numbers, scores) in curves.items():
-        color = lines[name].get_color()
-        ax.hlines(scores[-1], numbers[-1], last, color, linestyles="dotted", linewidth=1)
-    _name_ends(ax, lines)
+    ax.set_ylim(ax.get_ylim())
+    ends = np.array([scores[-1] for _, scores in curves.values()])
+    name_points(ax, np.full(len(ends), last), ends, list(curves), colours)
     return ax
 
 
@@ -1378,28 +1377,6 @@ def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
     points = np.stack(pair)
     points = points[:, ~np.isnan(points).any(axis=0)]
     return points[:, np.argsort(points[0], kind="stable")]
-
-
-def _name_ends(ax: Any, lines: Mapping[str, Any]) -> None:
-    """Write the names beside the ends of the lines, so that none covers another."""
-    height = ax.get_position().height * ax.figure.get_size_inches()[1] * 72  # in points
-    size = ax.xaxis.label.get_fontsize()
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high)
-    ends = np.array([line.get_ydata()[-1] for line in lines.values()])
-    shares = spread((ends - low) / (high - low), NAME_DISTANCE * size / height)
-    for (name, line), share in zip(lines.items(), shares, strict=True):
-        ax.annotate(
-            escaped(name),
-            (1.0, share),
-            xycoords="axes fraction",
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=size,
-            color=line.get_color(),
-            annotation_clip=False,
-        )
 
 
 # -- what they share -------------------------------------------------------------------------------

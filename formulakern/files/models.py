@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from importlib import import_module
 from inspect import getattr_static
@@ -30,6 +29,8 @@ __all__ = ["Reader", "Writer", "canonical", "known_names", "load", "save"]
 
 #: The classes that files may name, by module; the module is not in the files.
 CLASSES = {
+    "builtins": "range slice",
+    "datetime": "date datetime time timedelta timezone",
     "formulakern.encoding.degrees": "Degrees",
     "formulakern.encoding.packed": "PackedTable",
     "formulakern.encoding.plan": "ColumnPlan",
@@ -82,10 +83,6 @@ def known_names() -> dict[str, str]:
     return listed | {row.estimator: f"{row.module}:{row.estimator}" for row in LEARNERS.values()}
 
 
-#: How the text of instants is read.
-INSTANTS: dict[str, Callable[[str], Any]] = {
-    kind.__name__: kind.fromisoformat for kind in (datetime, date, time)
-}
 #: Types that parameters may be.
 PLAIN_TYPES = (bool, int, float, str, object)
 #: Kinds of numbers that arrays hold: bool, integers, floats, text, instants and their differences.
@@ -104,11 +101,10 @@ def canonical(plain: Any) -> str:
 class Writer:
     """Plain values of objects.
 
-    None, truth values, integers, finite floats, texts and lists stand for themselves.  Everything
-    else is an object of JSON with one member, whose name says what it is.  An object or array that
+    None, truth values, integers, finite floats, texts and lists are written as they are; everything
+    else is an object of JSON with one member, whose name is its kind.  An object or array that
     occurs twice is written once, and then referred to by its number in the order in which they end.
-    What a ``cached_property`` holds is not written, unless the ``__getstate__`` of its class says
-    so.
+    Values of a ``cached_property`` are written only if the class has its own ``__getstate__``.
 
     Examples
     --------
@@ -136,21 +132,14 @@ class Writer:
             return {"dict": [[self(name), self(held)] for name, held in value.items()]}
         if type(value) in (set, frozenset):
             return {type(value).__name__: sorted(map(self, value), key=canonical)}
-        if isinstance(value, (slice, range)):
-            bounds = (value.start, value.stop, value.step)
-            return {type(value).__name__: list(map(self, bounds))}
         if type(value) is bytes:
             return {"bytes": value.hex()}
-        if isinstance(value, timedelta):
-            return {"timedelta": [value.days, value.seconds, value.microseconds]}
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         if isinstance(value, type) and issubclass(value, np.generic):
             return {"scalar": np.dtype(value).str}
         if isinstance(value, type) and value in PLAIN_TYPES:
             return {"type": value.__name__}
-        if type(value) in (datetime, date, time):
-            return {type(value).__name__: value.isoformat()}
         if isinstance(value, np.generic):
             return {"number": self._of_array(np.asarray(value))}
         if isinstance(value, Formula) and (text := _text_of(value)) is not None:
@@ -249,16 +238,12 @@ class Reader:
         self._names = names
         self._made: list[Any] = []
         self._kinds: dict[str, Callable[[Any], Any]] = {
-            **INSTANTS,
             "float": float,
             "tuple": lambda held: tuple(map(self, held)),
             "dict": lambda held: {self(name): self(value) for name, value in held},
             "set": lambda held: set(map(self, held)),
             "frozenset": lambda held: frozenset(map(self, held)),
-            "slice": lambda held: slice(*map(self, held)),
-            "range": lambda held: range(*map(self, held)),
             "bytes": bytes.fromhex,
-            "timedelta": lambda held: timedelta(*held),
             "number": lambda held: self._array(*held)[()],
             "dtype": np.dtype,
             "scalar": lambda held: np.dtype(held).type,
@@ -281,7 +266,7 @@ class Reader:
             raise DataError(f"{clip(repr(plain), 60)} has not one member")
         ((name, held),) = plain.items()
         if name not in self._kinds:
-            raise DataError(f"{name!r} is no kind of value")
+            raise DataError(f"{name!r} is not a kind of value")
         return self._kinds[name](held)
 
     def _csr(self, held: list[Any]) -> Any:
@@ -296,7 +281,9 @@ class Reader:
         given = list(map(self, arguments))
         made = function(*given) if name.endswith("()") else function.__new__(function, *given)
         for written in state:
-            found = {_attribute(key): self(value) for key, value in written.items()}
+            if any(key.startswith("__") for key in written):
+                raise DataError(f"{name!r} has attributes that are never written")
+            found = {key: self(value) for key, value in written.items()}
             if hasattr(made, "__setstate__"):
                 made.__setstate__(found)
             else:
@@ -310,12 +297,9 @@ class Reader:
 
     def _named(self, name: str) -> Any:
         if name not in self._names:
-            raise DataError(f"there is no {name!r} in such files")
-        module, _, path = self._names[name].partition(":")
-        found: Any = import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-        return found
+            raise DataError(f"{name!r} is not a class of model files")
+        module, _, member = self._names[name].partition(":")
+        return getattr(import_module(module), member)
 
     def _array(self, dtype: str, shape: list[int], values: list[Any], order: str = "C") -> Any:
         kind = np.dtype(dtype)
@@ -332,16 +316,10 @@ class Reader:
         return np.asfortranarray(whole) if order == "F" else whole
 
 
-def _attribute(name: str) -> str:
-    if name.startswith("__"):
-        raise DataError(f"{name!r} is no attribute that is written")
-    return name
-
-
 def _text_of(formula: Formula) -> dict[str, str] | None:
-    """The formula as text, where that is read as the same formula.
+    """Return the formula as text if it is read as the same formula.
 
-    The text of a category does not tell the order of all categories.
+    The text of a category has no order of all categories.
     """
     leaves = (leaf for leaf in formula.leaves if isinstance(leaf, Comparison))
     if any(isinstance(leaf.value, Level) for leaf in leaves):
@@ -358,7 +336,7 @@ def _text_of(formula: Formula) -> dict[str, str] | None:
 
 @contextmanager
 def _inside(name: str) -> Iterator[None]:
-    """Say in errors where it was."""
+    """Add the name of an attribute to errors."""
     try:
         yield
     except DataError as error:
@@ -376,10 +354,10 @@ FORMAT = "formulakern/model/1"
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file of plain JSON, which :func:`formulakern.load` reads.
 
-    The file has the parameters, the encoder and what was learned: formulas and rules as text,
-    arrays as lists of numbers (a float as the shortest decimal number that is read as the same
-    float).  A model that is read predicts the same, to the last bit of its numbers, and is
-    written as the same bytes.  The file replaces what was there when it is complete.
+    The file holds the parameters, the encoder and the learned values: formulas and rules as text,
+    arrays as lists of numbers, a float as the shortest decimal that is read as the same float.
+    The model that is read predicts the same, to the last bit of its numbers, and is written as the
+    same bytes.  A complete file replaces an existing one.
 
     Parameters
     ----------
@@ -389,7 +367,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     DataError
-        If a parameter is an object that such files do not hold, as a foreign encoder.
+        If a parameter is an object that such files do not hold, such as a foreign encoder.
 
     Examples
     --------
@@ -436,12 +414,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     DataError
-        If the file is no such file, is damaged, or has a format that is not known here.
+        If the file is not a model, is damaged, or has another format.
 
     Notes
     -----
-    Only the listed classes of this library, and a few of scikit-learn's, are made of what is read.
-    The digest tells damage; it is no signature.
+    Only listed classes of this library, of the standard library and of scikit-learn are built.
+    The digest detects damage; it is not a signature.
 
     Examples
     --------
@@ -458,10 +436,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         whole = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError):
         raise DataError(
-            f"{os.fspath(path)!r} is no JSON, or damaged. Give a file that save wrote."
+            f"{os.fspath(path)!r} is not JSON, or damaged. Give a file that save wrote."
         ) from None
     if not isinstance(whole, dict) or not str(whole.get("format")).startswith("formulakern/"):
-        raise DataError(f"{os.fspath(path)!r} is no model. Give a file that save wrote.")
+        raise DataError(f"{os.fspath(path)!r} is not a model. Give a file that save wrote.")
     if whole["format"] != FORMAT:
         raise DataError(
             f"{os.fspath(path)!r} has the format {whole['format']!r}; this version reads {FORMAT}. "

@@ -158,7 +158,7 @@ WRONG = {
     "a long delimiter": ("learn bank.csv --delimiter ;;", "expected one character"),
     "no picture": ("compare bank.csv --picture scores.doc", "a picture is a file of"),
     "nothing to score": ("compare bank.csv --models novelty", "has no score"),
-    "a table as a model": ("show bank.csv", "is no JSON, or damaged"),
+    "a table as a model": ("show bank.csv", "is not JSON, or damaged"),
     "a kernel of numbers on text": (
         "learn tic-tac-toe --model choquet",
         "this kernel reads finite numbers",

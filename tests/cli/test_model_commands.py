@@ -288,7 +288,7 @@ def test_compare(capsys, fruit):
         (["learn", "FRUIT", "--cv", "40"], "40 folds need two classes with 40 rows"),
         (["learn", "FRUIT", "-o", "FRUIT/x/model.json"], "there is no folder"),
         (["learn", "FRUIT", "--set", "C=-1"], "C"),
-        (["show", "FRUIT"], "is no JSON, or damaged"),
+        (["show", "FRUIT"], "is not JSON, or damaged"),
         (["show", "none.json"], "cannot open none.json"),
         (["compare", "FRUIT", "--models", "hkl,svm-regression"], "Name one kind"),
     ],
