@@ -61,9 +61,10 @@ class RowExplanations(ABC):
     def _lines(self) -> list[str]:
         """Return the lines that explain the only row."""
 
-    @abstractmethod
     def _html(self) -> str:
         """Return the table that explains the only row."""
+        title, *lines = self._lines()
+        return small_table([title], [[line.strip()] for line in lines], "r")
 
     @abstractmethod
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
@@ -533,45 +534,32 @@ class ListExplanation(DecisionExplanation):
             return "class unknown: no rule is satisfied"
         return f"class {label}, the default: no rule is satisfied"
 
-    def _since(self, condition: Rule) -> str:
-        return ", ".join(f"{name} is {self._entry(name)}" for name in condition.columns)
-
-    def _failures(self) -> Iterator[tuple[int, Any, Rule, str]]:
-        """Yield earlier rules, by number and class, with their false conditions and the entries."""
-        earlier = enumerate(zip(self.decision, self.failed, strict=False), start=1)
-        for number, (item, conditions) in earlier:
-            for condition in conditions:
-                yield number, item.label, condition, self._since(condition)
-
     def _lines(self) -> list[str]:
         lines = [self._title()]
-        for number, label, condition, since in self._failures():
-            why = f", since {since}" if since else ""
-            lines.append(f"  not by rule {number} ({label}): {condition} is false{why}")
+        earlier = zip(self.decision, self.failed, strict=False)
+        for number, (item, conditions) in enumerate(earlier, start=1):
+            for condition in conditions:
+                entries = [f"{name} is {self._entry(name)}" for name in condition.columns]
+                why = f", since {', '.join(entries)}" * bool(entries)
+                lines.append(f"  not by rule {number} ({item.label}): {condition} is false{why}")
         return lines
 
-    def _html(self) -> str:
-        rows = [list(map(str, failure)) for failure in self._failures()]
-        return small_table(["rule", "class", "is false", "since"], rows, "><r<", self._title())
-
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
-        rows = []
-        for label, at in zip(self.predictions.tolist(), self.positions.tolist(), strict=True):
-            inside = at < len(self.decision)
-            rule = str(self.decision[at].rule) if inside else "otherwise"
-            rows.append(
-                [self._label(label), str(at + 1) if inside else "", clip(rule, 2 * MAX_REASON)]
-            )
+        columns = self._columns()
+        rows = [
+            [self._label(label), str(by or ""), clip(rule or "otherwise", 2 * MAX_REASON)]
+            for _, label, by, rule in zip(*columns.values(), strict=True)
+        ]
         return ["class", "by rule", ""], rows, "<><"
 
     def _columns(self) -> dict[str, list[Any]]:
         at = self.positions.tolist()
-        inside = [k if k < len(self.decision) else None for k in at]
+        rules = [*(str(item.rule) for item in self.decision), None]
         return {
             "row": [*range(len(at))],
             "prediction": self.predictions.tolist(),
-            "by": [None if k is None else k + 1 for k in inside],
-            "rule": [None if k is None else str(self.decision[k].rule) for k in inside],
+            "by": [None if rules[k] is None else k + 1 for k in at],
+            "rule": [rules[k] for k in at],
         }
 
     def _entry(self, name: str) -> str:
@@ -636,24 +624,20 @@ class SetExplanation(DecisionExplanation):
         return ", ".join(f"{name} {vote:g}" for name, vote in given if vote) or "nothing"
 
     def _lines(self) -> list[str]:
-        fired = self.fired
-        return [
-            self._title(),
-            *(f"  rule {k + 1} votes {self._said(k)}: {self.decision[k].rule}" for k in fired),
+        voting = [
+            f"  rule {k + 1} votes {self._said(k)}: {self.decision[k].rule}" for k in self.fired
         ]
-
-    def _html(self) -> str:
-        rows = [[str(k + 1), self._said(k), str(self.decision[k].rule)] for k in self.fired]
-        return small_table(["", "votes", "rule"], rows, "><r", self._title())
+        return [self._title(), *voting]
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
-        rows = []
-        for label, on in zip(self.predictions.tolist(), self.covers, strict=True):
-            fired = np.flatnonzero(on).tolist()
-            said = [
-                f"{self._said(k)}: {clip(str(self.decision[k].rule), MAX_REASON)}" for k in fired
-            ]
-            rows.append([self._label(label), _reasons(said)])
+        rules = [
+            f"{self._said(k)}: {clip(str(item.rule), MAX_REASON)}"
+            for k, item in enumerate(self.decision)
+        ]
+        rows = [
+            [self._label(label), _reasons([rules[k] for k in np.flatnonzero(on).tolist()])]
+            for label, on in zip(self.predictions.tolist(), self.covers, strict=True)
+        ]
         return ["class", "votes of the rules it satisfies"], rows, "<<"
 
     def _columns(self) -> dict[str, list[Any]]:
