@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.compiled import loop_of
+from formulakern.backends.evaluation import loop_of
 from formulakern.backends.loops import vectorized, whole
 from formulakern.compilation import NOTICE, _linked, _processor, compiled
 from formulakern.errors import FormulaKernError

@@ -159,7 +159,7 @@ def _assert_acyclic(graph: dict[str, set[str]]) -> None:
 
 def test_emitted_code_names_earlier_rooms():
     """It imports nothing, and names Python's own functions and those that it is given."""
-    from formulakern.backends.compiled import NAMES
+    from formulakern.backends.evaluation import NAMES
 
     texts = [
         "(a & ~b) | c",

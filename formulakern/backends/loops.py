@@ -32,7 +32,6 @@ __all__ = [
     "look_up",
     "look_up_domains",
     "look_up_rows",
-    "look_up_sum",
     "packed",
     "vectorized",
     "whole",
@@ -404,44 +403,6 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ou
 
 @compiled(forceinline=True)
 def _look_up(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
-    """``table[start + count]``; there are starts for every class of rows of x, and every z."""
-    vectorized()
-    x_class, starts, _, table = data
-    start = starts[x_class[row]]
-    for j in range(np.uint64(len(values))):
-        values[j] = table[np.uint64(start[column + j]) + tile[0, r, j]]
-
-
-@compiled(forceinline=True)
-def _look_up_domains(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
-    """``table[start + Σ_g stride_g · count_g]``."""
-    vectorized()
-    x_class, starts, strides, table = data
-    start, stride = starts[x_class[row]], strides[x_class[row]]
-    for j in range(np.uint64(len(values))):
-        place = np.uint64(start[column + j])
-        for g in range(len(tile)):
-            place += tile[g, r, j] * np.uint64(stride[g, column + j])
-        values[j] = table[place]
-
-
-@compiled(forceinline=True)
-def _tabulated(data: Any) -> Any:
-    classes, rows, domains = data[3], data[4], data[7]
-    return (
-        array_at(data[0], (data[1],), np.int64),
-        array_at(data[2], (classes, rows), np.int32),
-        array_at(data[5], (classes, domains, rows), np.int32),
-        array_at(data[9], (data[10],), np.float64),
-    )
-
-
-look_up = _finishing(_look_up, _tabulated)
-look_up_domains = _finishing(_look_up_domains, _tabulated)
-
-
-@compiled(forceinline=True)
-def _look_up_sum(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
     vectorized()
     x, z, stride, table = data
@@ -451,7 +412,20 @@ def _look_up_sum(values: Any, tile: Any, r: Any, row: Any, column: Any, data: An
 
 
 @compiled(forceinline=True)
-def _sums(data: Any) -> Any:
+def _look_up_domains(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
+    """``table[x + z + Σ_g stride_g · count_g]``; every row of z has its own strides."""
+    vectorized()
+    x, z, strides, table = data
+    start, n = x[row], np.uint64(len(z))
+    for j in range(np.uint64(len(values))):
+        place = start + z[column + j]
+        for g in range(np.uint64(len(tile))):
+            place += tile[g, r, j] * strides[g * n + column + j]
+        values[j] = table[place]
+
+
+@compiled(forceinline=True)
+def _tabulated(data: Any) -> Any:
     return (
         array_at(data[0], (data[1],), np.uint64),
         array_at(data[2], (data[3],), np.uint64),
@@ -460,7 +434,8 @@ def _sums(data: Any) -> Any:
     )
 
 
-look_up_sum = _finishing(_look_up_sum, _sums)
+look_up = _finishing(_look_up, _tabulated)
+look_up_domains = _finishing(_look_up_domains, _tabulated)
 
 
 def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:

@@ -18,7 +18,6 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
-    fill_by_layout,
     lay_out,
     row_classes,
 )
@@ -30,9 +29,9 @@ from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 __all__ = ["Counts", "TripleIndex", "with_themselves"]
 
 #: Tables with more triples than this are not numbered.
-MAX_TRIPLES = 1 << 22
+MAX_TRIPLES = 3 << 21
 #: Nor those with more possible triples for each pair of rows.
-TRIPLES_PER_PAIR = 4
+TRIPLES_PER_PAIR = 6
 #: So many triples are numbered even where there are fewer pairs of rows.
 FEW_TRIPLES = 1 << 12
 #: Pairs that a thread looks up at a time: 1.3 milliseconds, for which starting a thread pays.
@@ -75,12 +74,14 @@ class TripleIndex:
                 "each Gram matrix by kernel(X, Z)."
             )
         layout = lay_out(tables)
-        n_layout = len(layout.s[0])
-        n_all = n_layout + (int(layout.x_class.max(initial=-1)) + 1) * tables.symmetric
+        n_layout = layout.s.shape[1]
+        # behind the counts of the layout stand those of rows with themselves
+        own, x_class = row_classes(tables.x_counts if tables.symmetric else tables.x_counts[:, :0])
+        n_all = n_layout + own.shape[1]
         index = np.empty(tables.shape, dtype=np.min_scalar_type(n_all - 1))
         fill_matrix(index, tables.symmetric, _places(tables, layout))
         if tables.symmetric:
-            np.fill_diagonal(index, n_layout + layout.x_class)
+            np.fill_diagonal(index, n_layout + x_class)
         used = np.zeros(n_all, dtype=np.bool_)
         for row in index:
             used[row] = True
@@ -88,17 +89,15 @@ class TripleIndex:
         for row in index:
             row[...] = number[row]
         self.index = index.astype(np.min_scalar_type(len(occurring) - 1), copy=False)
-        # behind the counts of the layout stand those of rows with themselves
-        own = row_classes(tables.x_counts)[0] if tables.symmetric else tables.x_counts[:, :0]
         s, p, q = (
-            np.concatenate([np.reshape(counts, (len(own), n_layout)), own], axis=1)[:, occurring]
+            np.concatenate([counts, own], axis=1)[:, occurring]
             for counts in (layout.s, layout.p, layout.q)
         )
         self.counts = Counts(s, p, q, occurring >= n_layout)
 
     @staticmethod
     def serves(tables: PairedTables) -> bool:
-        """Whether the possible triples are few: at most 4 per pair of rows, and 4 million.
+        """Whether the possible triples are few: at most 6 per pair of rows, and 6 million.
 
         Those that occur, on which kernels are computed, are fewer by far.
         """
@@ -139,8 +138,8 @@ def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
 
 def _places(tables: PairedTables, layout: Layout) -> BlockWriter:
     """For every pair of rows where a tabulated kernel would look its value up."""
-    itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
-    look_up = fill_by_layout(tables, layout, itself)
+    itself = np.arange(layout.s.shape[1], dtype=np.float64)  # looked up, a place gives its number
+    look_up = layout.look_up(tables, itself)
 
     def fill(rows: slice, columns: slice, block: Any) -> None:
         places = np.empty((rows.stop - rows.start, columns.stop - columns.start))

@@ -21,8 +21,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
+from formulakern.backends.evaluation import Scale
 from formulakern.backends.tables import BlockWriter, TablePair
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled

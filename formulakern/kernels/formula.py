@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Scale, Task, exact_dtype, exact_values
-from formulakern.backends.compiled import emit_pair
-from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
-from formulakern.backends.selection import Choice, check_backend, choose
+from formulakern.backends.evaluation import (
+    MAX_EXACT_OPERATIONS,
+    Choice,
+    Scale,
+    Task,
+    check_backend,
+    choose_backend,
+    emit_pair,
+)
+from formulakern.backends.lookup import row_classes
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import MagnitudeError, ParameterError
@@ -255,12 +261,12 @@ class FormulaKernel(Kernel):
 
     def choose(self, pair: TablePair) -> Choice:
         """The backend for two tables, and why."""
-        return choose(self.backend, self.task(pair))
+        return choose_backend(self.backend, self.task(pair))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
         """Lower, choose a backend, compile."""
         task = self.task(pair)
-        return choose(self.backend, task).backend.compile(task)
+        return choose_backend(self.backend, task).backend.compile(task)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
         """The counts of the domains, unless another backend is asked for."""
@@ -269,19 +275,18 @@ class FormulaKernel(Kernel):
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """Exact, rounded once; not implemented where the exact integers would take too long."""
         task = self.task(pair)
-        dtype = exact_dtype(task)
         operations = counts.same.size * len(task.program.kernel_nodes)
-        if dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
+        if task.dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
             raise NotImplementedError
         triples = (list(counts.s), list(counts.p), list(counts.q))
-        return np.broadcast_to(exact_values(task, *triples, dtype), counts.same.shape)
+        return np.broadcast_to(task.values(*triples), counts.same.shape)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Exact, computed once for every different number of ones."""
         task = self.task(pair)
         ones, row_class = row_classes(task.tables.x_counts)
         counts = list(ones)
-        values = exact_values(task, counts, counts, counts, exact_dtype(task))
+        values = task.values(counts, counts, counts)
         return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class])
 
     def exactly_symmetric(self, pair: TablePair) -> bool:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends import base
-from formulakern.backends.base import Task, exact_dtype, exact_values
-from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
-from formulakern.backends.selection import BACKENDS
+from formulakern.backends import evaluation
+from formulakern.backends.evaluation import BACKENDS, MAX_ENTRIES, Task
+from formulakern.backends.lookup import count_entries, lay_out
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.zero_one import read_packed
 from formulakern.program.program import Stage
@@ -45,9 +44,9 @@ def test_lookup_layout_finds_every_triple(splits):
     s = tables.joint_counts(slice(0, 9), slice(0, 6))
     for i in range(9):
         for j in range(6):
-            start = layout.starts[layout.x_class[i], j]
-            strides = layout.strides[layout.x_class[i], :, j]
-            place = start + sum(stride * s[g, i, j] for g, stride in enumerate(strides))
+            strides = enumerate(layout.strides[:, j])
+            place = layout.x_start[i] + layout.z_start[j]
+            place += sum(stride * s[g, i, j] for g, stride in strides)
             for g in range(len(s)):
                 assert layout.s[g][place] == s[g, i, j]
                 assert layout.p[g][place] == tables.x_counts[g, i]
@@ -94,14 +93,14 @@ def test_guard_leaves_safe_tasks_alone():
         raise AssertionError
 
     safe = Task(fk.kernel("a & b").program, tables, "count")
-    assert base.guarded(safe, fill) is fill
+    assert evaluation.guarded(safe, fill) is fill
     long = fk.kernel(" & ".join(f"x{i}" for i in range(300))).program
-    assert base.guarded(Task(long, tables, "count"), fill) is not fill
-    assert base.guarded(Task(long, tables, "probability"), fill) is not fill
+    assert evaluation.guarded(Task(long, tables, "count"), fill) is not fill
+    assert evaluation.guarded(Task(long, tables, "probability"), fill) is not fill
 
 
 def test_guard_refuses_endless_exact_work(monkeypatch):
-    monkeypatch.setattr(base, "MAX_EXACT_WORK", 0)
+    monkeypatch.setattr(evaluation, "MAX_EXACT_WORK", 0)
     X = np.ones((2, 100), int)
     for scale, match in (("count", "1.8e308"), ("probability", "1e-290")):
         if scale == "probability":
@@ -115,9 +114,9 @@ def test_exact_dtype_is_int64_only_where_nothing_overflows():
     tables = paired(np.ones((2, 64), int))
     for degree, dtype in ((10, np.int64), (11, object)):  # 64^10 = 2^60, 64^11 = 2^66
         task = Task(fk.kernel(" & ".join("abcdefghijk"[:degree])).program, tables, "count")
-        assert exact_dtype(task) is dtype
+        assert task.dtype is dtype
         counts = [np.array([64])]
-        assert exact_values(task, counts, counts, counts, exact_dtype(task)) == 64.0**degree
+        assert task.values(counts, counts, counts) == 64.0**degree
 
 
 def test_early_numbers_stay_out_of_the_pair_loop():

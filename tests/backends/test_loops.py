@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.base import InterpreterBackend, Task
-from formulakern.backends.compiled import NumbaBackend
-from formulakern.backends.lookup import LookupBackend, fill_by_count
+from formulakern.backends.evaluation import BACKENDS, Task
+from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.tables import PANEL, ROWS, pair_tables
 from formulakern.encoding.zero_one import read_packed
@@ -94,17 +93,17 @@ def exact_blocks(text: str, scale: str) -> tuple[Task, list[np.ndarray]]:
     widths = [70, 9][: len(program.domains)]
     laid_out = tables([table(13, w) for w in widths], [table(290, w, 1) for w in widths])
     task = Task(program, laid_out, scale)
-    exact = InterpreterBackend().compile(task)
+    exact = BACKENDS["interpreter"].compile(task)
     return task, [filled(exact, *block) for block in BLOCKS]
 
 
 @pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("scale", ["count", "probability"])
 @pytest.mark.parametrize("text", FORMULAS)
-@pytest.mark.parametrize("backend", [NumbaBackend(), LookupBackend()], ids=lambda b: b.name)
+@pytest.mark.parametrize("backend", ["numba", "lookup"])
 def test_blocks_anywhere_in_the_matrix(text, scale, backend):
     task, exact = exact_blocks(text, scale)
-    ours = backend.compile(task)
+    ours = BACKENDS[backend].compile(task)
     for block, expected in zip(BLOCKS, exact, strict=True):
         np.testing.assert_allclose(filled(ours, *block), expected, rtol=1e-13, atol=0)
 
@@ -116,7 +115,7 @@ def test_tables_of_sums(starts):
     X, Z = table(13, 70), table(290, 70, 1)
     x, z = (70 - X.sum(1, dtype=int), -Z.sum(1, dtype=int)) if starts else (None, None)
     values = np.random.default_rng(0).random(400)
-    fill = fill_by_count(tables([X], [Z]), values, x, z, stride=2)
+    fill = look_up_sums(tables([X], [Z]), values, x, z, strides=2)
     place = 2 * (X.astype(int) @ Z.T)
     if starts:
         place += x[:, None] + z

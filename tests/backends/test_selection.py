@@ -8,9 +8,8 @@ import pytest
 
 import formulakern as fk
 from formulakern import compilation
-from formulakern.backends import selection
-from formulakern.backends.compiled import loop_of_task
-from formulakern.backends.selection import BACKENDS
+from formulakern.backends import evaluation
+from formulakern.backends.evaluation import BACKENDS, loop_of_task
 from formulakern.backends.tables import TablePair
 from formulakern.deadline import Deadline
 
@@ -65,7 +64,7 @@ def test_losses_are_paid_once(stored, monkeypatch):
     k = fk.kernel(text)
     loop = loop_of_task(k.task(pair))
     loop.asked = 0.0
-    monkeypatch.setattr(selection, "READING", selection.COMPILING)
+    monkeypatch.setattr(evaluation, "READING", evaluation.COMPILING)
     names = [k.choose(pair).backend.name for _ in range(300)]
     first = names.index("numba")
     assert set(names[:first]) == {"lookup"}
@@ -73,7 +72,7 @@ def test_losses_are_paid_once(stored, monkeypatch):
     assert set(names[first:]) == {"numba"}
     task = k.task(pair)
     once = BACKENDS["lookup"].size(task) - BACKENDS["numba"].size(task)
-    assert (first + 1) * once == pytest.approx(selection.COMPILING, abs=once)
+    assert (first + 1) * once == pytest.approx(evaluation.COMPILING, abs=once)
 
 
 def test_values_that_may_differ_are_computed_in_one_way():

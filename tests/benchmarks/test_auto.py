@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import formulakern as fk
-from formulakern.backends.selection import BACKENDS
+from formulakern.backends.evaluation import BACKENDS
 from formulakern.backends.tables import TablePair
 
 REPETITIONS = 5

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strategies import countable, tables
 
 import formulakern as fk
-from formulakern.backends.selection import BACKENDS
+from formulakern.backends.evaluation import BACKENDS
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
 
 READINGS = ["bound", "free", "distinct"]
@@ -299,17 +299,17 @@ def test_sixty_literals_over_a_hundred_columns(which):
 
 def test_float_lookup_tables_are_as_accurate():
     """Where exact tables would take too long they are computed in float64."""
-    from formulakern.backends import lookup
+    from formulakern.backends import evaluation
 
     text, n = SIXTY["a chain"], 100
     X = data(40, n, share=0.5)
     for scale in SCALES:
         exact = fk.kernel(text, scale=scale, backend="lookup")(X)
-        before, lookup.MAX_EXACT_OPERATIONS = lookup.MAX_EXACT_OPERATIONS, 0
+        before, evaluation.MAX_EXACT_OPERATIONS = evaluation.MAX_EXACT_OPERATIONS, 0
         try:
             K = fk.kernel(text, scale=scale, backend="lookup")(X)
         finally:
-            lookup.MAX_EXACT_OPERATIONS = before
+            evaluation.MAX_EXACT_OPERATIONS = before
         np.testing.assert_allclose(K, exact, rtol=1e-12, atol=0)
 
 
@@ -402,7 +402,7 @@ def test_probability_of_certain_things():
 
 
 def test_auto_says_why(monkeypatch):
-    from formulakern.backends.compiled import loop_of_task
+    from formulakern.backends.evaluation import loop_of_task
     from formulakern.backends.tables import TablePair
     from formulakern.compilation import CompiledFunction
 
@@ -434,11 +434,11 @@ def test_what_a_backend_cannot_serve_is_said():
 
 
 def test_out_of_reach_is_refused(monkeypatch):
-    from formulakern.backends import compiled, selection
+    from formulakern.backends import evaluation
 
-    monkeypatch.setattr(compiled, "MAX_OPERATIONS", 0)
-    monkeypatch.setattr(selection, "PATIENCE", 0.0)
-    monkeypatch.setattr("formulakern.backends.lookup.MAX_ENTRIES", 1)
+    monkeypatch.setattr(evaluation, "MAX_COMPILED", 0)
+    monkeypatch.setattr(evaluation, "PATIENCE", 0.0)
+    monkeypatch.setattr(evaluation, "MAX_ENTRIES", 1)
     with pytest.raises(FormulaSizeError, match="out of reach"):
         fk.kernel("(a & ~b) | c")(BASE)
 

@@ -161,7 +161,7 @@ def test_symmetries_beyond_float64_inside_of_a_choice(scale, monkeypatch):
     X[1, 0], X[2, :5] = 0, 0
     text = f"all[2]({chain('&', 180)})"
     exact = fk.kernel(text, "distinct", scale=scale, backend="interpreter")(X)
-    monkeypatch.setattr("formulakern.backends.lookup.MAX_EXACT_OPERATIONS", 0)
+    monkeypatch.setattr("formulakern.backends.evaluation.MAX_EXACT_OPERATIONS", 0)
     for backend in ("lookup", "numba"):
         K = fk.kernel(text, "distinct", scale=scale, backend=backend)(X)
         np.testing.assert_allclose(K, exact, rtol=1e-11, atol=0)

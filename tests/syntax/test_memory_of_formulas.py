@@ -332,12 +332,12 @@ def test_programs_are_refused_before_they_are_emitted(monkeypatch):
 
 def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
     """Exponents of any size give what integers give, to the stated error."""
-    from formulakern.backends import base
+    from formulakern.backends import evaluation
 
     for name in ("or", "and", "xor"):
         formula = chain(BY_NAME[name], 60, "flat")
         exact = fk.kernel(formula, scale="probability", backend="interpreter")(X)
-        monkeypatch.setattr(base, "MAX_EXACT_BITS", 1)
+        monkeypatch.setattr(evaluation, "MAX_EXACT_BITS", 1)
         extended = fk.kernel(formula, scale="probability", backend="interpreter")(X)
         monkeypatch.undo()
         np.testing.assert_allclose(extended, exact, rtol=60 * 2**-52, atol=0)

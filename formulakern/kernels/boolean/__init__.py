@@ -32,7 +32,7 @@ them read degrees of truth from 0 to 1.
 
 from __future__ import annotations
 
-from formulakern.backends.base import Scale
+from formulakern.backends.evaluation import Scale
 from formulakern.checks import check_flag, check_number
 from formulakern.kernels.boolean.counted import (
     ClausesOfClauses,

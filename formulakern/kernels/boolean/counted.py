@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import Scale
 from formulakern.backends.block_writers import then
-from formulakern.backends.lookup import fill_by_count
+from formulakern.backends.evaluation import Scale
+from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import MagnitudeError, ParameterError
@@ -897,7 +897,7 @@ class TanimotoKernel(Kernel):
             return real_fill(pair, _tanimoto, repr(self))
         tables = pair.tables((None,))
         p, q = (counts[0].astype(np.float64) for counts in (tables.x_counts, tables.z_counts))
-        shared = fill_by_count(tables, np.arange(pair.x.n_columns + 1.0))
+        shared = look_up_sums(tables, np.arange(pair.x.n_columns + 1.0))
 
         def divide(rows: slice, columns: slice, block: FloatArray) -> None:
             block[...] = _ratio(block, p[rows, None] + q[None, columns])
@@ -960,9 +960,9 @@ def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> BlockWrite
     """``table[t]`` for every pair of rows."""
     tables = pair.tables((None,))
     if not family.signed:
-        return fill_by_count(tables, table)
+        return look_up_sums(tables, table)
     zeros = tables.sizes[0] - tables.x_counts[0]
-    return fill_by_count(tables, table, zeros, -tables.z_counts[0], stride=2)
+    return look_up_sums(tables, table, zeros, -tables.z_counts[0], strides=2)
 
 
 @lru_cache(maxsize=32)
