@@ -113,6 +113,7 @@ class KernelRows:
     Parameters
     ----------
     kernel : Kernel
+        None if the matrix is known.
     rows : PackedTable, RealTable or Strings
         n of them.
     memory : float
@@ -122,7 +123,7 @@ class KernelRows:
     """
 
     def __init__(
-        self, kernel: Kernel, rows: Any, memory: float = 0.0, gram: FloatArray | None = None
+        self, kernel: Any, rows: Any, memory: float = 0.0, gram: FloatArray | None = None
     ) -> None:
         self.kernel, self.rows = kernel, rows
         self.held = gram is not None or 8e-6 * float(rows.n_rows) ** 2 <= memory
@@ -139,7 +140,8 @@ class KernelRows:
 
     @cached_property
     def _fill(self) -> BlockWriter:
-        return self.kernel.prepare(self.kernel.read(self.rows))
+        fill: BlockWriter = self.kernel.prepare(self.kernel.read(self.rows))
+        return fill
 
     def take(self, rows: Rows, memory: float = 0.0) -> KernelRows:
         """Return the rows of K between some of the rows; of a known matrix a part."""

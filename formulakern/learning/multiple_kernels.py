@@ -26,19 +26,20 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.real import RealTable
 from formulakern.errors import MagnitudeError
 from formulakern.gram.matrix import output
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
-from formulakern.solvers.games import optimal_strategies
-from formulakern.solvers.simplex_qp import (
-    ROUNDING,
-    Certificate,
-    QuadraticProgram,
-    Weighted,
-    hull_margin,
-    minimise,
+from formulakern.learning.kernel_machines import (
+    BoxProblem,
+    KernelRows,
+    Limits,
+    classification,
+    solve_dual,
 )
+from formulakern.solvers.games import optimal_strategies
+from formulakern.solvers.simplex_qp import ROUNDING, hull_margin
 from formulakern.solvers.solution import Certified, share_done
 
 __all__ = [
@@ -451,7 +452,7 @@ def _share_of(
 
 #: The relative gap of the support vector machines: the first, as a share of the gap of the whole,
 #: and as a share of ``tol`` at the least.
-COARSE, INNER, FINE = 0.05, 0.2, 0.02
+COARSE, INNER, FINE = 1e-3, 0.2, 0.02
 #: Steps of one of them, at most.
 STEPS = 10_000_000
 #: p = 1: the duals of so many rounds are kept.
@@ -550,8 +551,15 @@ def lp_norm_weights(
         forms, scaled = np.zeros(family.n_kernels), np.zeros(family.n_kernels)
         losses = 0.0
         for place, task in enumerate(tasks):
-            problem = _Problem(task.part(K), task.signs.astype(np.float64), boxes[place])
-            us[place], scale, lost = problem.solve(us[place], inner)
+            part = task.part(K)
+            problem = classification(task.signs.astype(np.float64), boxes[place])
+            rows = KernelRows(None, RealTable(None, part), gram=part)
+            start = us[place], part @ us[place]
+            solution = solve_dual(problem, rows, Limits(inner, STEPS), start)
+            if solution.stopped == "interrupted":
+                raise KeyboardInterrupt
+            us[place] = solution.beta
+            scale, lost = _best_primal(part, problem, solution.beta)
             own = family.forms(task.spread(us[place], family.n_rows))
             forms += own
             scaled += scale**2 * own
@@ -650,55 +658,24 @@ def _norm(values: FloatArray, p: float) -> float:
     return largest * math.pow(float(((values / largest) ** p).sum()), 1 / p)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """The support vector machine of one task: max Σ|u| − ½u'Ku over 0 ≤ u_i y_i ≤ C_i, Σu = 0."""
+def _best_primal(K: FloatArray, problem: BoxProblem, u: FloatArray) -> tuple[float, float]:
+    """Return the better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
 
-    K: FloatArray
-    y: FloatArray
-    box: FloatArray
-
-    def solve(self, start: FloatArray, tol: float) -> tuple[FloatArray, float, float]:
-        """The coefficients u to a relative gap, and the scale and the losses of the best primal."""
-        positive = self.y > 0
-        program = QuadraticProgram(
-            -self.y,
-            np.zeros(len(self.y), np.int8),
-            np.where(positive, 0.0, -self.box),
-            np.where(positive, self.box, 0.0),
-        )
-        found = minimise(
-            self.K, program, start, self.certificate, Weighted, tol=tol, max_iter=STEPS
-        )
-        u = found.coefficients
-        return u, *self.primal(u, self.K @ u)
-
-    def certificate(self, u: FloatArray, product: FloatArray) -> Certificate:
-        """Bounds on the optimal objective."""
-        half = max(0.0, float(u @ product)) / 2
-        scale, losses = self.primal(u, product)
-        lower = float(np.abs(u).sum()) - half
-        return Certificate(lower, max(0.0, lower), scale**2 * half + losses)
-
-    def primal(self, u: FloatArray, product: FloatArray) -> tuple[float, float]:
-        """Return the better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
-
-        One is Σ u_i φ(x_i) itself with the b at which Σ C_i max(0, 1 − y_i(f_i + b)) is least:
-        where rows of as much C ask for a smaller b as for a larger one.  The other, if the classes
-        are apart, is longer, so that no row has a loss: with a large C the rounding of the losses
-        would hide the optimum.
-        """
-        lengths = np.sqrt(self.K.diagonal())
-        noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i
-        residual = self.y - product
-        order = residual.argsort()
-        below = np.cumsum(self.box[order])
-        positive = self.y > 0
-        b = residual[order[int(np.searchsorted(below, self.box[positive].sum()))]]
-        xi = self.y * (residual - b) + noise + ROUNDING * (1 + abs(b))
-        losses = float(self.box @ np.maximum(0.0, xi))
-        apart = (product - noise)[positive].min() - (product + noise)[~positive].max()
-        half = float(u @ product) / 2
-        if apart > 0 and half * (4 / apart**2 - 1) < losses:
-            return 2.0 / float(apart), 0.0
-        return 1.0, losses
+    One is Σ u_i φ(x_i) itself with the b at which Σ C_i max(0, 1 − y_i(f_i + b)) is least:
+    as much C of rows is for a smaller b as for a larger one.  The other, if the classes are apart,
+    is longer, so that no row has a loss: with a large C the rounding of the losses would hide the
+    optimum.
+    """
+    product, lengths, y = K @ u, np.sqrt(K.diagonal()), problem.linear
+    noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i
+    residual, positive, box = y - product, y > 0, problem.upper - problem.lower
+    order = residual.argsort()
+    below = np.cumsum(box[order])
+    b = residual[order[int(np.searchsorted(below, box[positive].sum()))]]
+    xi = y * (residual - b) + noise + ROUNDING * (1 + abs(b))
+    losses = float(box @ np.maximum(0.0, xi))
+    apart = (product - noise)[positive].min() - (product + noise)[~positive].max()
+    half = float(u @ product) / 2
+    if apart > 0 and half * (4 / apart**2 - 1) < losses:
+        return 2.0 / float(apart), 0.0
+    return 1.0, losses
