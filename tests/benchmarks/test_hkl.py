@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from formulakern.encoding.bits import pack_rows
-from formulakern.learning.hkl.pair_sums import subset_forms
+from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.pair_sums import pair_forms
 
 
 def report(what, value, goal, unit="x"):
@@ -26,17 +26,17 @@ def test_sums_behind_sources():
     rng = np.random.default_rng(0)
     bits, beta, base = rng.random((3000, 200)) < 0.5, rng.normal(size=3000), 1 + 1 / 9
     covers = [np.flatnonzero(bits[:, k] & bits[:, k + 1]) for k in range(20)]
-    words, rows = pack_rows(bits), np.concatenate(covers).astype(np.int64)
-    starts = np.append(0, np.cumsum([len(cover) for cover in covers])).astype(np.int64)
-    powers, out = base ** np.arange(201.0), np.empty(20)
+    table, powers = read_packed(bits), base ** np.arange(201.0)
 
     def timed(work):
         begin = time.perf_counter()
         work()
         return time.perf_counter() - begin
 
-    ours = min(timed(lambda: subset_forms(words, beta, powers, rows, starts, out)) for _ in "123")
+    ours = min(timed(lambda: pair_forms(table, beta, covers, powers)) for _ in "123")
     theirs = min(timed(lambda: numpy_forms(bits, beta, base, covers)) for _ in "12")
-    np.testing.assert_allclose(out, numpy_forms(bits, beta, base, covers), rtol=1e-8)
+    np.testing.assert_allclose(
+        pair_forms(table, beta, covers, powers), numpy_forms(bits, beta, base, covers), rtol=1e-8
+    )
     report("sums of 20 sources, NumPy's matrices / ours", theirs / ours, 3)
     assert theirs / ours > 3

@@ -107,18 +107,11 @@ class GrownSolution:
 
 @dataclass(eq=False)
 class _Function:
-    """The features of one score function, and how its searches went.
-
-    After a failed search with shares, ``waiting`` rounds go without one; ``found`` violators were
-    found by the search before the last.
-    """
+    """The features of one score function, and those outside that it lacks."""
 
     weights: dict[Node | int, float] = field(default_factory=dict)
     violators: list[Node] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
-    found: int = 0
-    pause: int = 0
-    waiting: int = 0
 
     def __post_init__(self) -> None:
         nodes = {v for v in self.weights if isinstance(v, tuple)} | {()}
@@ -284,7 +277,7 @@ class _OutsideSearch:
         for one, beta, allowed in zip(functions, self.betas, self.allowed, strict=True):
             beyond = right_signed(beta @ rows.examples.others, signs) / options.other_penalty
             over = np.flatnonzero(beyond**2 > allowed).tolist()
-            one.found, one.violators = len(one.violators), []
+            one.violators = []
             one.wanted = [j for j in over if j not in one.others]
             self.beyond.append(float(np.square(beyond).max(initial=0.0)))
 
@@ -304,19 +297,12 @@ class _OutsideSearch:
         for k, (one, inside) in enumerate(zip(self.functions, self.solution.squares, strict=True)):
             until = deadline.part(1 / (len(self.functions) - k))
             frontier = self.rows.frontier(self.betas[k], one.nodes, self.options, until)
-            one.waiting -= 1
-            sharing = one.waiting < 0 or one.found <= one.room
             try:
-                outside, one.violators = frontier.examine(
-                    self.allowed[k], one.room, inside, sharing=sharing, loose=loose
-                )
+                outside, one.violators = frontier.examine(self.allowed[k], inside, loose=loose)
                 self.given_up |= frontier.cut and not one.violators
                 square += max(inside, outside, self.beyond[k])
             except TimeIsOver:
                 self.given_up, square = True, np.inf
-            if sharing:  # what failed is tried again after twice as many rounds
-                one.pause = 0 if frontier.reached else 2 * one.pause + 1
-                one.waiting = one.pause
         if not np.isfinite(square):
             return 0.0  # no objective is negative
         return min(self.loss.bound(self.solution.dual, square)[1], self.solution.lower_bound)

@@ -17,7 +17,7 @@ from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import PackedTable
-from formulakern.learning.hkl.frontier import Frontier, PairFrontier
+from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.row_groups import Division, GroupsOfRows
@@ -79,7 +79,7 @@ class Rows:
         """Return the bounds on what lies outside W, with β of each example."""
         net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
         used = np.flatnonzero(net)
-        return PairFrontier(self.table.take(used), net[used], nodes, options, deadline)
+        return Frontier(self.table.take(used), net[used], nodes, options, deadline)
 
 
 class Groups(GroupsOfRows, Rows):

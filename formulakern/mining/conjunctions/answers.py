@@ -28,14 +28,15 @@ __all__ = [
     "add_up",
     "answer",
     "sizes",
+    "small_answer",
     "totals",
     "weighed",
 ]
 
 #: Words of 64 rows whose weights are written out at a time.
 BLOCK = 128
-#: Rows whose weights are added up at a time.
-ROWS = 1 << 16
+#: Rows whose weights are added up at a time; rows of a small answer.
+ROWS, FEW_ROWS = 1 << 16, 1 << 12
 #: Rows without weight are left out where their share is larger than this.
 IDLE = 0.25
 #: Rows come together by group and share, if there are so many of a kind, and no more kinds.
@@ -250,6 +251,24 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
     out = np.zeros((int(ends[-1]) if len(ends) else 0, 2))
     if len(out) and len(rows.group):
         add_up(rows.words, rows.group, rows.share, rows.vectors, *question, out)
+    return out
+
+
+def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
+    """As :func:`answer`, for one column of weights, by matrix products without machine code."""
+    node = np.repeat(np.arange(len(question.nodes)), np.diff(question.item_ends, prepend=0))
+    out = np.zeros((len(node), 2))
+    for start in range(0, len(rows.group), FEW_ROWS):
+        some = slice(start, start + FEW_ROWS)
+        units = np.rint(rows.vectors[rows.group[some], 0] * rows.share[some])
+        words = np.ascontiguousarray(rows.words[:, start // 64 : (start + FEW_ROWS) // 64])
+        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : len(units)]
+        truths = np.vstack([bits, np.ones_like(units)])  # at −1 the empty conjunction
+        covers = np.ones((len(question.nodes), len(units)))
+        for place in question.nodes.T:
+            covers *= truths[place]
+        for k, weights in enumerate((units, np.abs(units))):
+            out[:, k] += ((covers * weights) @ truths.T)[node, question.items]
     return out
 
 

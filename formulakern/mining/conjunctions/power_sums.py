@@ -27,13 +27,15 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, add_up, answer
+from formulakern.mining.conjunctions.answers import Question, add_up, answer, small_answer
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest", "ready"]
+__all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest"]
 
 #: Answers of one batch; nodes that wait; conjunctions that are looked at before it is given up.
 BATCH, WAITING, LOOKED_AT = 1 << 18, 1 << 21, 1 << 25
+#: Truth values that NumPy looks at while machine code is made.
+MEANWHILE = 1 << 30
 #: Shares of the goal: for what waits when the search ends; for what is never opened or listed.
 OPEN, SMALL = 0.5, 0.05
 
@@ -87,6 +89,7 @@ def heaviest(
     unit: float = 1.0,
     rounding: float = 0.0,
     most: int = LOOKED_AT,
+    n_rows: int | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> Heaviest:
     """List the heaviest conjunctions, until Σ x_w^s over all others is proven to be at most a goal.
@@ -106,6 +109,8 @@ def heaviest(
         No S(w) of the weights that are meant differs by more from that of the rows' weights.
     most : int
         The search ends once this number of conjunctions was looked at.
+    n_rows : int, optional
+        The number of rows, if they are in this process: NumPy adds up small numbers of them.
     deadline : Deadline, optional
         Then what is known is returned; before the propositions are looked at, TimeIsOver is raised.
 
@@ -126,6 +131,7 @@ def heaviest(
     ([(0,), (1,), (0, 1), (2,)], [1.0, 1.0, 0.75, 0.5], True)
     """
     search = _Search(rows, powers, float(np.log(goal)), float(np.log(unit)), rounding, items)
+    search.n_rows, search.most = n_rows, most
     search.open([((), items.astype(np.int64))], deadline)
     try:
         while not search.reached and search.n_evaluated < most:
@@ -133,11 +139,6 @@ def heaviest(
     except TimeIsOver:
         pass
     return search.result()
-
-
-def ready(deadline: Deadline) -> bool:
-    """Whether compiled code is there before the time is over."""
-    return add_up.ready(deadline)
 
 
 #: A conjunction and its candidates.
@@ -211,7 +212,8 @@ class _Search:
         left = np.cumsum(self.shares(self.waiting.value[order])[::-1])[::-1]  # from each one on
         needed = int(np.count_nonzero(left > OPEN - SMALL))
         sums = np.cumsum(self.waiting.place[order[:needed]])
-        needed = max(1, int(np.searchsorted(sums, BATCH, side="right")))
+        batch = min(BATCH, self.most - self.n_evaluated)
+        needed = max(1, int(np.searchsorted(sums, batch, side="right")))
         some = self.waiting.at(order[:needed])
         nodes = []
         for b, k in zip(some.block.tolist(), some.place.tolist(), strict=True):
@@ -228,7 +230,12 @@ class _Search:
         one = np.zeros(1, dtype=np.int64)
         pairs = np.array([[0, -1]], dtype=np.int64)
         question = Question.of(pairs, self.positions, conjunctions, candidates, [one] * len(nodes))
-        sums, sizes = np.asarray(self.rows.sum(answer, question, deadline=deadline)).T
+        function = answer
+        if self.n_rows is not None:
+            work = len(nodes) * len(self.positions) * self.n_rows
+            loop = add_up.pays(work) and add_up.ready(deadline, wait=work > MEANWHILE)
+            function = answer if loop else small_answer
+        sums, sizes = np.asarray(self.rows.sum(function, question, deadline=deadline)).T
         if left is not None:
             self.waiting = self.waiting.at(left)
         self.n_evaluated += len(every)

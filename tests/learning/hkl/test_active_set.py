@@ -7,9 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulakern.deadline import Deadline
-from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl import frontier as hkl_frontier
-from formulakern.learning.hkl.frontier import Heavy, PairFrontier
+from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Options
 from formulakern.solvers.hierarchical.losses import LOSSES
 from formulakern.solvers.hierarchical.norm import Lattice
@@ -72,18 +70,12 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
     st.sampled_from([1.0, 2.0]),
 )
 def test_shares_of_the_subsets_inside(seed, p, rho, a):
-    """No answer is below the dual norm over all nodes, and sums by length are what they are."""
+    """No answer is below the dual norm over all nodes."""
     X, y = problem(seed, p, 30)
     grown = grow(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
     nodes, whole = everything(grown.table.unpacked())
-    frontier = PairFrontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
+    frontier = Frontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
     g = grown.beta @ whole
-    q = np.abs(g) / (1 + a) ** np.array([len(w) for w in nodes])
-    caps, masses = frontier.by_length()
-    for length in range(p + 1):
-        some = [len(w) == length for w in nodes]
-        assert caps[length] >= q[some].max() - 1e-12
-        np.testing.assert_allclose(masses[length], np.sum(q[some] ** 2), rtol=1e-8, atol=1e-8)
 
     def norm(sets):
         lattice = Lattice.of(sets, rho, a)
@@ -95,12 +87,13 @@ def test_shares_of_the_subsets_inside(seed, p, rho, a):
     if not frontier.sources or inside <= 0:
         return
     for factor in (1.001, 1.05, 1.5, 4.0):
-        answer = frontier.share(factor * inside, inside)
-        if answer is not None:
-            square, violators = answer
-            assert square >= true * (1 - 1e-9)
-            assert bool(violators) == (square > factor * inside)
-            assert set(violators) <= set(frontier.sources)
+        square, violators = frontier.share(factor * inside, inside)
+        assert square >= true * (1 - 1e-9)
+        assert bool(violators) == (square > factor * inside)
+        assert set(violators) <= set(frontier.sources)
+        square, violators = frontier.examine(factor * inside, inside, loose=False)
+        assert max(square, inside) >= true * (1 - 1e-9)
+        assert violators or square <= factor * inside * (1 + 1e-9)
 
 
 @settings(max_examples=20, deadline=None)
@@ -114,7 +107,7 @@ def test_bounds_of_the_sources(seed, p, rho, a):
     """Against the sum over all supersets, written out, with the smallest W and after growth."""
     X, y = problem(seed, p, 25)
     grown = grow(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 5)
-    frontier = PairFrontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
+    frontier = Frontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
     nodes, whole = everything(grown.table.unpacked())
     inside = set(grown.nodes)
     g = np.abs(grown.beta @ whole)
@@ -132,48 +125,20 @@ def test_bounds_of_the_sources(seed, p, rho, a):
         ])
         for t in frontier.sources
     ]  # fmt: skip
-    true = np.array([np.sum(ratios**dual) for ratios in behind])
-    scale = ((1 + a) / a) ** frontier.lengths.astype(float)
-    heavy = Heavy(frontier, scale)
-    for step in range(4):
-        listed, scores, passed, complete = frontier.list_heavy(g.max() / 4**step, 3 if step else 99)
-        heavy.add(listed, scores)
-        if step == 3:
-            frontier.refine(np.arange(len(true)))
-            masses = [np.sum(ratios**2) for ratios in behind]
-            np.testing.assert_allclose(frontier.masses * scale**2, masses, rtol=1e-6, atol=1e-6)
-        upper = heavy.upper(passed)
-        assert (heavy.powers <= true * (1 + 1e-9) + 1e-12).all()
-        assert (upper >= true * (1 - 1e-9) - 1e-12).all()
-        if not complete:
-            break
+    true = np.array([np.sum(ratios**dual) ** (2 / dual) for ratios in behind])
+    squares = np.array([np.sum(ratios**2) for ratios in behind])
     for factor in (0.3, 0.9, 1.1, 3.0):
-        allowed = factor * max(np.max(true) ** (2 / dual), 1e-3)
-        square, violators = frontier.alone(allowed, 10**9)
-        assert square >= np.max(true) ** (2 / dual) * (1 - 1e-9) - 1e-12
-        over = {
-            t
-            for t, size in zip(frontier.sources, true, strict=True)
-            if size ** (2 / dual) > allowed
+        allowed = factor * max(np.max(true), 1e-3)
+        square, violators = frontier.by_pairs(allowed)
+        np.testing.assert_allclose(square, squares.max(), rtol=1e-6, atol=1e-6)
+        assert square >= np.max(true) * (1 - 1e-9) - 1e-12
+        over = [t for t, size in zip(frontier.sources, squares, strict=True) if size > allowed]
+        assert {t for t, size in zip(frontier.sources, true, strict=True) if size > allowed} <= {
+            *violators
         }
-        assert over <= set(violators) or (violators and set(violators) <= over)
-
-
-def test_ties_at_the_end_of_a_list(monkeypatch):
-    """Where a list is cut among conjunctions of equal weight, none of these is counted."""
-    monkeypatch.setattr(hkl_frontier, "FIRST", 2)
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.random((40, 3)) < 0.5, 3, axis=1)  # each proposition three times
-    table, _ = read_packed(X).distinct()
-    frontier = PairFrontier(table, rng.normal(size=table.n_rows), [()], Options())
-    listed, scores, passed, complete = frontier.list_heavy(0.0, 5)
-    assert not complete
-    assert len(listed) < 5
-    assert (scores > passed * (1 + 1e-12)).all()
-    nodes, whole = everything(table.unpacked())
-    q = np.abs(frontier.beta @ whole) / 3.0 ** np.array([len(v) for v in nodes])
-    outside = [q[k] for k, v in enumerate(nodes) if v and v not in listed]
-    assert max(outside) <= passed * (1 + 1e-12)
+        assert set(over) <= set(violators)
+        for t in violators:
+            assert squares[frontier.sources.index(t)] >= allowed * (1 - 1e-6) - 1e-6
 
 
 def test_many_propositions_few_nodes():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.frontier import PairFrontier
+from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import (
     Examples,
@@ -80,20 +80,21 @@ def test_what_is_listed_has_the_right_sign(seed, p, rho, most):
     options = {"rho": rho, "C": 5.0, "max_nodes": 1 + seed % 5, "others": others}
     grown = grow(X, y, signs=signs, **options)
     beta, own = grown.beta, Options(rho=rho, signs=signs)
-    frontier = PairFrontier(grown.table, beta, grown.nodes, own)
+    frontier = Frontier(grown.table, beta, grown.nodes, own)
     nodes, columns, asked = allowed(grown.table.unpacked(), signs)
     assert set(frontier.sources) == {
         t for t in nodes
         if t not in grown.nodes and all(t[:k] + t[k + 1 :] in grown.nodes for k in range(len(t)))
     }  # fmt: skip
     q = np.abs(right_signed(beta @ columns, asked)) / 3.0 ** np.array([len(w) for w in nodes])
-    threshold = q.max() / 8 + 1e-9
-    listed, scores, reached, complete = frontier.list_heavy(threshold, most)
-    expected = {w: x for w, x in zip(nodes, q.tolist(), strict=True) if w and x > reached + 1e-9}
-    assert expected.keys() <= set(listed) <= set(nodes)
-    np.testing.assert_allclose(scores, [q[nodes.index(w)] for w in listed], atol=1e-9)
-    assert (np.diff(scores) <= 0).all()
-    assert not complete or reached <= threshold + 1e-6
+    unit, dual = q.max() + 1e-9, rho / (rho - 1)
+    listed, x, rest, reached = frontier.list_powers(unit, 1e-3, most, 1 << 20)
+    assert len(listed) == len(set(listed)) <= most
+    assert set(listed) <= set(nodes)
+    np.testing.assert_allclose(x, [q[nodes.index(w)] / unit for w in listed], atol=1e-9)
+    others = sum((q[k] / unit) ** dual for k, w in enumerate(nodes) if w and w not in listed)
+    assert others <= rest * (1 + 1e-9) + 1e-12
+    assert reached == (rest <= 1e-3 * (1 + 1e-9))
 
 
 @settings(max_examples=10, deadline=None)

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from formulakern.encoding.zero_one import read_packed
 from formulakern.mining.conjunctions import answers
-from formulakern.mining.conjunctions.answers import GroupedRows, Question, answer, totals, weighed
+from formulakern.mining.conjunctions.answers import (
+    GroupedRows,
+    Question,
+    answer,
+    small_answer,
+    totals,
+    weighed,
+)
 
 
 @st.composite
@@ -61,6 +68,10 @@ def test_equals_the_sums_over_all_rows(case, whole, long, idle):
                 expected.append([of_pairs[c][true].sum(), abs(of_pairs[c][true]).sum()])
     given_back = answer(with_weights, asked(pairs, nodes, items, columns))
     assert given_back.tolist() == expected
+    if vectors.shape[1] == 1:
+        question = asked(pairs, nodes, items, [np.zeros(1, int)] * len(nodes))
+        some = answer(with_weights, question).tolist()
+        assert pairs != [[0, -1]] or small_answer(with_weights, question).tolist() == some
     number, sums, rounded = totals(with_weights)
     assert number <= len(X)
     assert sums.tolist() == weights.sum(axis=0).tolist()
