@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from formulakern.deadline import Deadline, TimeLimit
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.slices import DONE, FULL, Search, enlarged, run_slices
+from formulakern.slices import DONE, FULL, run_slices
 
 __all__ = [
     "TOTAL_BITS",
@@ -172,13 +172,6 @@ def unit_exponent(largest: float) -> int:
 BATCH = 1 << 20
 
 
-class LoopSearch(Search, Protocol):
-    """A search whose slices are calls of a compiled function."""
-
-    def ready(self, deadline: Deadline) -> bool:
-        """Whether that can be called before the time is over."""
-
-
 class Task:
     """A search in a table in this process; examples without weight are left out.
 
@@ -202,7 +195,7 @@ class Task:
         self.limit, self.threshold = options.limit, options.threshold
         self.deadline, self.progress = Deadline.of(options.time_limit), options.progress
 
-    def run(self, search: LoopSearch) -> bool:
+    def run(self, search: CompiledSearch) -> bool:
         """Go on with a search; whether it ended by itself, and not at the time limit."""
         if not search.ready(self.deadline):
             return False
@@ -229,10 +222,6 @@ class Task:
         """The results above the threshold: best first, then of few propositions, then as tuples."""
         passed = np.flatnonzero(scores > self.threshold).tolist()
         return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
-
-
-#: Arrays with a row for every result.
-PER_RESULT = ("scores", "heap", "found", "found_lengths")
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +260,8 @@ class CompiledSearch:
     Parameters
     ----------
     task : Task
-    capacity, width : int
-        Results that there is room for at first, and numbers that describe one.
+    width : int
+        The number of propositions that describe a result, at first.
 
     Attributes
     ----------
@@ -284,8 +273,8 @@ class CompiledSearch:
     loop: CompiledFunction[[Any, int], int]
     begun = nothing = False  # whether it has begun; whether there is nothing to search
 
-    def __init__(self, task: Task, capacity: int, width: int) -> None:
-        n, capacity = task.table.n_rows, min(task.limit, capacity)
+    def __init__(self, task: Task, width: int) -> None:
+        n = task.table.n_rows
         columns = np.zeros((len(task.goal.columns), 64 * n_words(n)))
         columns[:, :n] = task.goal.columns
         self.limit = task.limit
@@ -295,9 +284,10 @@ class CompiledSearch:
             "columns": columns,
             "threshold": task.goal.in_units(task.threshold),
             "counters": np.zeros(4, dtype=np.int64),  # open levels, results, evaluated, begun
-            "scores": np.zeros(capacity),
-            "heap": np.zeros(capacity, dtype=np.int64),
-            "found": np.zeros((capacity, width), dtype=np.int32),
+            # zeros that nobody writes take no memory
+            "scores": np.zeros(task.limit),
+            "heap": np.zeros(task.limit, dtype=np.int64),
+            "found": np.zeros((task.limit, width), dtype=np.int32),
         }
 
     @property
@@ -349,20 +339,8 @@ class CompiledSearch:
                 bound = max(bound, float(bounds[following]))
         return bound
 
-    def _make_room(self, needed: int) -> None:
-        """Room for so many results, if the limit allows them."""
-        state = self.state
-        needed = min(self.limit, needed)
-        if needed > len(state.scores):
-            capacity = min(self.limit, max(needed, 2 * len(state.scores)))
-            self._enlarge([name for name in PER_RESULT if name in state._fields], capacity)
-
-    def _enlarge(self, names: Iterable[str], size: int) -> None:
-        arrays = {name: enlarged(getattr(self.state, name), size) for name in names}
-        self.state = self.state._replace(**arrays)
-
     def _grow(self) -> None:
-        """Twice the room in everything that can be too small."""
+        """Make room for more levels."""
         raise NotImplementedError
 
     def _open_levels(self) -> Iterable[tuple[int, int, NDArray[Any]]]:

@@ -130,8 +130,8 @@ def heaviest(
     >>> found.conjunctions, found.x.round(6).tolist(), bool(found.rest <= 0.05)
     ([(0,), (1,), (0, 1), (2,)], [1.0, 1.0, 0.75, 0.5], True)
     """
-    search = _Search(rows, powers, float(np.log(goal)), float(np.log(unit)), rounding, items)
-    search.n_rows, search.most = n_rows, most
+    logs = float(np.log(goal)), float(np.log(unit))
+    search = _Search(rows, powers, *logs, rounding, items, most, n_rows)
     search.open([((), items.astype(np.int64))], deadline)
     try:
         while not search.reached and search.n_evaluated < most:
@@ -181,8 +181,11 @@ class _Search:
         unit: float,
         rounding: float,
         items: NDArray[np.intp],
+        most: int,
+        n_rows: int | None,
     ) -> None:
         self.rows, self.powers, self.rounding = rows, powers, rounding
+        self.most, self.n_rows = most, n_rows
         self.goal, self.unit = goal, unit  # logarithms
         self.n_evaluated, self.positions = 0, np.arange(int(items.max()) + 1)
         self.blocks: list[_Node] = []

@@ -190,10 +190,10 @@ class ConjunctionState(NamedTuple):
     of results.  Row 0 of ``factors`` divides the scores of each length; rows 1 and 2 are the
     smallest and largest of these among the lengths from here on that are reported (1 and 1 where
     there is none).  ``counters`` are open levels, results, conjunctions evaluated, and whether the
-    root is open.  A row of ``levels`` says where the children of a level start in ``items`` and
-    ``bounds`` (best bound first), how many there are, the next, and the one open; ``covers`` has
-    the cover of the conjunction whose children a level holds.  Only scores above ``threshold`` are
-    results: ``scores``, with a heap of the rows, and what was ``found``.
+    root is open.  A row of ``levels`` has the number of children of a level, the next one, and the
+    one open; ``items`` and ``bounds`` list the children, best bound first, and ``covers`` has the
+    cover of the conjunction whose children they are.  Only scores above ``threshold`` are results:
+    ``scores``, with a heap of the rows, and what was ``found``, positions counted from 1.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
@@ -205,29 +205,26 @@ class ConjunctionState(NamedTuple):
     factors: Annotated[Any, "float64[:, ::1]"]  # (3, greatest length + 1)
     threshold: Annotated[Any, "float64"]
     counters: Annotated[Any, "int64[::1]"]  # (4,)
-    levels: Annotated[Any, "int64[:, ::1]"]  # (D, 4)
-    items: Annotated[Any, "int64[::1]"]  # (C,)
-    bounds: Annotated[Any, "float64[::1]"]  # (C,)
+    levels: Annotated[Any, "int64[:, ::1]"]  # (D, 3)
+    items: Annotated[Any, "int64[:, ::1]"]  # (D, p)
+    bounds: Annotated[Any, "float64[:, ::1]"]  # (D, p)
     covers: Annotated[Any, "uint64[:, ::1]"]  # (D, W)
     scores: Annotated[Any, "float64[::1]"]  # (R,)
     heap: Annotated[Any, "int64[::1]"]  # (R,)
     found: Annotated[Any, "int32[:, ::1]"]  # (R, D)
-    found_lengths: Annotated[Any, "int64[::1]"]  # (R,)
 
 
 @compiled("int64(state, int64)", state=ConjunctionState)
 def search_conjunctions(state: Any, work: Any) -> Any:
     """Go on with a depth-first branch and bound, for about ``work`` words of 64 examples.
 
-    Returns DONE, SLICE, or FULL: D, C or R must grow, then go on.
+    Returns DONE, SLICE, or FULL: D must grow, then go on.
     """
     words, groups, columns, totals = state.words, state.groups, state.columns, state.totals
     flags, lengths, factors, threshold = state.flags, state.lengths, state.factors, state.threshold
     counters, levels, covers = state.counters, state.levels, state.covers
     items, bounds, scores, heap = state.items, state.bounds, state.scores, state.heap
-    found, found_lengths = state.found, state.found_lengths
-    n_words = words.shape[1]
-    n_columns = columns.shape[0]
+    found, n_words, n_columns = state.found, words.shape[1], columns.shape[0]
     complement, upwards, downwards = flags[0], flags[1], flags[2]
     least, greatest, limit = lengths[0], lengths[1], lengths[2]
     index = np.empty(n_words, np.int64)
@@ -242,7 +239,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         n_found = counters[1]
         lowest = threshold if n_found < limit else max(threshold, scores[heap[0]])
         if counters[3] == 0:  # the root, whose candidates and cover are there already
-            level, fresh, n_candidates = -1, 0, levels[0, 1]
+            level, n_candidates = -1, levels[0, 0]
             counters[3] = 1
         elif counters[0] == 0:
             return DONE
@@ -250,30 +247,27 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             return SLICE
         else:
             level = counters[0] - 1
-            start, count, following = levels[level, 0], levels[level, 1], levels[level, 2]
-            if following >= count or bounds[start + following] <= lowest:
+            following = levels[level, 1]
+            if following >= levels[level, 0] or bounds[level, following] <= lowest:
                 counters[0] -= 1
                 continue
             # a child is extended by the children with better bounds than its own, so that the
             # best one, which is opened first, has the fewest candidates
-            item, group = items[start + following], groups[items[start + following]]
-            fresh = start + count
-            if level + 1 >= levels.shape[0] or fresh + following > items.shape[0]:
-                return FULL
-            if min(limit, n_found + following) > scores.shape[0]:
+            item, group = items[level, following], groups[items[level, following]]
+            if level + 1 >= levels.shape[0]:
                 return FULL
             n_candidates = 0
-            for i in range(start, start + following):
-                if group < 0 or groups[items[i]] != group:
-                    items[fresh + n_candidates] = items[i]
+            for i in range(following):
+                if group < 0 or groups[items[level, i]] != group:
+                    items[level + 1, n_candidates] = items[level, i]
                     n_candidates += 1
-            levels[level, 2] += 1
-            levels[level, 3] = item
+            levels[level, 1] += 1
+            levels[level, 2] = item
             if n_candidates == 0:
                 continue
             for w in range(n_words):
                 covers[level + 1, w] = covers[level, w] & words[item, w]
-        length = level + 2  # of the conjunctions evaluated now
+        length, candidates = level + 2, items[level + 1]  # of the conjunctions evaluated now
         n_index = 0
         for w in range(n_words):
             if covers[level + 1, w] != 0:
@@ -304,7 +298,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         for row in range(n_active):
             total = totals[active[row]]
             column_sums(
-                words, items[fresh:], n_candidates, index, n_index,
+                words, candidates, n_candidates, index, n_index,
                 signed[row], absolute[row], eight, sums,
             )  # fmt: skip
             for j in range(n_candidates):
@@ -320,10 +314,9 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             if length >= least and score > threshold:
                 place = offer(scores, heap, counters, limit, score)
                 if place >= 0:
-                    found_lengths[place] = length
-                    for i in range(level + 1):
-                        found[place, i] = levels[i, 3]
-                    found[place, level + 1] = items[fresh + j]
+                    for i in range(found.shape[1]):
+                        found[place, i] = 1 + levels[i, 2] if i <= level else 0
+                    found[place, level + 1] = 1 + candidates[j]
         if length >= greatest:
             continue
         lowest = threshold if counters[1] < limit else max(threshold, scores[heap[0]])
@@ -331,14 +324,14 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         for j in range(n_candidates):
             bound = divided(bound_of[j], factors[1, length + 1], factors[2, length + 1])
             if bound > lowest:
-                items[fresh + kept] = items[fresh + j]
+                candidates[kept] = candidates[j]
                 bound_of[kept] = bound
                 kept += 1
         if kept > 1:
-            sort_descending(bound_of, items[fresh:], kept, spare_bounds, spare_items)
+            sort_descending(bound_of, candidates, kept, spare_bounds, spare_items)
             for j in range(kept):
-                bounds[fresh + j] = bound_of[j]
-            levels[level + 1, 0], levels[level + 1, 1], levels[level + 1, 2] = fresh, kept, 1
+                bounds[level + 1, j] = bound_of[j]
+            levels[level + 1, 0], levels[level + 1, 1] = kept, 1
             counters[0] += 1
     return DONE
 
@@ -450,13 +443,13 @@ class _ConjunctionSearch(CompiledSearch):
         p, m, goal = *task.table.shape[::-1], task.goal
         least, greatest, complement = lattice.least, lattice.greatest, lattice.complement
         depth = max(1, min(greatest, 8))
-        super().__init__(task, p + 1, depth)
-        items = np.zeros(4 * p, dtype=np.int64)
-        items[:p] = np.arange(p)
+        super().__init__(task, depth)
+        items = np.zeros((depth, p), dtype=np.int64)
+        items[0] = np.arange(p)
         covers = np.zeros((depth, n_words(m)), dtype=np.uint64)
         covers[0] = all_ones(m)
-        levels = np.zeros((depth, 4), dtype=np.int64)
-        levels[0, 1] = p if greatest >= max(least, 1) else 0
+        levels = np.zeros((depth, 3), dtype=np.int64)
+        levels[0, 0] = p if greatest >= max(least, 1) else 0
         self.state = ConjunctionState(
             **self.common,
             groups=lattice.groups,
@@ -466,9 +459,8 @@ class _ConjunctionSearch(CompiledSearch):
             factors=lattice.factors,
             levels=levels,
             items=items,
-            bounds=np.zeros(4 * p),
+            bounds=np.zeros((depth, p)),
             covers=covers,
-            found_lengths=np.zeros(min(task.limit, p + 1), dtype=np.int64),
         )
         if least == 0:  # the empty conjunction
             values = np.zeros_like(self.totals) if complement else self.totals
@@ -476,28 +468,23 @@ class _ConjunctionSearch(CompiledSearch):
             self.offer_first(score / float(lattice.factors[0, 0]))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        state = self.state
-        for start, count, following, _ in state.levels[: state.counters[0]].tolist():
-            yield count, following, state.bounds[start:]
+        levels = self.state.levels[: self.state.counters[0], :2].tolist()
+        for (count, following), bounds in zip(levels, self.state.bounds, strict=False):
+            yield count, following, bounds
 
     def listed(self) -> Listed:
         """The results, in no order, and what bounds the others."""
         rows = self.state.found[: self.n_found].tolist()
-        lengths = self.state.found_lengths[: self.n_found].tolist()
-        found = [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
+        found = [tuple(sorted(j - 1 for j in row if j)) for row in rows]
         return Listed(found, self.bound(), self.n_evaluated)
 
     def _grow(self) -> None:
         state = self.state
-        top = state.counters[0] - 1
-        start, count, following, _ = state.levels[top].tolist()
-        if top + 1 >= len(state.levels):
-            depth = min(2 * len(state.levels), int(state.lengths[1]))
-            self.state = self.state._replace(
-                levels=enlarged(state.levels, depth),
-                covers=enlarged(state.covers, depth),
-                found=np.ascontiguousarray(enlarged(state.found.T, depth).T),
-            )
-        if start + count + following > len(state.items):
-            self._enlarge(("items", "bounds"), 2 * len(state.items))
-        self._make_room(self.n_found + following)
+        depth = min(2 * len(state.levels), int(state.lengths[1]))
+        self.state = state._replace(
+            levels=enlarged(state.levels, depth),
+            items=enlarged(state.items, depth),
+            bounds=enlarged(state.bounds, depth),
+            covers=enlarged(state.covers, depth),
+            found=np.ascontiguousarray(enlarged(state.found.T, depth).T),
+        )

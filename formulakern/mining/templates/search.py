@@ -37,7 +37,7 @@ from formulakern.mining.templates.expansion import (
     expand,
     truth_table,
 )
-from formulakern.slices import DONE, FULL, SLICE
+from formulakern.slices import DONE, SLICE
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
 __all__ = ["function_of", "mine_templates"]
@@ -130,7 +130,7 @@ class InstanceState(NamedTuple):
 def search_instances(state: Any, work: Any) -> Any:
     """Go on with the search, for about ``work`` words of 64 examples.
 
-    Returns DONE, SLICE, or FULL: R must grow, then go on.
+    Returns DONE or SLICE.
     """
     words, columns, flags, steps = state.words, state.columns, state.flags, state.steps
     planes, unknown, output, allowed = state.planes, state.unknown, state.output, state.allowed
@@ -151,8 +151,6 @@ def search_instances(state: Any, work: Any) -> Any:
     while True:
         n_found = counters[1]
         lowest = threshold if n_found < limit else max(threshold, scores[heap[0]])
-        if min(limit, n_found + p) > scores.shape[0]:
-            return FULL
         if counters[3] == 0:
             counters[3] = 1
             slot = 0
@@ -372,7 +370,7 @@ class _InstanceSearch(CompiledSearch):
     ) -> None:
         self.loop = search_instances
         (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal
-        super().__init__(task, p, n)
+        super().__init__(task, n)
         program = bit_program(expansion.formula, expansion.leaves)
         allowed = np.zeros((n, p), dtype=np.bool_)
         unknown = np.zeros((2 * n, n_words(m)), dtype=np.uint64)
@@ -416,9 +414,6 @@ class _InstanceSearch(CompiledSearch):
             self.state.counters[2] = 1
             empty = True
         self.nothing = empty
-
-    def _grow(self) -> None:
-        self._make_room(self.n_found + len(self.state.words))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         state = self.state
