@@ -33,13 +33,11 @@ from formulakern.estimators.targets import (
 )
 from formulakern.learning.covering.optimal import ListProgress, optimal_rule_list
 from formulakern.learning.covering.sequential import (
-    BeamOptions,
+    CoveringOptions,
     Decision,
     LearnedRules,
-    RipperOptions,
     TrainingTable,
-    cn2_list,
-    cn2_set,
+    cn2,
     of_conditions,
     one_rule,
     ripper,
@@ -387,16 +385,18 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             return self._optimal
         if self.learner == "oner":
             return partial(one_rule, min_bucket=float(self.min_bucket))
-        limits: dict[str, Any] = {
-            "max_conditions": int(self.max_conditions or UNLIMITED),
-            "max_rules": int(self.max_rules or UNLIMITED),
-        }
-        if self.min_weight is not None:
-            limits["min_weight"] = float(self.min_weight)
-        if self.learner in ("cn2", "cn2-unordered"):
-            beam = BeamOptions(int(self.beam_width), float(self.significance), **limits)
-            return partial(cn2_list if self.learner == "cn2" else cn2_set, options=beam)
-        options = RipperOptions(self.learner == "ripper", int(self.optimizations), **limits)
+        own = self.learner in ("ripper", "irep")  # weights are those of a rule's own class
+        options = CoveringOptions(
+            description_length=self.learner == "ripper",
+            optimizations=int(self.optimizations),
+            beam_width=int(self.beam_width),
+            significance=float(self.significance),
+            min_weight=float((2 if own else 1) if self.min_weight is None else self.min_weight),
+            max_conditions=int(self.max_conditions or UNLIMITED),
+            max_rules=int(self.max_rules or UNLIMITED),
+        )
+        if not own:
+            return partial(cn2, options=options, ordered=self.learner == "cn2")
         seed = random_source(self.random_state).randint(2**31 - 1, size=4)
         return partial(ripper, options=options, generator=np.random.default_rng(seed))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -34,13 +35,11 @@ from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, Condit
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 
 __all__ = [
-    "BeamOptions",
+    "CoveringOptions",
     "Decision",
     "LearnedRules",
-    "RipperOptions",
     "TrainingTable",
-    "cn2_list",
-    "cn2_set",
+    "cn2",
     "of_conditions",
     "one_rule",
     "ripper",
@@ -51,6 +50,8 @@ ASKED = (1 + 16 + 32, 2, 4, 8)
 #: What a condition is worth: FOIL's information gain for a class, the negative entropy of all
 #: classes, the Laplace estimate of a class's share.
 FOIL, ENTROPY, LAPLACE = range(3)
+
+Rows = npt.NDArray[np.int64]
 
 
 class Growth(NamedTuple):
@@ -95,18 +96,6 @@ def growth_state(ranks: Any, n_values: Any, relations: Any, weights: Any) -> Gro
 
 
 @compiled()
-def _sort(keys: Any, n: Any) -> None:
-    """Sort the first n keys (Shell's sort with Ciura's gaps)."""
-    for gap in (1750, 701, 301, 132, 57, 23, 10, 4, 1):
-        for i in range(gap, n):
-            key, j = keys[i], i
-            while j >= gap and keys[j - gap] > key:
-                keys[j] = keys[j - gap]
-                j -= gap
-            keys[j] = key
-
-
-@compiled()
 def _count(state: Any, column: Any, rows: Any, n_rows: Any) -> Any:
     """Weights by value and class of some rows in a column; the number of values that occur."""
     ranks, counts, values, keys = state.ranks[column], state.counts, state.values, state.keys
@@ -115,7 +104,7 @@ def _count(state: Any, column: Any, rows: Any, n_rows: Any) -> Any:
     if n_rows * 8 < top:
         for t in range(n_rows):
             keys[t] = (np.int64(ranks[rows[t]]) << 32) | rows[t]
-        _sort(keys, n_rows)
+        keys[:n_rows].sort()
         last = np.int64(-1)
         for t in range(n_rows):
             value, row = keys[t] >> 32, keys[t] & 0xFFFFFFFF
@@ -185,7 +174,11 @@ def _ratio(sums: Any, expected: Any) -> Any:
     return 2.0 * ratio
 
 
-@compiled("int64(state, int64[::1], int64, int64, float64, float64, float64)", state=Growth)
+@compiled(
+    "Tuple((int64[:, ::1], float64[::1], float64[::1]))"
+    "(state, int64[::1], int64, int64, float64, float64, float64)",
+    state=Growth,
+)
 def candidates(
     state: Any,
     rows: Any,
@@ -195,17 +188,18 @@ def candidates(
     least: Any,
     least_ratio: Any,
 ) -> Any:
-    """Return the conditions that tell some of these rows from others, and what each is worth.
+    """Return the conditions that tell some rows from others, what each is worth, and its ratio.
 
     Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
     With FOIL only those that are better than all before, so that the last is the best.
     """
-    single, n_rows = measure == FOIL, len(rows)
+    single = measure == FOIL
     sums, counts, values = state.sums, state.counts, state.values
+    tops, places, ratios = np.empty(2), np.empty(2, np.int64), np.empty(2)
     n, best = 0, 0.0 if single else -np.inf
     for column in range(len(state.n_values)):
         top, asked = state.n_values[column], state.relations[column]
-        n_all = _count(state, column, rows, n_rows)
+        n_all = _count(state, column, rows, len(rows))
         n_present = n_all - 1 if values[n_all - 1] == top else n_all
         for relation in range(4):
             cut = relation in (AT_MOST, AT_LEAST)
@@ -214,11 +208,10 @@ def candidates(
             n_steps = n_present - 1 if cut else n_all if relation == EQUAL else n_present
             sums[:] = 0.0
             # the best so far of a direction, and the best of a large enough ratio
-            score_1, value_1, ratio_1 = -np.inf, np.int64(-1), 0.0
-            score_2, value_2, ratio_2 = -np.inf, np.int64(-1), 0.0
+            tops[:], places[:] = -np.inf, -1
             for step in range(n_steps):
                 place = n_present - 1 - step if relation == AT_LEAST else step
-                value = values[place]
+                value, possible = values[place], True
                 if not cut:
                     sums[:] = 0.0
                 for other in range(n_present if relation == UNEQUAL else 1):
@@ -228,11 +221,10 @@ def candidates(
                         continue
                     for k in range(len(sums)):
                         sums[k] += counts[other, k]
-                if relation == EQUAL:
-                    if value == top:
-                        possible = asked & 32 != 0
-                    else:
-                        possible = asked & 1 != 0 or (asked & 16 != 0 and value == 1)
+                if relation == EQUAL and value == top:
+                    possible = asked & 32 != 0
+                elif relation == EQUAL:
+                    possible = asked & 1 != 0 or (asked & 16 != 0 and value == 1)
                 elif cut and single:
                     # A value of this class alone belongs on the side of the class, except the
                     # last beside missing entries: no cut has all values and leaves these out.
@@ -241,40 +233,31 @@ def candidates(
                     for k in range(len(sums)):
                         others += counts[beyond, k] if k != target else 0.0
                     possible = counts[place, target] > 0.0 and others > 0.0
-                else:
-                    possible = True
                 if possible:
-                    held = max(best, score_1) if single else best
-                    score = _score(sums, measure, target, share, least, held)
-                    if score > score_1 or score > score_2:
+                    score = _score(sums, measure, target, share, least, max(best, tops[0]))
+                    if score > tops[1]:  # never above tops[0]
                         ratio = 0.0 if single else _ratio(sums, state.expected)
-                        if score > score_1:
-                            score_1, value_1, ratio_1 = score, value, ratio
-                        if score > score_2 and ratio > least_ratio:
-                            score_2, value_2, ratio_2 = score, value, ratio
+                        for k in range(2):
+                            if score > tops[k] and (k == 0 or ratio > least_ratio):
+                                tops[k], places[k], ratios[k] = score, value, ratio
                 if cut and step + 1 < n_steps:
                     continue
-                for _ in range(2):
-                    if value_1 >= 0 and score_1 > best:
-                        state.found[n, 0], state.found[n, 1] = column, relation
-                        state.found[n, 2] = value_1
-                        state.scores[n], state.ratios[n] = score_1, ratio_1
+                for k in range(1 if single or places[0] == places[1] else 2):
+                    if places[k] >= 0 and tops[k] > best:
+                        state.found[n] = column, relation, places[k]
+                        state.scores[n], state.ratios[n] = tops[k], ratios[k]
                         n += 1
-                        best = score_1 if single else best
-                    if single or value_2 == value_1:
-                        break
-                    score_1, value_1, ratio_1 = score_2, value_2, ratio_2
-                score_1, value_1 = -np.inf, np.int64(-1)
-                score_2, value_2 = -np.inf, np.int64(-1)
-    return n
+                        best = tops[k] if single else best
+                tops[:], places[:] = -np.inf, -1
+    return state.found[:n].copy(), state.scores[:n].copy(), state.ratios[:n].copy()
 
 
 def conditions_met(
     ranks: npt.NDArray[np.int32],
-    n_values: npt.NDArray[np.int64],
-    conditions: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
+    n_values: IntArray,
+    conditions: IntArray,
+    rows: Rows,
+) -> IntArray:
     """Return how many conditions of a rule each row satisfies before the first that it does not."""
     met = np.zeros(len(rows), dtype=np.int64)
     alive = np.arange(len(rows))
@@ -295,12 +278,12 @@ def conditions_met(
 
 def grow(
     state: Growth,
-    rows: npt.NDArray[np.int64],
+    rows: Rows,
     target: int,
     least: float,
-    start: npt.NDArray[np.int64],
+    start: IntArray,
     longest: int,
-) -> npt.NDArray[np.int64]:
+) -> IntArray:
     """Add conditions of the largest FOIL gain until no row of another class is left."""
     conditions = list(start)
     while len(conditions) < longest:
@@ -308,10 +291,10 @@ def grow(
         right, total = float(weights[target]), float(weights.sum())
         if right <= 0.0 or np.delete(weights, target).sum() <= 0.0:
             break
-        n = candidates(state, rows, FOIL, target, right / total, least, 0.0)
-        if n == 0:
+        found, _, _ = candidates(state, rows, FOIL, target, right / total, least, 0.0)
+        if not len(found):
             break
-        conditions.append(state.found[n - 1].copy())
+        conditions.append(found[-1])
         met = conditions_met(state.ranks, state.n_values, conditions[-1][None], rows)
         rows = rows[met == 1]
     return np.array(conditions, dtype=np.int64).reshape(-1, 3)
@@ -367,11 +350,6 @@ class TrainingTable:
     unit: float = 1.0
 
     @property
-    def n_classes(self) -> int:
-        """K."""
-        return int(self.weights.shape[1])
-
-    @property
     def n_conditions(self) -> int:
         """How many different conditions a rule may have."""
         several, one = self.table.n_values, np.ones_like(self.table.n_values)
@@ -383,22 +361,18 @@ class TrainingTable:
         """Return the table for compiled loops, with other weights of its rows."""
         return growth_state(self.table.ranks, self.table.n_values, self.relations, weights)
 
-    def met(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> IntArray:
+    def met(self, conditions: IntArray, rows: Rows) -> IntArray:
         """Return how many conditions each row satisfies before the first that it does not."""
         return conditions_met(self.table.ranks, self.table.n_values, conditions, rows)
 
-    def covered(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def covered(self, conditions: IntArray, rows: Rows) -> npt.NDArray[np.bool_]:
         """Return which of these rows satisfy a rule."""
         return np.asarray(self.met(conditions, rows) == len(conditions))
-
-    def out_of_time(self) -> bool:
-        """Return whether the time limit has passed."""
-        return self.deadline.over()
 
     @property
     def stopped(self) -> str:
         """How learning ended."""
-        return "time" if self.out_of_time() else "complete"
+        return "time" if self.deadline.over() else "complete"
 
     def tell(self, rule: Decision, counts: FloatArray) -> None:
         """Report a rule with the weight by class of the rows that it decides."""
@@ -406,12 +380,12 @@ class TrainingTable:
             self.report(rule, counts)
 
 
-def rows_of(weights: FloatArray) -> npt.NDArray[np.int64]:
+def rows_of(weights: FloatArray) -> Rows:
     """Return the rows of positive weight."""
     return np.flatnonzero(weights.any(axis=1))
 
 
-def of_conditions(conditions: Sequence[tuple[int, int, int]]) -> IntArray:
+def of_conditions(conditions: Sequence[Condition] | Sequence[IntArray]) -> IntArray:
     """Conditions as an array."""
     return np.array(conditions, dtype=np.int64).reshape(-1, 3)
 
@@ -425,12 +399,10 @@ FOLDS = 3
 #: A rule ends with so many conditions at the latest.
 LONGEST = 255
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
-class RipperOptions:
-    """What the two algorithms differ in, and how far they go.
+class CoveringOptions:
+    """How learners judge rules, and how far they go.
 
     Parameters
     ----------
@@ -438,22 +410,29 @@ class RipperOptions:
         RIPPER: a rule set is judged by its description length.  Without it, IREP: it stops at the
         first rule that is wrong on half of the rows that it covers for pruning.
     optimizations : int
-        Rounds in which every rule may be replaced.
+        Rounds in which every rule of RIPPER may be replaced.
+    beam_width : int
+        Conjunctions that CN2 makes longer at a time.
+    significance : float
+        The probability with which CN2 keeps out a rule whose classes are distributed as those of
+        all rows are, in [0, 1); 0 lets every rule in.
     min_weight : float
-        The least weight of its class that a rule covers.
+        The least weight of the rows that a rule covers, for RIPPER and IREP of its class.
     max_conditions, max_rules : int
-        Of a rule, and of a class.
+        Of a rule, and of a class or an ordered list.
     """
 
     description_length: bool = True
     optimizations: int = 2
-    min_weight: float = 2.0
+    beam_width: int = 5
+    significance: float = 0.99
+    min_weight: float = 1.0
     max_conditions: int = LONGEST
     max_rules: int = 2**31
 
 
 def ripper(
-    training: TrainingTable, options: RipperOptions, generator: np.random.Generator
+    training: TrainingTable, options: CoveringOptions, generator: np.random.Generator
 ) -> LearnedRules:
     """Learn an ordered list of rules, the rarest class first; the most frequent is the default.
 
@@ -483,7 +462,7 @@ class _OneClass:
         training: TrainingTable,
         label: int,
         rows: Rows,
-        options: RipperOptions,
+        options: CoveringOptions,
         generator: np.random.Generator,
     ) -> None:
         self.training, self.options, self.generator, self.rows = training, options, generator, rows
@@ -497,7 +476,7 @@ class _OneClass:
         self.rules: list[IntArray] = []
         self.covers: list[npt.NDArray[np.bool_]] = []
         #: bits of a rule, by its length
-        self.theory: dict[int, float] = {}
+        self.theory = theory_bits(self.n_conditions, np.arange(min(self.n_conditions, LONGEST) + 1))
         #: how many rules cover each row
         self.times = np.zeros(len(rows), dtype=np.int32)
 
@@ -516,7 +495,7 @@ class _OneClass:
     def _build(self) -> None:
         """Add rules while rows of the class are left."""
         shortest = self._bits(self.times)
-        while len(self.rules) < self.options.max_rules and not self.training.out_of_time():
+        while len(self.rules) < self.options.max_rules and not self.training.deadline.over():
             left = self.times == 0
             rows = np.flatnonzero(left)
             if self.weights[rows, 1].sum() <= 0:
@@ -529,7 +508,7 @@ class _OneClass:
             cover = self.training.covered(rule, self.rows)
             if self.options.description_length:
                 other, own = self.weights[cover & left].sum(axis=0)
-                bits = self._bits(self.times + cover) + self._theory(rule)
+                bits = self._bits(self.times + cover) + self.theory[len(rule)]
                 if other >= own or bits > shortest + SURPLUS:
                     return
                 shortest = min(bits, shortest)
@@ -597,7 +576,7 @@ class _OneClass:
         """Replace rules by new ones, or by longer ones, where that describes the rows better."""
         before = np.zeros_like(self.times)
         for place, old in enumerate(self.rules):
-            if self.training.out_of_time():
+            if self.training.deadline.over():
                 return
             others = self.times - self.covers[place]
             rows = np.flatnonzero(before == 0)
@@ -611,7 +590,7 @@ class _OneClass:
             covers = [self.training.covered(rule, self.rows) for rule in rules[1:]]
             covers.insert(0, self.covers[place])
             bits = self._exceptions(*(others + cover for cover in covers))
-            best = int(np.argmin(bits + [self._theory(rule) for rule in rules]))
+            best = int(np.argmin(bits + self.theory[[len(rule) for rule in rules]]))
             self.rules[place], self.covers[place] = rules[best], covers[best]
             self.times = others + self.covers[place]
             before += self.covers[place]
@@ -622,7 +601,7 @@ class _OneClass:
         while kept < len(self.rules):
             without = self.times - self.covers[place]
             shorter, longer = self._exceptions(self.times, without)
-            if longer - shorter <= self._theory(self.rules[place]):
+            if longer - shorter <= self.theory[len(self.rules[place])]:
                 self.times, kept = without, 0
                 del self.rules[place], self.covers[place]
             else:
@@ -633,13 +612,8 @@ class _OneClass:
 
     def _bits(self, times: npt.NDArray[np.int32]) -> float:
         """Return the bits of the rules, and of the exceptions if so many rules cover each row."""
-        return sum(map(self._theory, self.rules)) + float(self._exceptions(times)[0])
-
-    def _theory(self, rule: IntArray) -> float:
-        n = len(rule)
-        if n not in self.theory:
-            self.theory[n] = float(theory_bits(self.n_conditions, n))
-        return self.theory[n]
+        theory = self.theory[[len(rule) for rule in self.rules]] if self.rules else 0.0
+        return float(np.sum(theory) + self._exceptions(times)[0])
 
     def _exceptions(self, *times: npt.NDArray[np.int32]) -> FloatArray:
         """Return the bits of the exceptions if so many rules cover each row, for several cases."""
@@ -659,77 +633,40 @@ def _grown_units(ends: FloatArray) -> FloatArray:
 # -- CN2 -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class BeamOptions:
-    """How wide and how far the search goes.
+def cn2(training: TrainingTable, options: CoveringOptions, ordered: bool) -> LearnedRules:
+    """Learn a list of rules, or an unordered set.
 
-    Parameters
-    ----------
-    beam_width : int
-        Conjunctions that are made longer at a time.
-    significance : float
-        The probability with which a rule is kept out whose classes are distributed as those of all
-        rows are, in [0, 1); 0 lets every rule in.
-    min_weight : float
-        The least weight of the rows that a rule covers.
-    max_conditions, max_rules : int
+    Each rule of a list has the smallest entropy of the rows that are left.  A set has for every
+    class rules of the largest Laplace estimate, and only rows of the class are covered once.
     """
-
-    beam_width: int = 5
-    significance: float = 0.99
-    min_weight: float = 1.0
-    max_conditions: int = 255
-    max_rules: int = 2**31
-
-
-@dataclass(frozen=True, eq=False)
-class _Complex:
-    """A conjunction with the rows that satisfy it."""
-
-    conditions: tuple[Condition, ...]
-    rows: Rows
-    score: float
-
-
-def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
-    """Learn an ordered list: each rule has the smallest entropy of the rows that are left."""
-    search = _BeamSearch(training, options, ENTROPY)
-    left = training.weights.copy()
+    search = _BeamSearch(training, options, ENTROPY if ordered else LAPLACE)
+    totals = rest = training.weights.sum(axis=0)
     rules: list[Decision] = []
-    while left.any() and len(rules) < options.max_rules and not training.out_of_time():
-        best = search.best(left, 0)
-        if best is None:
-            break
-        counts = left[best.rows].sum(axis=0)
-        rules.append(Decision(of_conditions(best.conditions), int(counts.argmax())))
-        training.tell(rules[-1], counts)
-        left[best.rows] = 0.0
-    rest = (left if left.any() else training.weights).sum(axis=0)
-    return LearnedRules(rules, int(rest.argmax()), training.stopped)
-
-
-def cn2_set(training: TrainingTable, options: BeamOptions) -> LearnedRules:
-    """Learn an unordered set: for every class rules of the largest Laplace estimate."""
-    search = _BeamSearch(training, options, LAPLACE)
-    rules: list[Decision] = []
-    totals = training.weights.sum(axis=0)
-    for label in np.flatnonzero(totals).tolist():
-        left, found = training.weights.copy(), 0
-        while left[:, label].any() and found < options.max_rules and not training.out_of_time():
+    for label in [0] if ordered else np.flatnonzero(totals).tolist():
+        left, most = training.weights.copy(), len(rules) + options.max_rules
+        covered_once = slice(None) if ordered else label
+        while left[:, covered_once].any() and len(rules) < most and not training.deadline.over():
             best = search.best(left, label)
             if best is None:
                 break
-            rules.append(Decision(of_conditions(best.conditions), label))
-            training.tell(rules[-1], training.weights[best.rows].sum(axis=0))
-            left[best.rows, label] = 0.0  # only rows of the class are covered once
-            found += 1
-    return LearnedRules(rules, int(totals.argmax()), training.stopped)
+            conditions, rows = best
+            counts = (left if ordered else training.weights)[rows].sum(axis=0)
+            decided = int(counts.argmax()) if ordered else label
+            rules.append(Decision(of_conditions(conditions), decided))
+            training.tell(rules[-1], counts)
+            left[rows, covered_once] = 0.0
+        rest = left.sum(axis=0) if ordered and left.any() else totals
+    return LearnedRules(rules, int(rest.argmax()), training.stopped)
+
+
+#: The conditions of a conjunction, and the rows that satisfy it.
+_Complex = tuple[tuple[IntArray, ...], Rows]
 
 
 class _BeamSearch:
     """The best significant conjunction of some rows."""
 
-    def __init__(self, training: TrainingTable, options: BeamOptions, measure: int) -> None:
+    def __init__(self, training: TrainingTable, options: CoveringOptions, measure: int) -> None:
         self.training, self.options, self.measure = training, options, measure
         self.growth = training.growth(training.weights)
         freedom = max(1, int(np.count_nonzero(training.weights.any(axis=0))) - 1)
@@ -738,57 +675,49 @@ class _BeamSearch:
 
     def best(self, weights: FloatArray, label: int) -> _Complex | None:
         """Return the significant conjunction of the largest score on weights (m, K), if any."""
-        growth, options = self.growth, self.options
+        growth, options, entropy = self.growth, self.options, self.measure == ENTROPY
         growth.weights[:] = weights
         everything = weights.sum(axis=0)
         growth.expected[:] = everything / everything.sum()
-        beam = [_Complex((), rows_of(weights), self._score(everything, label))]
-        best, least = None, beam[0].score
+        beam: list[_Complex] = [((), rows_of(weights))]
+        best, least = None, self._score(everything, label)
         for _ in range(options.max_conditions):
-            listed: list[tuple[FloatArray, FloatArray, IntArray]] = []
-            for item in beam:
-                n = candidates(
-                    growth, item.rows, self.measure, label, 1.0, options.min_weight,
-                    self.least_ratio,
-                )  # fmt: skip
-                found = growth.scores[:n], growth.ratios[:n], growth.found[:n]
-                listed.append((found[0].copy(), found[1].copy(), found[2].copy()))
-            parents = np.repeat(np.arange(len(beam)), [len(scores) for scores, _, _ in listed])
-            scores = np.concatenate([scores for scores, _, _ in listed])
-            ratios = np.concatenate([ratios for _, ratios, _ in listed])
-            conditions = np.concatenate([conditions for _, _, conditions in listed])
+            listed = [
+                candidates(
+                    growth, rows, self.measure, label, 1.0, options.min_weight, self.least_ratio
+                )
+                for _, rows in beam
+            ]
+            parents = np.repeat(np.arange(len(beam)), [len(scores) for _, scores, _ in listed])
+            found, scores, ratios = map(np.concatenate, zip(*listed, strict=True))
             fit = np.where(ratios > self.least_ratio, scores, -np.inf)
             if len(fit) and fit.max() > least + 1e-12:
                 place = int(fit.argmax())
-                best = self._longer(beam[parents[place]], conditions[place], fit[place])
-                least = best.score
+                best, least = self._longer(beam[parents[place]], found[place]), float(fit[place])
             order = np.argsort(-scores, kind="stable")
-            if self.measure == ENTROPY:  # a pure conjunction does not get any better
+            if entropy:  # a pure conjunction does not get any better
                 order = order[scores[order] < 0.0]
             different: dict[bytes, _Complex] = {}
             for place in order.tolist():
-                item = self._longer(beam[parents[place]], conditions[place], scores[place])
-                if self._limit(item, label) > least + 1e-12:
-                    different.setdefault(item.rows.tobytes(), item)
+                item = self._longer(beam[parents[place]], found[place])
+                limit = 0.0  # no longer conjunction has a larger score
+                if not entropy:
+                    right = float(weights[item[1], label].sum())
+                    limit = (right + 1.0) / (right + len(everything))
+                if limit > least + 1e-12:
+                    different.setdefault(item[1].tobytes(), item)
                 if len(different) == options.beam_width:
                     break
             beam = list(different.values())
-            if not beam or self.training.out_of_time():
+            if not beam or self.training.deadline.over():
                 break
         return best
 
-    def _longer(self, parent: _Complex, condition: IntArray, score: float) -> _Complex:
+    def _longer(self, parent: _Complex, condition: IntArray) -> _Complex:
         """Return a conjunction with one more condition."""
-        rows = parent.rows[self.training.covered(condition[None], parent.rows)]
-        column, relation, rank = condition.tolist()
-        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
-
-    def _limit(self, item: _Complex, label: int) -> float:
-        """Return a bound on the score of all longer conjunctions."""
-        if self.measure == ENTROPY:
-            return 0.0
-        right = float(self.growth.weights[item.rows, label].sum())
-        return (right + 1.0) / (right + self.training.n_classes)
+        conditions, rows = parent
+        inside = self.training.covered(condition[None], rows)
+        return (*conditions, condition), rows[inside]
 
     def _score(self, counts: FloatArray, label: int) -> float:
         total = counts.sum()
@@ -809,67 +738,49 @@ def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
     most frequent class (the last interval may have fewer); then neighbouring intervals of one class
     are joined.
     """
-    totals = training.weights.sum(axis=0)
-    default = int(totals.argmax())
-    best: list[Decision] = []
-    right = -1.0
-    for column in range(len(training.table.columns)):
-        rules, weight = _of_column(training, column, min_bucket)
-        if weight > right:
-            best, right = rules, weight
-    for rule in best:
-        rows = np.arange(training.table.n_rows)
-        inside = training.covered(rule.conditions, rows)
-        training.tell(rule, training.weights[inside].sum(axis=0))
-    return LearnedRules(best, default)
+    columns = [_of_column(training, j, min_bucket) for j in range(len(training.table.columns))]
+    best = max(columns, key=lambda listed: sum(float(inside.max()) for _, inside in listed))
+    rules = []
+    for conditions, inside in best:
+        rules.append(Decision(of_conditions(conditions), int(inside.argmax())))
+        training.tell(rules[-1], inside)
+    return LearnedRules(rules, int(training.weights.sum(axis=0).argmax()))
 
 
 def _of_column(
     training: TrainingTable, column: int, min_bucket: float
-) -> tuple[list[Decision], float]:
-    """Return the rules of a column, and the weight of the rows that they classify rightly."""
+) -> list[tuple[list[Condition], FloatArray]]:
+    """Return the conditions of a column that some rows satisfy, and their weight by class."""
     ranks, top = training.table.ranks[column], int(training.table.n_values[column])
-    counts = np.array(
-        [np.bincount(ranks, training.weights[:, k], top + 1) for k in range(training.n_classes)]
-    ).T
+    counts = np.array([np.bincount(ranks, by_class, top + 1) for by_class in training.weights.T]).T
     listed: list[tuple[list[Condition], FloatArray]] = []
     if training.relations[column] & 2:
         listed = _intervals(counts[:top], column, min_bucket)
     else:
         listed = [([(column, EQUAL, value)], counts[value]) for value in range(top)]
     listed.append(([(column, EQUAL, top)], counts[top]))
-    rules, right = [], 0.0
-    for conditions, inside in listed:
-        if inside.any():
-            rules.append(Decision(of_conditions(conditions), int(inside.argmax())))
-            right += float(inside.max())
-    return rules, right
+    return [(conditions, inside) for conditions, inside in listed if inside.any()]
 
 
 def _intervals(
     counts: FloatArray, column: int, min_bucket: float
 ) -> list[tuple[list[Condition], FloatArray]]:
     """Intervals of an ordered column, with the weight by class in each."""
-    buckets: list[tuple[int, FloatArray]] = []  # first value, weights
-    first, inside = 0, np.zeros(counts.shape[1])
+    buckets = [(0, np.zeros(counts.shape[1]))]  # first value, weights
     for value, here in enumerate(counts):
-        full = inside.max() >= min_bucket
-        if full and here.any() and here.argmax() != inside.argmax():
-            buckets.append((first, inside))
-            first, inside = value, np.zeros_like(inside)
-        inside = inside + here
-    buckets.append((first, inside))
-    joined = buckets[:1]
-    for start, weights in buckets[1:]:
-        before = joined[-1]
-        if before[1].argmax() == weights.argmax():
-            joined[-1] = (before[0], before[1] + weights)
+        first, inside = buckets[-1]
+        if inside.max() >= min_bucket and here.any() and here.argmax() != inside.argmax():
+            buckets.append((value, here))
         else:
-            joined.append((start, weights))
+            buckets[-1] = (first, inside + here)
     found = []
-    for place, (start, weights) in enumerate(joined):
-        conditions = [(column, AT_LEAST, start)] * (place > 0)
-        if place + 1 < len(joined):
-            conditions.append((column, AT_MOST, joined[place + 1][0] - 1))
-        found.append((conditions, weights))
-    return [(conditions, weights) for conditions, weights in found if conditions]
+    for _, equal in groupby(buckets, key=lambda bucket: int(bucket[1].argmax())):
+        starts, weights = zip(*equal, strict=True)
+        found.append((starts[0], np.sum(weights, axis=0)))
+    ends = [start for start, _ in found[1:]]
+    intervals = []
+    for (start, weights), end in zip_longest(found, ends):
+        conditions = [(column, AT_LEAST, start)] * (start > 0)
+        conditions += [] if end is None else [(column, AT_MOST, end - 1)]
+        intervals.append((conditions, weights))
+    return [interval for interval in intervals if interval[0]]

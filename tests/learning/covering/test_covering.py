@@ -14,13 +14,11 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.ranks import RankedTable
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 from formulakern.learning.covering.sequential import (
-    BeamOptions,
-    RipperOptions,
+    CoveringOptions,
     TrainingTable,
     _grown_units,
     _OneClass,
-    cn2_list,
-    cn2_set,
+    cn2,
     of_conditions,
     one_rule,
     ripper,
@@ -76,7 +74,7 @@ def planted(m=600, noise=0.0):
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_planted_rules_are_found(noise):
     table, classes = training(*planted(noise=noise))
-    learned = ripper(table, RipperOptions(), np.random.default_rng(0))
+    learned = ripper(table, CoveringOptions(min_weight=2.0), np.random.default_rng(0))
     assert classes[learned.default] == "good"
     rules = {frozenset(said(table, rule).split(" & ")) for rule in learned.rules}
     assert {"odor = foul", "odor = none"} <= set().union(*rules)
@@ -87,14 +85,16 @@ def test_planted_rules_are_found(noise):
 
 def test_irep_finds_them_without_noise():
     table, _ = training(*planted())
-    learned = ripper(table, RipperOptions(description_length=False), np.random.default_rng(0))
+    learned = ripper(
+        table, CoveringOptions(min_weight=2.0, description_length=False), np.random.default_rng(0)
+    )
     assert "odor = foul & size >= 4" in [said(table, rule) for rule in learned.rules]
 
 
 def one_class(seed):
     table, _ = random_training(seed)
     rows = rows_of(table.weights)
-    return _OneClass(table, 1, rows, RipperOptions(), np.random.default_rng(seed))
+    return _OneClass(table, 1, rows, CoveringOptions(min_weight=2.0), np.random.default_rng(seed))
 
 
 @settings(max_examples=20, deadline=None)
@@ -158,7 +158,7 @@ def test_units_grow_two_of_three():
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_pruning_keeps_the_best_first_conditions(seed, whole, described):
     learner = one_class(seed)
-    learner.options = RipperOptions(described)
+    learner.options = CoveringOptions(described, min_weight=2.0)
     rows = np.arange(len(learner.rows))
     grown, kept = learner._split(rows)
     rule = learner._grow(grown, rows, of_conditions([]))
@@ -184,10 +184,10 @@ def test_pruning_keeps_the_best_first_conditions(seed, whole, described):
 def test_limits():
     table, _ = random_training(3)
     rng = np.random.default_rng(0)
-    learned = ripper(table, RipperOptions(max_conditions=1, max_rules=1), rng)
+    learned = ripper(table, CoveringOptions(min_weight=2.0, max_conditions=1, max_rules=1), rng)
     assert [len(rule.conditions) for rule in learned.rules] == [1]
     table.deadline = Deadline.of(0.0)
-    learned = ripper(table, RipperOptions(), rng)
+    learned = ripper(table, CoveringOptions(min_weight=2.0), rng)
     assert (learned.rules, learned.stopped) == ([], "time")
 
 
@@ -215,8 +215,8 @@ def test_a_wide_beam_finds_the_best_significant_conjunction(seed, ordered):
     columns = {name: rng.choice(list("abc"), m) for name in "uvw"}
     y = ((columns["u"] == "a") & (columns["v"] == "b")).astype(int) ^ (rng.random(m) < 0.1)
     table, _ = training(columns, y)
-    options = BeamOptions(beam_width=1000, significance=0.95, max_conditions=2, max_rules=1)
-    learned = (cn2_list if ordered else cn2_set)(table, options)
+    options = CoveringOptions(beam_width=1000, significance=0.95, max_conditions=2, max_rules=1)
+    learned = cn2(table, options, ordered)
     totals = table.weights.sum(axis=0)
     rows = np.arange(table.table.n_rows)
 
@@ -252,16 +252,16 @@ def test_a_wide_beam_finds_the_best_significant_conjunction(seed, ordered):
 def test_rules_that_say_nothing_are_left_out():
     rng = np.random.default_rng(0)
     table, _ = training({"a": rng.choice(list("abcd"), 80)}, rng.integers(0, 2, 80))
-    for learn in (cn2_list, cn2_set):
-        assert learn(table, BeamOptions(significance=0.9999)).rules == []
-        assert learn(table, BeamOptions(significance=0.0)).rules
+    for ordered in (True, False):
+        assert cn2(table, CoveringOptions(significance=0.9999), ordered).rules == []
+        assert cn2(table, CoveringOptions(significance=0.0), ordered).rules
 
 
 def test_a_rule_covers_rows_of_its_class():
     """However rare the class is among the rows that are left: a rule without them has 1/K."""
     weights = np.array([20.0, 1.0, 1.0, 1.0])
     table, _ = training({"a": ["x", "y", "z", "z"]}, ["n", "n", "p", "n"], weights)
-    learned = cn2_set(table, BeamOptions(significance=0.0))
+    learned = cn2(table, CoveringOptions(significance=0.0), ordered=False)
     for rule in learned.rules:
         inside = table.covered(rule.conditions, np.arange(table.table.n_rows))
         assert table.weights[inside, rule.label].sum() > 0
@@ -269,11 +269,11 @@ def test_a_rule_covers_rows_of_its_class():
 
 def test_a_beam_of_one_row_and_of_no_time():
     table, _ = training({"a": ["x", "y"]}, ["p", "n"])
-    learned = cn2_list(table, BeamOptions(significance=0.0))
+    learned = cn2(table, CoveringOptions(significance=0.0), ordered=True)
     assert [(rule.label, learned.default) for rule in learned.rules] == [(1, 0)]
     table.deadline = Deadline.of(0.0)
-    for learn in (cn2_list, cn2_set):
-        assert learn(table, BeamOptions()).stopped == "time"
+    for ordered in (True, False):
+        assert cn2(table, CoveringOptions(), ordered).stopped == "time"
 
 
 # -- 1R --------------------------------------------------------------------------------------------

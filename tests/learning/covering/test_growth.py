@@ -77,18 +77,19 @@ def test_candidates_are_worth_what_they_say(problem, measure, least_ratio):
     ranks, n_values, relations, weights = problem
     state = growth_state(ranks, n_values, relations, weights)
     rows = np.flatnonzero(weights.any(axis=1))
-    n = candidates(state, rows, measure, 0, 1.0, 1.0, least_ratio)
+    conditions, scores, ratios = candidates(state, rows, measure, 0, 1.0, 1.0, least_ratio)
     expected = weights.sum(axis=0) / weights.sum()
     found = {}
-    for place in range(n):
-        condition = tuple(state.found[place].tolist())
-        found.setdefault(condition[:2], []).append((condition, state.scores[place]))
+    for condition, worth, listed_ratio in zip(
+        map(tuple, conditions.tolist()), scores, ratios, strict=True
+    ):
+        found.setdefault(condition[:2], []).append((condition, worth))
         inside = [i for i in rows.tolist() if meets(condition, ranks[:, i], n_values)]
         sums = weights[inside].sum(axis=0)
-        assert state.scores[place] == pytest.approx(score(measure, 0, sums), abs=1e-9)
+        assert worth == pytest.approx(score(measure, 0, sums), abs=1e-9)
         some = sums > 0
         ratio = 2 * (sums[some] * np.log(sums[some] / (sums.sum() * expected[some]))).sum()
-        assert state.ratios[place] == pytest.approx(ratio, abs=1e-7)
+        assert listed_ratio == pytest.approx(ratio, abs=1e-7)
     everything = {}
     for condition, cover in every_condition(ranks[:, rows], n_values, relations).items():
         sums = weights[rows[cover]].sum(axis=0)
