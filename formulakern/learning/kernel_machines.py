@@ -108,18 +108,8 @@ class KernelRows:
     """The rows of K between all rows of a table, computed on demand and used at once.
 
     Products are sums in the order of the rows, whatever the number of threads: the same to the last
-    bit on every machine with the same compiled code.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        None if the matrix is known.
-    rows : PackedTable, RealTable or Strings
-        n of them.
-    memory : float
-        Megabytes; a matrix that takes no more is computed once and held.
-    gram : float64 (n, n), optional
-        The matrix, if it is known.
+    bit on every machine with the same compiled code.  A matrix that takes no more than ``memory``
+    megabytes is computed once and held; ``gram`` is the matrix if it is known, without a kernel.
     """
 
     def __init__(
@@ -231,17 +221,7 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class BoxProblem:
-    """min ½βᵀKβ − pᵀβ + ε‖β‖₁ over l ≤ β ≤ u with Σβ = r.
-
-    Parameters
-    ----------
-    linear : float64 (n,)
-        p.
-    lower, upper : float64 (n,)
-        l ≤ 0 ≤ u, finite.
-    total, epsilon : float
-        r, and ε ≥ 0.
-    """
+    """min ½βᵀKβ − pᵀβ + ε‖β‖₁ over l ≤ β ≤ u with Σβ = r: p, l ≤ 0 ≤ u, r and ε ≥ 0."""
 
     linear: FloatArray
     lower: FloatArray
@@ -307,13 +287,7 @@ class BoxProblem:
         return replace(self, linear=self.linear[rows], lower=lower, upper=upper)
 
     def start(self) -> FloatArray:
-        """Return a point with Σβ = r: 0, or the upper bounds one after the other until r.
-
-        Raises
-        ------
-        DataError
-            If no point of the box has that sum.
-        """
+        """Return a point with Σβ = r: 0, or the upper bounds one after the other until r."""
         room = self.upper if self.total > 0 else self.lower
         reached = np.concatenate([[0.0], np.cumsum(np.abs(room))])
         want, most = abs(self.total), float(reached[-1])
@@ -369,19 +343,10 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """An approximate solution, and the proof of how good it is.
+    """An approximate solution β with Kβ, and its objectives, with the number of pair steps.
 
-    Attributes
-    ----------
-    beta, products : float64 (n,)
-        The coefficients, and Kβ.
-    values : Values
-        Both objectives and the intercept.
-    iterations : int
-        Pair steps.
-    stopped : str
-        "optimal", "max_iter", "time_limit", "interrupted" or "stalled".
-    history : tuple of (seconds, gap, dual, primal)
+    ``stopped`` is "optimal", "max_iter", "time_limit", "interrupted" or "stalled", and ``history``
+    has (seconds, gap, dual, primal).
     """
 
     beta: FloatArray
@@ -404,14 +369,6 @@ class MachineProblem:
     Rows with equal entries and equal p are one row with the sum of their boxes.  The optimum is the
     same: equal rows have equal K and f, so only the sum of their coefficients counts.  Rows of
     tables that are not packed stay as they are.
-
-    Attributes
-    ----------
-    whole, merged : BoxProblem
-    kind : intp (n,)
-        The merged row of every row.
-    rows : KernelRows
-        Those of the merged problem.
     """
 
     whole: BoxProblem
@@ -484,25 +441,10 @@ class MachineProblem:
 class PairwiseModel:
     """Machines for all pairs of classes, in the layout of :class:`sklearn.svm.SVC`.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    support_ : intp (n_support,)
-        Rows of the training table, class by class.
-    n_support_ : int32 (n_classes,)
-    dual_coef_ : float64 (n_classes − 1, n_support)
-        β of the support vectors; row j − 1 of a vector of class i against class j if i < j, else j.
-    intercept_ : float64 (pairs,)
-    n_iter_ : int32 (pairs,)
-        Pair steps.
-    gaps_ : float64 (pairs,)
-        The relative duality gaps.
-    stopped_ : str
-        "optimal", or what ended one of the solutions.
-    history_ : tuple of (seconds, gap, dual, primal)
-        How the first pair of classes was solved.
-    shape_fit_ : tuple of int
-        Rows and columns of the training table.
+    ``dual_coef_`` has β of the support vectors, in row j − 1 of a vector of class i against class j
+    if i < j, else in row j.  ``gaps_`` are the relative duality gaps of the pairs, ``stopped_`` is
+    "optimal" or what ended one of the solutions, ``history_`` is that of the first pair (seconds,
+    gap, dual, primal), and ``shape_fit_`` the shape of the training table.
     """
 
     classes_: npt.NDArray[Any]
@@ -519,17 +461,7 @@ class PairwiseModel:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseProblem:
-    """The problems of all pairs of classes, which may be solved several times.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n_classes,)
-    classes : ndarray of shape (n,)
-    shape : tuple of int
-        Rows and columns of the table.
-    pairs : tuple of (intp array, MachineProblem)
-        The rows of two classes, and their problem.
-    """
+    """The problems of all pairs of classes, which may be solved several times."""
 
     labels: npt.NDArray[Any]
     classes: npt.NDArray[Any]
@@ -562,13 +494,7 @@ class PairwiseProblem:
         nearer: float = 1.0,
         progress: Progress | None = None,
     ) -> tuple[PairwiseModel, list[DualSolution]]:
-        """Solve for every pair of classes as :meth:`MachineProblem.solve`, within the seconds.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If some pairs have not been reached.
-        """
+        """Solve for every pair of classes as :meth:`MachineProblem.solve`, within the seconds."""
         began, number = time.monotonic(), len(self.pairs)
         coefficients = np.zeros((len(self.labels) - 1, len(self.classes)))
         found: list[DualSolution] = []
@@ -662,21 +588,9 @@ def solve_dual(
 ) -> DualSolution:
     """Solve the dual problem to a relative duality gap.
 
-    Parameters
-    ----------
-    problem : BoxProblem of n rows
-    rows : KernelRows of n rows
-    limits : Limits
-    start : (float64 (n,), float64 (n,)), optional
-        β of a similar problem to begin with, which is moved into the box, and Kβ.
-    progress : callable, optional
-
-    Raises
-    ------
-    DataError
-        If K has values that are not finite numbers.
-    KeyboardInterrupt
-        If it comes before the first coefficients are known; later it ends the work.
+    ``start`` is β of a similar problem, which is moved into the box, and Kβ.  Raises DataError if K
+    has values that are not finite, and KeyboardInterrupt before the first coefficients are known;
+    later it ends the work.
 
     References
     ----------
@@ -833,18 +747,9 @@ class Descent:
 
 @dataclass(eq=False)
 class Part:
-    """Rows in a problem, and how far it is solved.
+    """Rows in a problem, and how far it is solved: β, Kβ, and the objectives last computed.
 
-    Attributes
-    ----------
-    problem : BoxProblem of n rows
-    rows : KernelRows of n rows
-    beta, products : float64 (n,)
-        Coefficients, and Kβ.
-    origin : intp (n,)
-        The rows of the problem that this one is a part of.
-    values : Values or None
-        Both objectives when they were last computed.
+    ``origin`` are the rows of the problem that this one is a part of.
     """
 
     problem: BoxProblem

@@ -72,18 +72,6 @@ class KernelFamily:
         them; the other ones (of tables with very many different counts, for example) have a Gram
         matrix of their own.
 
-    Raises
-    ------
-    DataError, FormulaSizeError, MagnitudeError
-        As the kernels do.
-    GramSizeError
-        If matrices do not fit into memory.
-
-    Notes
-    -----
-    One or two bytes a pair of rows for all kernels with the same counts, eight for each of the
-    others.
-
     Examples
     --------
     >>> from formulakern.kernels.formula import kernel
@@ -126,13 +114,7 @@ class KernelFamily:
         return np.asarray(self._diagonals.max(axis=1, initial=0.0))
 
     def scaled(self, factors: FloatArray) -> KernelFamily:
-        """Return the family of c_r K_r.
-
-        Parameters
-        ----------
-        factors : float64 (R,)
-            c_r, at least 0.
-        """
+        """Return the family of c_r K_r."""
         family = copy(self)
         family._diagonals = factors[:, None] * self._diagonals
         family._shared = [
@@ -145,40 +127,13 @@ class KernelFamily:
         """The mean squared distance of the feature vectors from their mean, for every kernel.
 
         Σ_i c_i K_r(x_i, x_i) − Σ_ij c_i c_j K_r(x_i, x_j), with c the weights divided by their sum.
-
-        Parameters
-        ----------
-        row_weights : float64 (m,)
-            Not all 0.
-
-        Returns
-        -------
-        ndarray of shape (R,), float64
-            At least 0.
         """
         shares = row_weights / row_weights.sum()
         found: FloatArray = np.maximum(self._diagonals @ shares - self.forms(shares), 0.0)
         return found
 
     def combined(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Σ_r η_r K_r.
-
-        Parameters
-        ----------
-        weights : float64 (R,)
-        out : float64 (m, m), C-contiguous, optional
-            Receives the matrix.
-
-        Returns
-        -------
-        ndarray of shape (m, m), float64
-            ``out``, where it is given.
-
-        Raises
-        ------
-        GramSizeError
-            If the matrix does not fit into memory.
-        """
+        """Σ_r η_r K_r."""
         out = output((self.n_rows, self.n_rows), out)
         if not self._shared:
             out[...] = 0.0
@@ -194,18 +149,7 @@ class KernelFamily:
         return out
 
     def forms(self, u: FloatArray) -> FloatArray:
-        """u'K_r u for every kernel.
-
-        Parameters
-        ----------
-        u : float64 (m,)
-            Entries of 0 cost nothing.
-
-        Returns
-        -------
-        ndarray of shape (R,), float64
-            At least 0.
-        """
+        """u'K_r u for every kernel."""
         found = np.zeros(self.n_kernels)
         support = np.flatnonzero(u)
         own = u[support]
@@ -249,17 +193,7 @@ def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatA
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows of two classes.
-
-    Parameters
-    ----------
-    rows : intp (m,)
-        Their positions in the table.
-    signs : int8 (m,)
-        1 and −1, both present.
-    row_weights : float64 (m,)
-        Positive; a row of weight 2 counts as two equal rows.
-    """
+    """Rows of two classes by position, their signs 1 and −1, and their positive weights."""
 
     rows: npt.NDArray[np.intp]
     signs: npt.NDArray[np.int8]
@@ -281,18 +215,6 @@ def one_against_one(
 ) -> dict[tuple[int, int], Task]:
     """Return a task for each pair of classes, that of the larger number positive.
 
-    Parameters
-    ----------
-    codes : integers (m,)
-        The class of every row, as a number.
-    row_weights : float64 (m,)
-        Rows of weight 0 are left out.
-
-    Returns
-    -------
-    dict of (int, int) to Task
-        By the numbers of the positive and of the other class.
-
     Examples
     --------
     >>> tasks = one_against_one(np.array([0, 1, 2, 1]), np.ones(4))
@@ -309,23 +231,9 @@ def one_against_one(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KernelWeights(Certified):
-    """Weights of kernels, and the proof of how good they are.
+    """Weights of kernels, and the proof that the smallest ``value`` lies between the bounds.
 
-    Attributes
-    ----------
-    weights : float64 (R,)
-        At least 0.
-    coefficients : tuple of float64 (m,)
-        Of each task: u with w proportional to Σ u_i φ(x_i).
-    value : float
-        The objective that the algorithm minimises; its documentation says which.
-    lower_bound, upper_bound : float
-        The smallest value there is lies between.
-    gap : float
-        (upper_bound − lower_bound) / upper_bound.
-    iterations : int
-        Rounds over the tasks.
-    converged : bool
+    ``coefficients`` has u of each task, with w proportional to Σ u_i φ(x_i).
     """
 
     weights: FloatArray
@@ -356,29 +264,9 @@ def easy_weights(
     to the sum of γ*'YK_rYγ* over the tasks.  *Rows of weight c* have λγ_i²/c_i: a row of weight 2
     is the same as two equal rows.
 
-    Parameters
-    ----------
-    family : KernelFamily of R kernels
-    tasks : sequence of Task
-    lam : float
-        λ, from 0 to 1.
-    tol : float
-        The relative gap of the distances to reach.
-    max_iter : int
-        At most so many steps for a task.
-    progress : callable, optional
-        Called with the share that is done.
-
-    Returns
-    -------
-    KernelWeights
-        Weights sum to 1; they are equal where no kernel contributes, as all hulls meet.  The value
-        is the sum of the minima over the tasks.  With g the gap and D the value, every
-        γ*'YK_rYγ*, summed over the tasks, is known to √ within √(g·D / (1 − λ)).
-
-    Notes
-    -----
-    One Gram matrix is held, and one between the rows of a task, if these are not all.
+    Weights sum to 1, and are equal if all hulls meet.  The value is the sum of the minima over the
+    tasks; with g its gap and D the value, every γ*'YK_rYγ*, summed over the tasks, is known to √
+    within √(g·D / (1 − λ)).
 
     References
     ----------
@@ -494,33 +382,10 @@ def lp_norm_weights(
     *Several tasks* (pairs of classes) have w and b each, share the weights, and their objectives
     are summed: ‖w_r‖² and d_r then are sums over the tasks.  *Rows of weight c* have C_i = C·c.
 
-    Parameters
-    ----------
-    family : KernelFamily of R kernels
-    tasks : sequence of Task
-    p : float
-        At least 1; may be infinite.
-    C : float
-        Positive.
-    tol : float
-        The relative gap to reach.
-    max_iter : int
-        At most so many rounds.
-    progress : callable, optional
-        Called with the share that is done, measured by the logarithm of the gap.
-
-    Returns
-    -------
-    KernelWeights
-        ‖weights‖_p = 1.  The value is the primal objective: a support vector machine that is
-        solved with the weighted sum of kernels has at most this objective, and the smallest that
-        any weights allow is at least ``lower_bound``.
-
-    Notes
-    -----
-    One Gram matrix is held, and one between the rows of a task, if these are not all.  A round is a
-    pass over the pairs of rows, whatever the number of kernels, and the steps of the solver, O(m)
-    each.
+    The value is the primal objective: a support vector machine with the weighted sum of kernels has
+    at most this objective, and the smallest that any weights allow is at least ``lower_bound``.  A
+    round is a pass over the pairs of rows, whatever the number of kernels, and the steps of the
+    solver.
 
     References
     ----------
@@ -608,13 +473,6 @@ def lp_norm_weights(
 
 def norm_weights(norms: FloatArray, p: float) -> FloatArray:
     """Return the η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal ones where all w are 0.
-
-    Parameters
-    ----------
-    norms : float64 (R,)
-        ‖w_r‖.
-    p : float
-        At least 1.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         The cross-validation of C="cv": a number of stratified folds, ``"auto"`` is 5, or what
         scikit-learn takes.
     tol : float, default=1e-3
-        Where the solver stops: (primal − dual) / primal objective.
+        The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
     max_iter : int, default=-1
         Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
         for each row if that is more.

@@ -56,31 +56,10 @@ def search_penalties(
     """Fit a machine to folds for every kernel and penalty, and return the best setting.
 
     In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
-    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.
-
-    Parameters
-    ----------
-    machine : KernelMachine
-        With its encoding.
-    kernels : sequence of Kernel
-    settings : mapping of str to sequences
-        Columns of ``cv_results_``, the last one "C": for each kernel the same ascending penalties.
-    training : (rows, targets, weights)
-    splits : list of (intp array, intp array)
-    scoring : str or callable
-    limits : Limits
-        Of one fit.
-    deadline : Deadline
-        Of the whole fit of the estimator.
-    behind : float
-        A path ends after two penalties that are behind the best by so many standard errors.
-    stacklevel : int
-        Of warnings.
-
-    Returns
-    -------
-    int, dict
-        The best setting, of equals the first, and ``cv_results_``.
+    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.  ``settings`` are
+    columns of ``cv_results_``, the last one "C": for each kernel the same ascending penalties.
+    ``limits`` are of one fit, ``deadline`` of all.  A path ends after two penalties that are behind
+    the best by ``behind`` standard errors.  Of equal settings the first is the best.
     """
     machine = copy(machine)
     machine.__dict__.pop("_progress", None)

@@ -504,8 +504,7 @@ class FormulaSVC(SupportVectorClassifier):
         other encoders, or the table itself, may give any such numbers.  A graded kernel as the
         formula does the same.
     tol : float, default=1e-3
-        Where the solver stops: (primal − dual) / primal objective.  LIBSVM's own criterion is the
-        largest violation of optimality by a pair of rows.
+        The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
     max_iter : int, default=-1
         Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
         for each row where that is more.
