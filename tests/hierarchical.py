@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from formulakern.deadline import UNLIMITED
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.active_set import grow
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples

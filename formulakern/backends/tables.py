@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, aligned
 from formulakern.encoding.packed import PackedTable, check_same_columns, paired_rows
-from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import RealTable, read_packed, read_real
 from formulakern.errors import DataError
-from formulakern.tables.select import column_positions
+from formulakern.tables.read import column_positions
 
 __all__ = [
     "PANEL",

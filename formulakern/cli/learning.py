@@ -252,7 +252,7 @@ def _with_probabilities(model: Any, seed: int) -> Any:
 
 def _check_columns(model: Any, name: str, X: Table) -> None:
     """Raise DataError if a model reads numbers or strings alone, and a table has no such ones."""
-    from formulakern.encoding.real import read_real
+    from formulakern.encoding.strict import read_real
     from formulakern.kernels.strings.strings import read_strings
 
     if LEARNERS[name].reads == "numbers":

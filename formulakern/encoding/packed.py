@@ -27,7 +27,7 @@ from formulakern.encoding.bits import (
     unpack_rows,
 )
 from formulakern.errors import DataError
-from formulakern.tables.select import row_positions
+from formulakern.tables.read import row_positions
 
 __all__ = [
     "MAX_PACKED_BYTES",

@@ -28,7 +28,7 @@ from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
-from formulakern.tables.select import column_positions
+from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import RELATIONS, counts_of, value_at
 

@@ -16,8 +16,7 @@ from sklearn.utils.validation import validate_data
 from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
-from formulakern.encoding.real import RealTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import RealTable, read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, require_target
@@ -31,7 +30,7 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import default_names, is_sparse
-from formulakern.tables.select import column_positions
+from formulakern.tables.read import column_positions
 
 __all__ = [
     "TableEstimator",

@@ -17,7 +17,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import ORDERS, Comparison
-from formulakern.tables.select import column_positions
+from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 
 __all__ = ["asked_of", "read_directions"]

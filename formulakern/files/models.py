@@ -34,7 +34,7 @@ CLASSES = {
     "formulakern.encoding.degrees": "Degrees",
     "formulakern.encoding.packed": "PackedTable",
     "formulakern.encoding.plan": "ColumnPlan",
-    "formulakern.encoding.real": "RealTable",
+    "formulakern.encoding.strict": "RealTable",
     "formulakern.estimators.choquet.machines": "AttributeScaling",
     "formulakern.estimators.choquet.set_function": "SetFunction",
     "formulakern.estimators.encoder": "PropositionEncoder",

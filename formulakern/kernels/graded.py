@@ -19,7 +19,7 @@ from formulakern.backends.tables import PANEL, ROWS, BlockWriter, TablePair
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
 from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
-from formulakern.encoding.real import RealTable
+from formulakern.encoding.strict import RealTable
 from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
 from formulakern.kernels.algebra import DerivedKernel, Kernel

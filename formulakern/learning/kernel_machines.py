@@ -383,7 +383,7 @@ class MachineProblem:
         Examples
         --------
         >>> import formulakern as fk
-        >>> from formulakern.encoding.zero_one import read_packed
+        >>> from formulakern.encoding.strict import read_packed
         >>> rows = KernelRows(fk.kernel("a"), read_packed([[1, 0], [0, 1], [1, 0]]))
         >>> box = classification(np.array([1.0, -1.0, 1.0]), np.full(3, 5.0))
         >>> beta, solution = MachineProblem.of(box, rows).solve(Limits())

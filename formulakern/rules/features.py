@@ -50,7 +50,7 @@ class Conjunction:
 
     Examples
     --------
-    >>> from formulakern.encoding.zero_one import read_packed
+    >>> from formulakern.encoding.strict import read_packed
     >>> pair = Conjunction((0, 2))
     >>> pair.values(read_packed([[1, 0, 1], [0, 1, 1]]))
     array([ True, False])
@@ -90,7 +90,7 @@ class Instance:
 
     Examples
     --------
-    >>> from formulakern.encoding.zero_one import read_packed
+    >>> from formulakern.encoding.strict import read_packed
     >>> a, b = Variable("a"), Variable("b")
     >>> instance = Instance(a & ~b, (a, b), (1, 0))
     >>> instance.values(read_packed([[1, 0, 1], [0, 1, 1]]))

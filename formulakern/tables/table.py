@@ -15,7 +15,7 @@ from formulakern.optional import data_frame
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.column import Column, did_you_mean
 from formulakern.tables.read import default_names, opened
-from formulakern.tables.select import row_positions
+from formulakern.tables.read import row_positions
 from formulakern.tables.temporal import is_temporal
 from formulakern.text import aligned, clip
 

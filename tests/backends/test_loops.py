@@ -10,7 +10,7 @@ from formulakern.backends.evaluation import BACKENDS, Task
 from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.tables import PANEL, ROWS, pair_tables
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.rewrite import rewrite
 from formulakern.semantics import lower
 

@@ -14,7 +14,7 @@ import pytest
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning import kernel_machines
 from formulakern.learning.kernel_machines import KernelRows
 from tests import turns

@@ -16,7 +16,7 @@ import pytest
 
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.sums import column_sums
 from formulakern.mining.templates.search import mine_templates

@@ -9,7 +9,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import datasets
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences

@@ -11,7 +11,7 @@ import formulakern as fk
 from formulakern.encoding import bits
 from formulakern.encoding.bits import pack_rows, select_bits, transposed
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 
 HOW = ["rows", "columns", "sparse"]
 X2 = np.array([[1, 0], [1, 1], [0, 1]])

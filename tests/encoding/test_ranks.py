@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, RankedColumn, RankedTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.syntax.parser import parse_rule
 
 CELLS = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import check_same_columns, paired_rows
-from formulakern.encoding.zero_one import read_packed
-from formulakern.tables.select import column_positions
+from formulakern.encoding.strict import read_packed
+from formulakern.tables.read import column_positions
 
 U = (np.random.default_rng(1).random((20, 130)) < 0.3).astype(np.uint8)
 NAMES = [f"c{j}" for j in range(130)]

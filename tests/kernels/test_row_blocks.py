@@ -7,7 +7,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.backends.block_writers import rows_of
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 
 random = np.random.default_rng(0)
 X = (random.random((70, 9)) < 0.5).astype(int)

@@ -22,8 +22,7 @@ from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots import SMALL, axes_for, colour_of, marker_of, tidy
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.real import RealTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import RealTable, read_packed
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
 from formulakern.estimators.row_counts import RowCounts

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
-from formulakern.encoding.real import RealTable, read_real
+from formulakern.encoding.strict import RealTable, read_real
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing

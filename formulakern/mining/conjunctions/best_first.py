@@ -278,7 +278,7 @@ def mine_partitioned(
 
     Examples
     --------
-    >>> from formulakern.encoding.zero_one import read_packed
+    >>> from formulakern.encoding.strict import read_packed
     >>> from formulakern.mining.conjunctions.answers import GroupedRows
     >>> from formulakern.partitions.partitioned import Partitioned
     >>> tables = [[[1, 1, 0], [1, 1, 1]], [[1, 0, 1], [0, 1, 1]]]

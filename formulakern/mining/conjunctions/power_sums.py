@@ -120,7 +120,7 @@ def heaviest(
 
     Examples
     --------
-    >>> from formulakern.encoding.zero_one import read_packed
+    >>> from formulakern.encoding.strict import read_packed
     >>> from formulakern.mining.conjunctions.answers import WeighedRows
     >>> from formulakern.partitions.partitioned import Partitioned
     >>> table = read_packed([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]])

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.prl import column_generation as prl_play
 from formulakern.learning.prl import published
 from formulakern.learning.prl.features import TemplateFeatures

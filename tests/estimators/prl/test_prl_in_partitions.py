@@ -11,7 +11,7 @@ import formulakern as fk
 from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.prl import row_groups
 from formulakern.learning.prl.preferences import Preferences

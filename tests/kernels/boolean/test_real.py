@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.errors import DataError, MagnitudeError
 from formulakern.kernels import boolean
 

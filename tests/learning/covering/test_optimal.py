@@ -13,7 +13,7 @@ import formulakern as fk
 from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.covering import optimal
 from formulakern.learning.covering.optimal import optimal_rule_list
 from formulakern.slices import Outcome

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from strategies import choices, countable, tables
 
 import formulakern as fk
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning import formula_features
 from formulakern.learning.feature_spaces import spaces_of
 from formulakern.learning.formula_features import (

@@ -8,7 +8,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.deadline import UNLIMITED
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.active_set import grow
 from formulakern.learning.hkl.few_rules import Candidates, FeatureSelection, Restriction
 from formulakern.learning.hkl.options import Options

@@ -7,7 +7,7 @@ import pytest
 
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.problem import learn

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.hkl.problem import learn

@@ -8,7 +8,7 @@ from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import formulakern as fk
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning import kernel_machines
 from formulakern.learning.kernel_machines import (
     BoxProblem,

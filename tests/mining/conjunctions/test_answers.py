@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.mining.conjunctions import answers
 from formulakern.mining.conjunctions.answers import (
     GroupedRows,

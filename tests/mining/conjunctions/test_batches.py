@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_conjunctions import cases, check_against_enumeration
 
 from formulakern.deadline import TimeIsOver
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.mining.conjunctions import best_first
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.conjunctions.best_first import mine_partitioned

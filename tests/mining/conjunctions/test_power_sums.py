@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.deadline import Deadline, TimeIsOver
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import Powers, heaviest
 from formulakern.partitions.partitioned import Partitioned

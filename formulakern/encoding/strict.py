@@ -1,19 +1,19 @@
-"""The strict reader: any foreign table as one packed table, when it holds nothing but 0 and 1.
+"""The strict readers: foreign tables as kernels read them, of 0 and 1 or of finite numbers.
 
-Kernels take 0 and 1 and refuse the rest with a sentence that names the first offending column and
-row; the lenient edge, which encodes any table, is
-:class:`formulakern.estimators.encoder.PropositionEncoder`.
+They refuse other entries with a sentence that names the first offending column and row; the lenient
+edge, which encodes any table, is :class:`formulakern.estimators.encoder.PropositionEncoder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows
+from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows, row_blocks
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
 from formulakern.tables.column import as_series, has_plain_numbers, text_column
@@ -24,32 +24,32 @@ from formulakern.tables.read import (
     is_sparse,
     opened,
     refuse_records,
+    spread_out,
     unfit_entry,
 )
 from formulakern.tables.table import Table
 
-__all__ = ["read_packed"]
+__all__ = ["RealTable", "read_packed", "read_real"]
+
+REAL = (
+    "this kernel reads finite numbers.\n"
+    "Fill or leave out such entries, and encode text as numbers, first."
+)
+BINARY = (
+    "a formula kernel reads 0 and 1.\n"
+    "Encode the table first: fk.PropositionEncoder().fit_transform({}), "
+    "or use an estimator, which does it for you."
+)
 
 
 def read_packed(X: object, role: str = "X") -> PackedTable:
     """Read a table that holds 0 and 1 and nothing else; a PackedTable is returned as it is.
 
-    Parameters
-    ----------
-    X : array, sparse matrix, DataFrame, Table, dict, list or PackedTable of shape (m, n)
-        bool, any integer or floating point dtype, or objects that are 0, 1, True, False; sparse
-        matrices and frames stay sparse until words are needed.  At least one column.
-    role : str
-        The name of the table in messages, such as ``"X"`` or ``"Z"``.
+    ``X`` is an array, sparse matrix, DataFrame, Table, dict or list of shape (m, n) of bool, any
+    integer or floating point dtype, or objects that are 0, 1, True, False, with at least one
+    column; sparse matrices and frames stay sparse until words are needed.  ``role`` is its name in
+    messages.  Raises DataError for any other table.
 
-    Raises
-    ------
-    DataError
-        If an entry is not 0 or 1 (the message names its column and row), if X has not two
-        dimensions, no columns, rows of different lengths, or is no table.
-
-    Examples
-    --------
     >>> read_packed([[1, 0, 1], [0, 1, 0]]).counts
     array([2, 1])
     >>> read_packed([[1, 0], [0, 3]])
@@ -68,7 +68,7 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
         return _read_array(_array_of_rows(X, role), None, role)
     found = opened(X, role)
     if found.sparse is not None:
-        return _read_sparse(found.sparse, role)
+        return _read_sparse(found.sparse, None, role)
     if found.array is not None:
         return _read_array(found.array, None, role)
     names = None if found.names is None else tuple(map(str, found.names))
@@ -77,22 +77,17 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
         frame: Any = X
         if isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "biuf":
             return _read_array(frame.to_numpy(), names, role)
-        if _is_mostly_zero(dtypes[0]):
-            return _read_sparse_frame(frame, names or (), role)
+        fill = getattr(dtypes[0], "fill_value", None) if hasattr(dtypes[0], "subtype") else None
+        if is_zero_or_one(fill) and not fill:  # a sparse frame that leaves out the zeros
+            return _read_sparse(frame.sparse.to_coo(), names, role)
     return _read_columns(map(_entries, found.columns), names, found.n_rows, role)
 
 
 def _not_zero_or_one(
     column: int, row: int, value: object, names: Sequence[str] | None, role: str
 ) -> DataError:
-    """The error for an entry that is neither 0 nor 1."""
     shown = value.item() if isinstance(value, np.generic) else value
-    advice = (
-        "a formula kernel reads 0 and 1.\n"
-        f"Encode the table first: fk.PropositionEncoder().fit_transform({role}), "
-        "or use an estimator, which does it for you."
-    )
-    return unfit_entry(column, row, repr(shown), names, role, advice)
+    return unfit_entry(column, row, repr(shown), names, role, BINARY.format(role))
 
 
 def _array_of_rows(X: Sequence[Any], role: str) -> NDArray[Any]:
@@ -152,30 +147,7 @@ def _entries(column: Any) -> NDArray[Any]:
     return text_column(series.to_list())
 
 
-def _is_mostly_zero(dtype: Any) -> bool:
-    """Whether a pandas dtype is a sparse one that leaves out the zeros."""
-    fill = getattr(dtype, "fill_value", None) if hasattr(dtype, "subtype") else None
-    return is_zero_or_one(fill) and not fill
-
-
-def _read_sparse_frame(frame: Any, names: tuple[str, ...], role: str) -> PackedTable:
-    from scipy.sparse import csc_array
-
-    starts, rows = [0], []
-    for position in range(frame.shape[1]):
-        array = frame.iloc[:, position].array
-        values, places = np.asarray(array.sp_values), array.sp_index.indices
-        if (found := first_offence(values[:, None])) is not None:
-            row = int(places[found[0]])
-            raise _not_zero_or_one(position, row, values[found[0]], names, role)
-        rows.append(places[values == 1])
-        starts.append(starts[-1] + len(rows[-1]))
-    ones = (np.ones(starts[-1], dtype=np.bool_), np.concatenate(rows), starts)
-    sparse = csc_array(ones, shape=frame.shape).tocsr()
-    return PackedTable(len(frame), len(names), names, sparse=sparse)
-
-
-def _read_sparse(X: Any, role: str) -> PackedTable:
+def _read_sparse(X: Any, names: tuple[str, ...] | None, role: str) -> PackedTable:
     n_rows, n_columns = check_columns(X.shape, role)
     if X.dtype.kind not in "biuf":
         raise DataError(
@@ -191,5 +163,95 @@ def _read_sparse(X: Any, role: str) -> PackedTable:
     if wrong.any():
         place = int(np.argmax(wrong))
         row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
-        raise _not_zero_or_one(int(rows.indices[place]), row, rows.data[place], None, role)
-    return PackedTable(n_rows, n_columns, sparse=rows)
+        raise _not_zero_or_one(int(rows.indices[place]), row, rows.data[place], names, role)
+    return PackedTable(n_rows, n_columns, names, sparse=rows)
+
+
+# -- real numbers ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RealTable:
+    """A table of finite numbers, float64 of shape (n_rows, n_columns), and its names, if any."""
+
+    names: tuple[str, ...] | None
+    values: NDArray[np.float64]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_columns)."""
+        return self.n_rows, self.n_columns
+
+    def take(self, rows: NDArray[Any]) -> RealTable:
+        """Return the table with only these rows, given by position or by a mask."""
+        return RealTable(self.names, self.values[rows])
+
+    def select(self, columns: NDArray[Any]) -> RealTable:
+        """Return the table with only these columns, given by position."""
+        names = None if self.names is None else tuple(self.names[j] for j in columns.tolist())
+        return RealTable(names, np.ascontiguousarray(self.values[:, columns]))
+
+
+def read_real(X: object, role: str = "X") -> RealTable:
+    """Read a table of finite numbers; a sparse matrix and a PackedTable are spread out.
+
+    Raises DataError if an entry is missing, infinite or no real number, or X is no table.
+
+    >>> read_real([[0.5, 1], [0, None]])
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.DataError: column 1 holds nan (row 1); this kernel reads finite numbers.
+    Fill or leave out such entries, and encode text as numbers, first.
+    """
+    if isinstance(X, RealTable):
+        return X
+    if isinstance(X, PackedTable):
+        return RealTable(X.names, X.unpacked().astype(np.float64))
+    names: tuple[str, ...] | None = None
+    array: NDArray[Any] | None = None
+    if isinstance(X, Table):
+        names = X.names
+    else:
+        found = opened(X, role)
+        array = found.array if found.sparse is None else spread_out(found.sparse)
+        names = None if found.names is None else tuple(map(str, found.names))
+    if type(array) is not np.ndarray or array.dtype.kind not in "biuf":
+        if array is not None:
+            check_columns(array.shape, role)
+        array = _columns_together(Table.of(X if array is None else array), names, role)
+    check_columns(array.shape, role)
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    for block in row_blocks(0, len(values), values.shape[1] * 8):
+        finite = np.isfinite(values[block])
+        if not finite.all():
+            row, column = divmod(int(np.argmin(finite)), values.shape[1])
+            shown = str(values[block][row, column])
+            raise unfit_entry(column, block.start + row, shown, names, role, REAL)
+    return RealTable(names, values)
+
+
+def _columns_together(
+    table: Table, names: tuple[str, ...] | None, role: str
+) -> NDArray[np.float64]:
+    values = np.full(table.shape, np.nan)
+    for position, name in enumerate(table.names):
+        column = table.typed(name)
+        present = np.flatnonzero(~column.missing)
+        if column.is_numeric:
+            values[:, position] = column.values
+        elif len(present):
+            row = int(present[0])
+            entry = column.entry(row)
+            shown = repr(entry) if column.temporal is None else str(entry)
+            raise unfit_entry(position, row, shown, names, role, REAL)
+    return values
