@@ -230,21 +230,8 @@ def poker_hands(
 
 
 def poker_labels(suits: NDArray[Any], ranks: NDArray[Any]) -> NDArray[np.int64]:
-    """The best poker hand, 0 (nothing) to 9 (royal flush), of every row of five cards.
+    """Return the best hand, 0 (nothing) to 9 (royal flush), of each row of five cards.
 
-    Parameters
-    ----------
-    suits : ndarray of shape (n, 5), int
-        Any codes for the suits.
-    ranks : ndarray of shape (n, 5), int
-        1 (ace) to 13 (king).
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-
-    Examples
-    --------
     >>> poker_labels(np.array([[1, 1, 1, 1, 1]]), np.array([[10, 11, 12, 13, 1]]))
     array([9])
     """

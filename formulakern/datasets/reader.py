@@ -163,19 +163,9 @@ class TableFile:
     """A file of rows, which is read whole or in partitions.
 
     The columns of a text file get their kinds from all values in the whole file: numbers, or dates
-    and times of one kind, or text.
-
-    Parameters
-    ----------
-    path : path
-    names : tuple of str
-        Of the columns.
-    frames : callable
-        ``frames(n_rows)`` iterates over polars frames of this many rows, ``frames(None)`` over
-        frames of any number of rows.
-    missing : frozenset of str, optional
-        The signs of a missing value in a text file, whose frames hold text; None for a file whose
-        columns have types.
+    and times of one kind, or text.  ``frames(n_rows)`` iterates over polars frames of this many
+    rows, or of any number for None.  ``missing`` has the signs of a missing value in a text file,
+    whose frames hold text; None for a file whose columns have types.
     """
 
     path: Path
@@ -186,10 +176,7 @@ class TableFile:
     def read(self, target: str) -> Table:
         """Read the whole file; the column ``target`` has numbers or text, and no dates.
 
-        Raises
-        ------
-        DataError
-            If the file is damaged or has no rows.
+        Raises DataError if the file is damaged or has no rows.
         """
         import polars
 
@@ -368,11 +355,7 @@ def _lines(file: TextIO, path: Path, encoding: str | None) -> Iterator[str]:
 
 
 def _delimiter(path: Path, header: str) -> str:
-    """Return a tab for ``*.tsv``, else the most frequent delimiter of the header.
-
-    >>> _delimiter(Path("a.csv"), 'a;"b,c,d"'), _delimiter(Path("a.tsv.gz"), "a,b")
-    (';', '\\t')
-    """
+    """Return a tab for ``*.tsv``, else the most frequent delimiter of the header."""
     if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]):
         return "\t"
     return max(DELIMITERS, key="".join(header.split('"')[::2]).count)  # outside quotes

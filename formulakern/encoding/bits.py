@@ -60,23 +60,10 @@ def n_words(n_columns: int) -> int:
 def pack_rows(values: NDArray[Any]) -> Words:
     """Pack a table of 0 and 1, 64 columns to a word, in blocks and by two threads if it is large.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-        bool, any integer or floating point dtype, or objects; any memory layout.
+    The table is bool, of any integer or floating point dtype, or of objects, in any memory layout.
+    Words are C-contiguous, of shape (n_rows, ceil(n_columns / 64)), padded with 0.  Raises
+    DataError if an entry is neither 0 nor 1.
 
-    Returns
-    -------
-    ndarray of shape (n_rows, ceil(n_columns / 64)), uint64, C-contiguous
-        Bit j of word w is column 64·w + j, padded with 0.
-
-    Raises
-    ------
-    DataError
-        If an entry is neither 0 nor 1; the message names the first one by row and column.
-
-    Examples
-    --------
     >>> pack_rows(np.array([[1, 0, 1], [0, 1, 0]])).ravel()
     array([5, 2], dtype=uint64)
     """
@@ -112,11 +99,7 @@ def pack_truths(truths: NDArray[np.bool_]) -> Words:
 def pack_coordinates(
     rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> Words:
-    """Pack a table that is given by its ones, row by row, ascending columns in each; linear.
-
-    >>> pack_coordinates(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3)).ravel()
-    array([5, 2], dtype=uint64)
-    """
+    """Pack a table that is given by its ones, row by row, ascending columns in each; linear."""
     width = n_words(shape[1])
     words = np.zeros((shape[0], width), dtype=np.uint64)
     if len(columns):
@@ -134,11 +117,7 @@ def all_ones(n: int) -> Words:
 
 
 def transposed(words: Words, n_columns: int) -> Words:
-    """Return a packed table with its rows as columns.
-
-    >>> transposed(np.array([[5], [2]], dtype=np.uint64), 3).ravel()
-    array([1, 2, 1], dtype=uint64)
-    """
+    """Return a packed table with its rows as columns."""
     if len(words) * n_columns >= MANY_BITS:
         turned = np.empty((n_columns, n_words(len(words))), dtype=np.uint64)
         turn(np.ascontiguousarray(words), turned)
@@ -152,11 +131,7 @@ def transposed(words: Words, n_columns: int) -> Words:
 
 
 def unpack_rows(words: Words, n_columns: int) -> NDArray[np.uint8]:
-    """Return the table that was packed, uint8 of shape (n_rows, n_columns).
-
-    >>> unpack_rows(np.array([[5], [2]], dtype=np.uint64), 3).tolist()
-    [[1, 0, 1], [0, 1, 0]]
-    """
+    """Return the table that was packed, uint8 of shape (n_rows, n_columns)."""
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n_columns, bitorder="little")
 
@@ -168,11 +143,7 @@ def row_counts(words: Words) -> NDArray[np.int64]:
 
 
 def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Words:
-    """Return packed rows of some of the columns, in the order given.
-
-    >>> select_bits(np.array([[5], [2]], dtype=np.uint64), 3, np.array([2, 1])).ravel()
-    array([1, 2], dtype=uint64)
-    """
+    """Return packed rows of some of the columns, in the order given."""
     if len(words) * len(columns) >= MANY_BITS:
         return transposed(transposed(words, n_columns)[columns], len(words))
     selected = np.empty((len(words), n_words(len(columns))), dtype=np.uint64)

@@ -49,13 +49,8 @@ SEVERAL = 5
 class Cut:
     """One gap between two neighbouring values of a column.
 
-    Parameters
-    ----------
-    at_most : int, float or Temporal
-        ``x <= at_most`` holds exactly for the values below the gap.
-    at_least : int, float or Temporal
-        ``x >= at_least`` holds exactly for the values above the gap.  The two are the same number
-        inside the gap, or neighbours of the column's unit such as 3 and 4.
+    ``x <= at_most`` holds exactly for the values below the gap, ``x >= at_least`` for those above.
+    The two are the same number inside the gap, or neighbours of the column's unit such as 3 and 4.
     """
 
     at_most: int | float | Temporal
@@ -72,23 +67,11 @@ def cuts(
 ) -> tuple[Cut, ...]:
     """Return at most ``number`` cuts of a column, ascending; each separates some of its values.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,), any real dtype, datetime64 or timedelta64
-        Missing (NaN, NaT) and infinite values are left out.
-    number : int
-    strategy : {"quantile", "uniform", "mdlp", "all"}
-        The gaps whose share of smaller values is nearest to 1/(number+1), 2/(number+1), …; those at
-        equal distances between the extremes; those of :func:`informative_gaps`; or all gaps.
-    classes : ndarray of shape (n,), intp, optional
-        The class of every value, from 0; for ``"mdlp"``.
-    kind : str, optional
-        The kind of dates, times and durations.
-    repeats : ndarray of shape (n,), int64, optional
-        The count of each value; 1 by default.
+    Missing (NaN, NaT) and infinite values are left out.  A strategy takes the gaps whose share of
+    smaller values is nearest to 1/(number+1), 2/(number+1), …; those at equal distances between the
+    extremes; those of :func:`informative_gaps` for ``classes``, from 0; or all gaps.  ``kind`` is
+    that of dates, times and durations, and ``repeats`` the count of each value, 1 by default.
 
-    Examples
-    --------
     >>> cuts(np.array([1, 1, 2, 9]), 4)
     (Cut(at_most=1, at_least=2), Cut(at_most=5, at_least=6))
     >>> cuts(np.array([0.1, 0.2, 0.9]), 1, "uniform")
@@ -128,11 +111,7 @@ def cut_gaps(
     classes: NDArray[np.intp] | None = None,
     repeats: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the different values of a column, and the places after which :func:`cuts` cuts.
-
-    >>> cut_gaps(np.array([1, 1, 2, 9]), 1)
-    (array([1, 2, 9]), array([0]))
-    """
+    """Return the different values of a column, and the places after which :func:`cuts` cuts."""
     finite: Any = slice(None)
     if values.dtype.kind == "f":
         finite = np.isfinite(values)

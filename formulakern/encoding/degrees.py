@@ -15,14 +15,7 @@ DegreeScale = Literal["linear", "rank"]
 
 @dataclass(frozen=True)
 class Degrees:
-    """How a column becomes degrees.
-
-    Parameters
-    ----------
-    scale : {"linear", "rank"}
-    values : tuple of float
-        For "linear" the smallest and the largest training value; for "rank" all of them, sorted.
-    """
+    """The scale of a numeric column: its extremes, or for "rank" all training values, sorted."""
 
     scale: DegreeScale
     values: tuple[float, ...]

@@ -49,19 +49,10 @@ Truths = NDArray[np.bool_]
 class PackedTable:
     """m rows of n columns of 0 and 1, and columns of numbers next to them.
 
-    Attributes
-    ----------
-    n_rows, n_columns : int
-        m and n.
-    names : tuple of str or None
-        The columns' names, if the table has them.
-    sparse : scipy.sparse.csr_array or None
-        The ones of a sparse table, in canonical form; it is packed when words are first needed.
-    degrees : ndarray of shape (m, e), float64
-        Linear columns.  Rows are different or equal whatever these are.
+    ``sparse`` is a canonical scipy.sparse.csr_array of the ones of a sparse table, which is packed
+    when words are first needed.  Linear columns, ``degrees``, are float64 of shape (m, e); rows are
+    different or equal whatever these are.
 
-    Examples
-    --------
     >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
     >>> table.columns.tolist(), table.counts, table.cover((0, 2))
     ([[1], [2], [3]], array([2, 2]), array([ True, False]))
@@ -113,12 +104,7 @@ class PackedTable:
 
     @staticmethod
     def concatenated(tables: Sequence[PackedTable]) -> PackedTable:
-        """Return the rows of several tables of the same columns, one table after the other.
-
-        >>> table = PackedTable.of_rows(np.array([[5]], dtype=np.uint64), 3)
-        >>> PackedTable.concatenated([table, table]).rows.tolist()
-        [[5], [5]]
-        """
+        """Return the rows of several tables of the same columns, one table after the other."""
         words = np.concatenate([table.rows for table in tables])
         degrees = np.concatenate([table.degrees for table in tables])
         return PackedTable.of_rows(words, tables[0].n_columns).with_degrees(degrees)
@@ -142,20 +128,14 @@ class PackedTable:
 
     @cached_property
     def rows(self) -> Words:
-        """Bit j of word w of row i is column 64·w + j: uint64 of shape (m, ceil(n / 64)).
-
-        Raises DataError if a sparse table would take more than ``MAX_PACKED_BYTES``.
-        """
+        """Bit j of word w of row i is column 64·w + j: uint64 of shape (m, ceil(n / 64))."""
         if self.sparse is not None:
             return _packed(self.sparse)
         return transposed(self.columns, self.n_rows)
 
     @cached_property
     def columns(self) -> Words:
-        """Bit i of word w of column j is row 64·w + i: uint64 of shape (n, ceil(m / 64)).
-
-        Raises DataError if a sparse table would take more than ``MAX_PACKED_BYTES``.
-        """
+        """Bit i of word w of column j is row 64·w + i: uint64 of shape (n, ceil(m / 64))."""
         if self.sparse is not None:
             return _packed(self.sparse.T.tocsr())
         return transposed(self.rows, self.n_columns)
@@ -215,12 +195,7 @@ class PackedTable:
         return PackedTable(len(rows), self.n_columns, self.names, **parts)
 
     def distinct(self) -> tuple[PackedTable, NDArray[np.intp]]:
-        """Return the different rows in the order of their words, and the number of every row's own.
-
-        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
-        >>> [part.tolist() for part in (table.distinct()[0].rows, table.distinct()[1])]
-        [[[5], [6]], [0, 1, 0]]
-        """
+        """Return the different rows, ordered by words, and the number of every row's own."""
         first, kind = different_rows(np.ascontiguousarray(self.rows))
         return self.take(first), kind
 
@@ -308,19 +283,8 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     """Return packed rows of two tables over common columns: popcount(x_i & z_j) is ⟨x_i, z_j⟩.
 
     Over all columns, or of wide sparse tables over those that have a 1 in both tables, as no other
-    column adds to an inner product.  The same object twice when ``x is z``.
-
-    Raises
-    ------
-    DataError
-        If the columns differ, or the words would take more than ``MAX_PACKED_BYTES``.
-
-    Examples
-    --------
-    >>> x = PackedTable.of_rows(np.array([[5], [2]], dtype=np.uint64), 3)
-    >>> a, b = paired_rows(x, x)
-    >>> np.bitwise_count(a[:, None, :] & b[None, :, :]).sum(axis=2).tolist()
-    [[2, 0], [0, 1]]
+    column adds to an inner product.  The same object twice when ``x is z``.  Raises DataError if
+    the columns differ, or the words would take more than ``MAX_PACKED_BYTES``.
     """
     check_same_columns(x, z)
     if (x.sparse is None and z.sparse is None) or x.n_columns <= FEW_COLUMNS:

@@ -126,13 +126,7 @@ class WeightedRows:
         return WeightedRows(table, *map(np.concatenate, columns)).merged()
 
     def merged(self) -> WeightedRows:
-        """Return rows of equal propositions, linear columns and class as one; one sort.
-
-        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
-        >>> rows = WeightedRows.of(table, np.array([0, 1, 0])).merged()
-        >>> rows.table.rows.tolist(), rows.codes.tolist(), rows.weights.tolist()
-        ([[5], [6]], [0, 1], [2.0, 1.0])
-        """
+        """Return rows of equal propositions, linear columns and class as one; one sort."""
         words = np.ascontiguousarray(self.table.rows)
         degrees = np.ascontiguousarray(self.table.degrees + 0.0).view(np.uint64)
         keys = np.column_stack([self.codes.astype(np.uint64), words, degrees])

@@ -71,24 +71,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
 class ColumnPlan:
     """The propositions of one column.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    kind : {"boolean", "nominal", "numeric", "temporal", "graded"}
-    values : tuple of str, int, float or Temporal
-        The values seen in training, for nominal columns.
-    propositions : tuple of Comparison or Variable
-        For a nominal column first ``x = v`` for every value; then the others.
-    degrees : Degrees, optional
-        Of a graded column: the proposition that is the column itself, and its negation, are true
-        to a degree.
-    pooled : tuple of str, int, float or Temporal
-        Of a nominal column: further values of training, which have no proposition of their own.
-    parts : tuple of str
-        The parts of the calendar that have propositions, such as ``month(x) = June``.
-    once : float
-        Of a nominal column: the share of its training entries whose value is there once.
+    ``values`` are those seen in training, for nominal columns, whose propositions begin with ``x =
+    v`` for each; ``pooled`` are further ones, without a proposition of their own, and ``once`` is
+    the share of training entries whose value is there once.  The proposition of a graded column is
+    the column itself or its negation, true to a degree.  ``parts`` are those of the calendar that
+    have propositions, such as ``month(x) = June``.
     """
 
     name: str
@@ -184,13 +171,7 @@ class ColumnPlan:
 
 
 def check_options(encoder: Any) -> None:
-    """Check the parameters of a :class:`formulakern.PropositionEncoder`.
-
-    Raises
-    ------
-    ParameterError
-        If one is outside its range.
-    """
+    """Raise ParameterError if a parameter of an encoder is outside its range."""
     check_flag("negations", encoder.negations)
     for parameter, choices in CHOICES.items():
         check_choice(parameter, getattr(encoder, parameter), choices)
@@ -219,18 +200,9 @@ def check_options(encoder: Any) -> None:
 
 
 def plans_of(encoder: Any, summaries: Sequence[Summary]) -> tuple[ColumnPlan, ...]:
-    """Return a plan for every column of a training table.
+    """Return a plan for every column of a training table, by the parameters of an encoder.
 
-    Parameters
-    ----------
-    encoder : PropositionEncoder
-        Its parameters.
-    summaries : sequence of Summary
-
-    Raises
-    ------
-    DataError
-        If a column is named that is not there, or has what is refused.
+    Raises DataError if a column is named that is not there, or has what is refused.
     """
     header = Table({one.name: () for one in summaries})
     forced: set[str] = set()
@@ -485,10 +457,6 @@ def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]
     """Return for every nominal column the share of its entries with values not seen in training.
 
     Missing entries do not count.
-
-    >>> plan = plan_nominal(Summary.of(Table({"x": ["a", "b"]}), "x"), False)
-    >>> unseen_shares(Table({"x": ["a", "c", "c", None]}), [plan])
-    {'x': 0.6666666666666666}
     """
     return {plan.name: _unseen(table, plan)[1] for plan in plans if plan.kind == "nominal"}
 

@@ -43,21 +43,9 @@ def evaluate_formula(
 ) -> Truths:
     """Return the truth value of a concrete rule in every row of a table, bool of shape (n_rows,).
 
-    Parameters
-    ----------
-    formula : Formula
-        Its leaves are comparisons, variables that name Boolean columns, and constants.
-    table : Table of n_rows rows
-    known : dict, optional
-        Truth values of leaves in this table, which are kept for further formulas, up to 256 MB.
+    Truth values of leaves are kept in ``known`` for further formulas, up to 256 MB.  Raises
+    DataError if a column is not in the table or does not suit its comparison.
 
-    Raises
-    ------
-    DataError
-        If a column is not in the table or does not suit its comparison.
-
-    Examples
-    --------
     >>> table = Table({"odor": ["foul", "none", None], "size": [3, 5, 1]})
     >>> rule = Comparison("odor", "=", "foul") | Comparison("size", ">", 4)
     >>> evaluate_formula(rule, table)
@@ -81,23 +69,13 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     """Return the truth value of one comparison, or of one Boolean column, in every row.
 
     Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
-    ``true`` and ``false`` are 1 and 0. Text columns compare as text: a number on the right equals
-    its own digits and any entry that reads as the same number; an order needs every entry to
-    read as a number. Dates, times and durations compare with values of their kind, to the
-    nanosecond, and an ordered category with its categories in their order. Two columns compare as
-    numbers if both are numeric, as dates or times if both are of one kind, else as text. A
-    comparison with a missing entry is false, also for ``!=`` and ``not in``.
-
-    Raises
-    ------
-    DataError
-        If a column is absent, an order is asked of text, or a bare column is not Boolean.
-
-    Examples
-    --------
-    >>> table = Table({"size": [3, None, 5]})
-    >>> evaluate_proposition(Comparison("size", "!=", 3), table)
-    array([False, False,  True])
+    ``true`` and ``false`` are 1 and 0.  Text columns compare as text: a number on the right equals
+    its own digits and any entry that reads as the same number; an order needs every entry to read
+    as a number.  Dates, times and durations compare with values of their kind, to the nanosecond,
+    and an ordered category with its categories in their order.  Two columns compare as numbers if
+    both are numeric, as dates or times if both are of one kind, else as text.  A comparison with a
+    missing entry is false, also for ``!=`` and ``not in``.  Raises DataError if a column is absent,
+    an order is asked of text, or a bare column is not Boolean.
     """
     if isinstance(leaf, Choice):
         raise FormulaError(
@@ -288,11 +266,7 @@ def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
 
 
 def content_of(table: Table, name: str) -> str:
-    """Return what a column holds, in words.
-
-    >>> content_of(Table({"x": ["a"]}), "x"), content_of(Table({"x": np.array([1], "m8[s]")}), "x")
-    ('text', 'durations')
-    """
+    """Return what a column holds, in words."""
     kind = table.kinds.get(name)
     return ("numbers" if table.is_numeric(name) else "text") if kind is None else KINDS[kind][0]
 

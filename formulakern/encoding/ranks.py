@@ -39,30 +39,13 @@ Condition = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RankedColumn:
-    """The values of the ranks of a column.
+    """The values of ranks 0, 1, … of a column, in the order of numbers and of categories.
 
-    Parameters
-    ----------
-    name : str
-    values : ndarray
-        The values of ranks 0, 1, …: for numbers ascending, for an ordered category in its order.
-        An entry of rank ``len(values)`` is missing, or infinite in a nominal column.
-    ordered : bool
-        Whether values compare; else they are only equal or not.
-    numeric : bool
-        Whether the values are numbers, dates or times to cut between.
-    proposition : Formula, optional
-        The meaning of rank 1, for a column of 0 and 1.
-    encoded : bool
-        Whether it is a column of an encoded table.
-    missing : bool
-        Whether entries of rank ``len(values)`` are missing, and there are some.
-    kind : str, optional
-        The kind of dates, times and durations.
-    order : tuple of str
-        All labels of an ordered category, the least first.
-    part : str, optional
-        The part of the calendar that the values are, such as ``month``.
+    An entry of rank ``len(values)`` is missing, or infinite in a nominal column; ``missing`` if
+    some are and all of these are missing.  Values compare if ``ordered``, and have cuts between
+    them if ``numeric``.  ``proposition`` is the meaning of rank 1 for a column of 0 and 1, which is
+    one of an encoded table if ``encoded``; ``kind`` is that of dates and times, ``order`` all
+    labels of an ordered category, and ``part`` that of the calendar which the values are.
     """
 
     name: str
@@ -85,15 +68,9 @@ class RankedColumn:
     def said(self, relation: int, rank: int) -> Formula:
         """A condition in the words of the table.
 
-        Examples
-        --------
         >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
         >>> size.said(AT_MOST, 1), size.said(AT_LEAST, 1), size.said(EQUAL, 3)
         (Formula('size <= 3'), Formula('size >= 2'), Formula('size is missing'))
-        >>> order = ("low", "mid", "high")
-        >>> grade = RankedColumn("grade", np.array(order), True, order=order)
-        >>> grade.said(AT_LEAST, 1), grade.said(AT_MOST, 0)
-        (Formula('grade >= mid'), Formula('grade = low'))
         """
         if rank == len(self.values):
             missing = "is missing" if relation == EQUAL else "is not missing"
@@ -122,29 +99,9 @@ class RankedColumn:
 class RankedTable:
     """The columns of a table as ranks, over its different rows.
 
-    Parameters
-    ----------
-    columns : tuple of RankedColumn
-    ranks : ndarray of shape (C, m), int32
-        C-contiguous; of the different rows, in an order that is theirs alone.
-    row : ndarray of shape (n,), intp
-        For every row of the table, which of these it is.
-    packed : PackedTable, optional
-        The different rows, of a table of 0 and 1.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.plan import plan_nominal
-    >>> from formulakern.encoding.summary import Summary
-    >>> table = Table({"odor": ["foul", "none", "foul"], "size": [1.5, None, 1.5]})
-    >>> odor = plan_nominal(Summary.of(table, "odor"), False)
-    >>> plans = odor, ColumnPlan("size", "numeric", (), ())
-    >>> ranked = RankedTable.of(table, plans)
-    >>> ranked.ranks, ranked.row
-    (array([[0, 1],
-           [0, 1]], dtype=int32), array([0, 1, 0]))
-    >>> print(ranked.conjunction([(0, EQUAL, 0), (1, EQUAL, 1)]))
-    odor = foul & size is missing
+    ``ranks`` has shape (C, m) and is C-contiguous, for the different rows in an order that is
+    theirs alone; ``row`` is the number of every row's own.  ``packed`` are the different rows of a
+    table of 0 and 1.
     """
 
     columns: tuple[RankedColumn, ...]

@@ -42,17 +42,10 @@ def nearest_rank(share: float, n: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The different entries of one training column.
+    """The different entries of one training column and the number of training rows with each.
 
-    Parameters
-    ----------
-    name : str
-    column : Column of m entries
-        One of them missing if some are; with ``classes`` different pairs.
-    repeats : ndarray of shape (m,), int64
-        The number of training rows with each entry.
-    classes : ndarray of shape (m,), intp, optional
-        The class of each pair, from 0.
+    One of them is missing if some are.  With the ``classes`` of entries, from 0, pairs are
+    different.
     """
 
     name: str
@@ -62,14 +55,7 @@ class Summary:
 
     @classmethod
     def of(cls, table: Table, name: str, classes: NDArray[np.intp] | None = None) -> Summary:
-        """Count the entries of a column, or its pairs with classes.
-
-        Examples
-        --------
-        >>> one = Summary.of(Table({"a": [2.0, None, 2.0]}), "a")
-        >>> one.column.values, one.repeats
-        (array([ 2., nan]), array([2, 1]))
-        """
+        """Count the entries of a column, or its pairs with classes."""
         column = table.typed(name)
         if column.labels is not None:
             texts, codes = column.numbered
@@ -156,23 +142,11 @@ def summaries_of(
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
-    One pass over the table, and further ones over the columns of very many numbers: as many
-    columns at a time as take 256 MiB here, at least one, at 16 bytes for each different value of
-    each partition.
-
-    Parameters
-    ----------
-    read : callable
-        Returns partitions of tables with columns of given names, by default all, read anew.
-    classes : Partitioned, optional
-        The classes of the rows, whole numbers.
-    many : int
-        Numbers with more different values in one partition come in passes of their own.
-
-    Raises
-    ------
-    DataError
-        If partitions have different columns, or hold different things in one.
+    ``read`` returns partitions of tables with the columns of given names, by default all.  One pass
+    over the table, and further ones over the columns of more than ``many`` numbers in one
+    partition: as many columns at a time as take 256 MiB in this process, at least one, at 16 bytes
+    for each different value of each partition.  Raises DataError if partitions have different
+    columns, or hold different things in one.
     """
     tables = read()
     if classes is None:
@@ -223,11 +197,6 @@ def merged(parts: Sequence[Summary]) -> Summary:
     """Return the summary of a column from those of partitions.
 
     Raises DataError if they disagree in what the column holds, or it has too many different texts.
-
-    >>> rows = [2, 1], [2, 5], []
-    >>> whole = merged([Summary.of(Table({"a": some}), "a") for some in rows])
-    >>> whole.column.values.tolist(), whole.repeats.tolist()
-    ([1, 2, 5], [1, 2, 1])
     """
     known = [(k, part) for k, part in enumerate(parts) if not part.column.missing.all()]
     first_at, first = known[0] if known else (0, parts[0])

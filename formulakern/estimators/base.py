@@ -47,12 +47,9 @@ FEATURES, NEXT = ("n_features_in_", "feature_names_in_"), ("_terms", "_direction
 
 @contextmanager
 def showing(self: Any) -> Iterator[Progress]:
-    """Show how far a fit is, as ``verbose`` asks for; Ctrl-C keeps a model that is found.
+    """Show the progress of a fit as ``verbose`` asks; Ctrl-C keeps a model that is found.
 
-    Raises
-    ------
-    ParameterError
-        If ``verbose`` is neither True or False nor a number.
+    Raises ParameterError if ``verbose`` is neither True or False nor a number.
     """
     verbose = getattr(self, "verbose", 0)
     check_verbosity(verbose)
@@ -121,21 +118,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return True
 
     def _fit_table(self, X: Any, y: Any) -> Any:
-        """Fit the encoder, and encode the training table: a PackedTable.
+        """Fit the encoder, and return the encoded training table, a PackedTable.
 
         If the packed rows of a dask collection exceed :func:`.gather_limit`, an estimator that
-        ``learns_in_partitions`` gets PackedPartitions.
-
-        Sets ``encoder_``, ``n_features_in_``, ``feature_names_in_`` and ``_leaves``, what each
-        column of the result says.
-
-        Raises
-        ------
-        DataError
-            If the table cannot be read, no proposition is left, or the packed rows of a dask
-            collection exceed :func:`.gather_limit` and the estimator needs them in this process.
-        ParameterError
-            If ``encoder`` is none.
+        ``learns_in_partitions`` gets PackedPartitions.  Raises DataError if others have such rows,
+        the table cannot be read, or no proposition is left, and ParameterError if ``encoder`` is
+        none.
         """
         self.__dict__.pop("feature_names_in_", None)
         self.encoder_, table = self._new_encoder(), None
@@ -185,10 +173,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> TrainingData:
         """Read the training table, and the class and the weight of every row.
 
-        Raises
-        ------
-        DataError
-            If y is None (``what`` says what to pass), or one of them cannot be read.
+        Raises DataError if y is None (``what`` says what to pass), or one of them cannot be read.
         """
         require_target(self, y, what)
         return TrainingData.of(self._fit_table(X, y), y, class_weight, sample_weight, ordered)
@@ -202,10 +187,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _read_table(self, X: Any) -> Any:
         """Encode a later table; one that is encoded already is taken as it is.
 
-        Raises
-        ------
-        DataError
-            If it cannot be read as in training, or has no rows.
+        Raises DataError if it cannot be read as in training, or has no rows.
         """
         if isinstance(X, (PackedTable, RealTable)):
             return X

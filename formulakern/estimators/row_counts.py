@@ -18,12 +18,8 @@ __all__ = ["RowCounts"]
 class RowCounts:
     """The training rows that each row of a table stands for; counts what rules cover.
 
-    Attributes
-    ----------
-    number : ndarray of shape (m,), int64
-        How many training rows.
-    of_class : ndarray of shape (m, K), float64, or None
-        Their weight by class, where rows have a class; weights of classes do not count.
+    ``number`` is how many, int64 of shape (m,), and ``of_class`` their weight by class, of shape
+    (m, K), if rows have a class; weights of classes do not count.
     """
 
     number: npt.NDArray[np.int64]
@@ -31,12 +27,7 @@ class RowCounts:
 
     @classmethod
     def of_classes(cls, codes: npt.NDArray[np.intp], n_classes: int, weights: FloatArray) -> Self:
-        """Of rows with a class each; those of weight 0 do not count.
-
-        >>> RowCounts.of_classes(np.array([0, 1]), 2, np.array([1.0, 0.5])).of_class
-        array([[1. , 0. ],
-               [0. , 0.5]])
-        """
+        """Of rows with a class each; those of weight 0 do not count."""
         of_class = np.zeros((len(codes), n_classes))
         of_class[np.arange(len(codes)), codes] = weights
         return cls((weights > 0).astype(np.int64), of_class)

@@ -75,18 +75,9 @@ def require_target(estimator: object, y: Any, what: str = "the class of every ro
 def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDArray[Any]:
     """Return the class of every row, shape (n_rows,).
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-    n_rows : int
-    row_of : callable, optional
-        The row of the table that a place in y is about, if y has some rows only.
-
-    Raises
-    ------
-    DataError
-        If there is not one for each row, one is missing, or they are no classes: of values that are
-        no text, number, bool or date, or of text and others.
+    ``row_of`` returns the row of the table that a place in y is about, if y has some rows only.
+    Raises DataError if there is not one for each row, one is missing, or they are no classes: of
+    values that are no text, number, bool or date, or of text and others.
     """
     y = in_memory(y)
     if _are_classes(y, n_rows):
@@ -348,9 +339,6 @@ def different_values(part: Any) -> _Different:
     """Return the different values of a Series, an Index or an array, in the order of their rows.
 
     Values that cannot be hashed count as equal to others of their type, and so do missing values.
-
-    >>> different_values(np.array(["b", 1, None, "b"], dtype=object)).kind
-    array([0, 1, 2, 0], dtype=uint8)
     """
     values = np.asarray(part)
     if np.ma.is_masked(part):

@@ -39,12 +39,8 @@ class Workers:
     """Other processes that tasks can run in, if joblib's active backend has some.
 
     Backends of threads count as this process.  On a cluster a value that is sent goes to one
-    worker, and from there to others that need it.
-
-    Attributes
-    ----------
-    jobs : int
-        How many tasks run at once; 1 if they run in this process, one after another.
+    worker, and from there to others that need it.  ``jobs`` tasks run at once, 1 if they run in
+    this process.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -98,14 +94,9 @@ class Workers:
 
 
 class FoldFits:
-    """The fits to all folds with one setting after another: here, or in other processes.
+    """The fits to folds with one setting after another, in other processes if ``elsewhere``.
 
-    Parameters
-    ----------
-    folds : sequence of objects
-        What every fit to a fold reads; the same one for several folds is sent once.
-    elsewhere : bool, default=True
-        Whether they may be sent to other processes.
+    A fold that is the same object several times is sent once.
     """
 
     def __init__(self, folds: Sequence[Any], elsewhere: bool = True) -> None:
@@ -121,15 +112,8 @@ class FoldFits:
     ) -> Iterator[Any]:
         """``function(fold, *its arguments, deadline)`` for each fold, in order.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module or class; it changes none of its arguments.
-        arguments : sequence of tuple, one for each fold
-        deadline : Deadline
-            Of all of them; each has an equal part of the time that is left.
-        begins : callable
-            Told the number of a fold.
+        The function, of a module or class, changes none of its arguments.  Each call has an equal
+        part of the time that is left, and ``begins`` is called with the number of its fold.
         """
         n, jobs = len(self._folds), min(self._workers.jobs, len(self._folds))
         if jobs <= 1:

@@ -30,16 +30,10 @@ Conjunctions = Sequence[tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class DividedRows(GroupedRows):
-    """Rows in groups with numbers of the partition's own.
+    """Rows in groups with numbers of the partition's own; the share of a row is its weight.
 
-    Parameters
-    ----------
-    table, group, share :
-        As of :class:`GroupedRows`; the share of a row is its weight.
-    numbers : ndarray of shape (m,), int64
-        How many rows each stands for.
-    keys : ndarray of shape (groups, 1 + w), uint64
-        The earlier group of each group, and the values of the features that divided it.
+    ``numbers`` has how many rows each stands for, and ``keys``, (groups, 1 + w), the earlier group
+    of each group and the values of the features that divided it.
     """
 
     numbers: NDArray[np.int64]
@@ -47,22 +41,10 @@ class DividedRows(GroupedRows):
 
 
 class Division(NamedTuple):
-    """The groups after features came into use.
+    """The G groups after features came into use, from :class:`DividedRows`.
 
-    Parameters
-    ----------
-    rows : Partitioned
-        Of :class:`DividedRows`.
-    places : list of intp
-        The groups of each partition.
-    parent : intp (G,)
-        The earlier group of each.
-    words : uint64 (G, w)
-        The values of the new features.
-    weights : float64 (G,)
-    numbers : int64 (G,)
-    sums : float64 (G, e)
-        Of linear columns times weights.
+    ``places`` has the groups of each partition, ``parent`` the earlier group of each, ``words`` the
+    values of the new features, and ``sums``, (G, e), those of linear columns times weights.
     """
 
     rows: Partitioned
@@ -75,18 +57,9 @@ class Division(NamedTuple):
 
 
 class GroupsOfRows:
-    """The groups of rows in partitions; at first the classes.
+    """The G groups of rows in partitions: their class, weight and number of rows.
 
-    Attributes
-    ----------
-    rows : Partitioned
-        Of :class:`DividedRows`.
-    codes : intp (G,)
-        The class of each group.
-    weights : float64 (G,)
-        Sums of the rows' weights.
-    numbers : int64 (G,)
-        How many rows each group has.
+    ``rows`` are partitions of :class:`DividedRows`.
     """
 
     rows: Partitioned
@@ -104,13 +77,7 @@ class GroupsOfRows:
     def _divided(
         self, conjunctions: Conjunctions, others: Sequence[int], deadline: Deadline
     ) -> Division:
-        """Divide the groups by conjunctions, then by linear columns.
-
-        Raises
-        ------
-        TimeIsOver
-            If the answers are not there in time.
-        """
+        """Divide the groups by conjunctions, then by linear columns, in time or TimeIsOver."""
         return self._division(self.rows.persist(_divided, conjunctions, others), deadline)
 
     def _division(self, rows: Partitioned, deadline: Deadline) -> Division:

@@ -38,13 +38,8 @@ class _Side(NamedTuple):
 def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
     """Return ``kernel(X, Z, dtype=dtype)`` as a dask array of a block for every two partitions.
 
-    At least one of both tables is a dask collection; ``Z=None``, or the same object, is X.
-
-    Raises
-    ------
-    DataError
-        If the columns of X and Z differ, or a table in memory cannot be read; of the rows of dask
-        collections, when they are computed.
+    At least one of both tables is a dask collection; ``Z=None``, or the same object, is X.  Raises
+    DataError if the columns of X and Z differ, or a table in memory cannot be read.
     """
     x, z = _sides(kernel, X, Z)
     shared, name = put(kernel), f"gram-{uuid.uuid4().hex}"
@@ -64,12 +59,7 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
 def lazy_product(kernel: Any, X: Any, v: Any, Z: Any) -> Any:
     """Return ``kernel.matvec(X, v, Z)`` as a dask array; v comes to every worker as a whole.
 
-    Raises
-    ------
-    ParameterError
-        If v has another shape; if the rows are not known, when they are computed.
-    DataError
-        As :func:`lazy_gram`.
+    Raises ParameterError if v has another shape, and DataError as :func:`lazy_gram`.
     """
     x, z = _sides(kernel, X, Z)
     vector: Any = v.rechunk(-1) if is_dask_array(v) else np.asarray(v, dtype=np.float64)
@@ -119,11 +109,7 @@ def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
 
 
 def _height(chunks: Sequence[float], most: int) -> int | None:
-    """Return a number of rows, at most this, for chunks some of which have more; else None.
-
-    >>> _height((10, 10, 3), 4), _height((4, 4), 4), _height((float("nan"),), 4)
-    (4, None, None)
-    """
+    """Return a number of rows, at most this, for chunks some of which have more; else None."""
     largest = max(chunks, default=0)
     if np.isnan(largest) or largest <= most:
         return None

@@ -39,12 +39,7 @@ def lazily(method: Method) -> Method:
     """Let a method of a table that answers row by row accept dask collections.
 
     The first argument of the method is the table; further ones are for all rows alike.  The answer
-    for a collection is one too: an array for an array, a frame for a frame.
-
-    Raises
-    ------
-    DataTypeError
-        If the answer is neither an array nor a frame of pandas.
+    for a collection is an array for an array, a frame for a frame; DataTypeError for other answers.
     """
 
     @wraps(method)
@@ -137,10 +132,7 @@ def _answer(part: Any, question: _Question) -> Any:
 def head_of(X: Any) -> Any:
     """Return no rows of a dask collection: its columns, and their dtypes.
 
-    Raises
-    ------
-    DataError
-        If it is an array of other than one or two dimensions.
+    Raises DataError if it is an array of other than one or two dimensions.
     """
     if not is_dask_array(X):
         return X._meta

@@ -118,17 +118,8 @@ def gathered_bytes() -> int:
 
 @dataclass(eq=False)
 class Partitioned:
-    """Values in partitions, such as the rows of a table.
+    """Values in partitions, such as the rows of a table; ``dask.delayed`` values if ``lazy``.
 
-    Parameters
-    ----------
-    values : sequence
-        A value for each partition; if ``lazy`` a ``dask.delayed.Delayed`` each.
-    lazy : bool
-        Whether dask holds the values.
-
-    Examples
-    --------
     >>> parts = Partitioned([[1, 2], [3]])
     >>> parts.persist(sorted).map(sum), parts.sum(len), parts.lengths
     ([3, 3], 3, [2, 1])
@@ -161,21 +152,10 @@ class Partitioned:
         each: Sequence[Any] | None = None,
         deadline: Deadline = UNLIMITED,
     ) -> list[Any]:
-        """Return the answer of every partition, in their order.
+        """Return the answer of every partition, in order; TimeIsOver if they come too late.
 
-        Parameters
-        ----------
-        function : callable
-            Called with (value, *shared), or (value, *shared, own) if there is ``each``.
-        shared : any values
-            Arguments that all partitions share.
-        each : sequence of one value per partition, optional
-        deadline : Deadline, optional
-
-        Raises
-        ------
-        TimeIsOver
-            If the answers do not come in time.
+        ``function`` is called with (value, *shared), or with (value, *shared, own) if ``each`` has
+        a value for each partition.
         """
         if self.lazy:
             deadline.check()

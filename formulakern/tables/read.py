@@ -91,19 +91,10 @@ def is_sparse(X: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """The parts of a table that was opened and not read yet.
+    """A table that was opened and not read yet; exactly one of the last three is there.
 
-    Parameters
-    ----------
-    names : sequence of labels, optional
-        None if the table has no names.
-    n_rows : int
-        0 for a mapping, whose columns may still disagree.
-    listed : sequence of columns, optional
-        Views if possible.
-    array : ndarray of shape (n_rows, n_columns), optional
-    sparse : SciPy sparse matrix, optional
-        Exactly one of the three is there.
+    ``names`` is None if the table has none; ``n_rows`` is 0 for a mapping, whose columns may
+    disagree.
     """
 
     names: Sequence[object] | None
@@ -123,18 +114,9 @@ class Opened:
 def opened(X: object, role: str = "X") -> Opened:
     """Open any table but a :class:`~formulakern.Table`: the one place that knows the containers.
 
-    Parameters
-    ----------
-    X : array, sparse matrix, DataFrame, mapping or list
-        NumPy array, SciPy sparse matrix, a frame that narwhals reads (pandas, polars, Arrow),
-        mapping of names to columns, list of rows, or a dask collection, which is computed.
-    role : str
-        The name of the table in messages.
-
-    Raises
-    ------
-    DataError
-        If X is no table, or does not have two dimensions.
+    NumPy array, SciPy sparse matrix, a frame that narwhals reads (pandas, polars, Arrow), mapping
+    of names to columns, list of rows, or a dask collection, which is computed.  ``role`` is its
+    name in messages.  Raises DataError if X is no table, or does not have two dimensions.
     """
     source: Any = in_memory(X)
     X = source

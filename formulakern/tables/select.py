@@ -19,20 +19,11 @@ __all__ = ["column_positions", "row_positions"]
 def column_positions(X: object, spec: object) -> tuple[int, ...]:
     """Return the positions of chosen columns, such as those of one domain.
 
-    Parameters
-    ----------
-    X : PackedTable, Table, DataFrame, array or sparse matrix
-        Only its names and width are read.
-    spec : list of str or int, one str or int, Boolean mask, slice or range
-        Names need a table that has names. Negative positions count from the end.
+    ``spec`` is a list of names or positions, one of them, a Boolean mask, a slice or a range.
+    Names need a table that has names; negative positions count from the end.  Of X only names and
+    width are read.  Raises DataError if a name is unknown, a position out of range, a column chosen
+    twice, or none chosen.
 
-    Raises
-    ------
-    DataError
-        If a name is unknown, a position out of range, a column chosen twice, or none chosen.
-
-    Examples
-    --------
     >>> from formulakern.tables.table import Table
     >>> table = Table({"fever": [1], "rash": [0], "brca1": [1]})
     >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
