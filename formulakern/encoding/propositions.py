@@ -8,7 +8,7 @@ is a bare Boolean column.  A comparison with a missing entry is false, whatever 
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.formula import Formula, Variable, evaluate
 from formulakern.syntax.leaves import ORDERS, Choice, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
-from formulakern.tables.column import did_you_mean, numbers_in, read_number, to_float
+from formulakern.tables.column import Column, did_you_mean, numbers_in, read_number, to_float
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import (
     RELATIONS,
@@ -89,20 +89,19 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
             f"{leaf} is neither a comparison nor the name of a column; "
             "write for example odor = foul."
         )
+    name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
-        numbers = Table({leaf.column: numbers_of_part(table, leaf.column, leaf.part)})
-        return evaluate_proposition(leaf.replaced(part=None), numbers)
-    missing = table.missing(leaf.column)
+        column = Column(numbers_of_part(table, name, leaf.part))
+    missing = column.missing
     present = ~missing
     if leaf.relation == "is missing":
         return missing
     if leaf.relation == "is not missing":
         return present
-    value = leaf.value
     if leaf.relation in ORDERS:
-        return _ordered(table, leaf.column, leaf.relation, value)
-    values = value if isinstance(value, tuple) else (value,)
-    equal = reduce(np.logical_or, (_equal(table, leaf.column, item) for item in values))
+        return _compared(table, name, column, leaf.relation, leaf.value)
+    values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    equal = reduce(np.logical_or, (_compared(table, name, column, "=", item) for item in values))
     if leaf.relation in ("=", "in"):
         return equal & present
     known = (~table.missing(item.name) for item in values if isinstance(item, ColumnName))
@@ -129,7 +128,7 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
         row = int(np.argmax(wrong))
         entry = table.entry(leaf.name, row)
         raise DataError(
-            f'column "{leaf.name}" holds {entry if leaf.name in table.kinds else repr(entry)} '
+            f'column "{leaf.name}" holds {repr(entry) if column.temporal is None else entry} '
             f"(row {row}); a column that stands alone in a rule holds 0 and 1, true and false. "
             "Compare it with a value: "
             f"{leaf} = …"
@@ -146,59 +145,67 @@ def number_of(text: str) -> int | float | None:
     return TRUTH_WORDS.get(text.strip().lower(), read_number(text))
 
 
-def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
-    """Compare by an order, which is false of a missing entry."""
-    if isinstance(value, str) and not isinstance(value, Level) and name in table.orders:
-        value = _level(table, name, value)
-    if isinstance(value, Level):
-        return _ranked(table, name, relation, value)
-    other: Any = value
+def _compared(table: Table, name: str, column: Column, relation: str, value: object) -> Truths:
+    """Compare a column with a value; an order is false of a missing entry, "=" is meaningless."""
     if isinstance(value, ColumnName):
-        if name in table.kinds or value.name in table.kinds:
-            return _temporal_columns(table, name, relation, value.name)
-        other = _as_numbers(table, value.name)
-    elif name in table.kinds or isinstance(value, Temporal):
-        return _temporal(table, name, relation, value)
-    elif isinstance(value, str):
-        other = number_of(value) if table.is_numeric(name) else None
-        if table.missing(name).all():
-            return np.zeros(len(table), dtype=np.bool_)
-        if other is None:
-            _refuse_word(table, name, value)
-    if not isinstance(value, ColumnName):
-        other = _finite_or_infinite(other)
+        return _compared_columns(name, column, relation, value.name, table.typed(value.name))
+    word = isinstance(value, str) and not isinstance(value, Level)
+    if relation != "=" and word and column.order:
+        if value not in column.order:
+            hint = did_you_mean(str(value), column.order)
+            raise DataError(f'column "{name}" has no category {value!r}; {hint}')
+        value = Level(str(value), column.order)
+    if relation != "=" and isinstance(value, Level):
+        passed = set(value.passed(relation))
+        if column.labels is not None:
+            return column.where(passed.__contains__)
+        return np.array([text in passed for text in _texts(column.values)], dtype=np.bool_)
+    if column.temporal is not None or isinstance(value, Temporal):
+        return _temporal(name, column, relation, value)
+    if relation == "=" and column.labels is not None:
+        if isinstance(value, str):
+            return column.where(lambda text: text == value)
+        return column.where(lambda text: text is not None and _spells(text, value))
+    number: Any = value
+    if isinstance(value, str):
+        number = number_of(value) if column.is_numeric else None
+        if number is None and (relation == "=" or column.missing.all()):
+            return np.zeros(len(column), dtype=np.bool_)
+        if number is None:
+            what = "numbers" if column.is_numeric else "text without an order"
+            raise DataError(
+                f'column "{name}" holds {what}, and {value!r} is a word. Compare it with = or in, '
+                "or make the column one of ordered categories (pandas.Categorical(…, ordered=True),"
+                " polars.Enum)."
+            )
+    if isinstance(number, int) and abs(number) >= 2**63:
+        number = to_float(number)
+    numbers = column.values if relation == "=" else _as_numbers(name, column)
     with np.errstate(invalid="ignore"):
-        truths = RELATIONS[relation](_as_numbers(table, name), other)
-    return np.asarray(truths, dtype=np.bool_)  # an order with NaN is false already
+        return np.asarray(RELATIONS[relation](numbers, number), dtype=np.bool_)
 
 
-def _level(table: Table, name: str, value: str) -> Level:
-    """Return a word as one of the categories of an ordered column."""
-    order = table.orders[name]
-    if value not in order:
-        raise DataError(f'column "{name}" has no category {value!r}; {did_you_mean(value, order)}')
-    return Level(value, order)
+def _compared_columns(name: str, left: Column, relation: str, other: str, right: Column) -> Truths:
+    """Compare two columns: as times, as numbers, or if "=" asks and one has no numbers, as text."""
+    if left.temporal is not None or right.temporal is not None:
+        if left.missing.all() or right.missing.all():
+            return np.zeros(len(left), dtype=np.bool_)
+        if left.temporal != right.temporal:
+            words = f'"{name}" holds {content_of(left)} and "{other}" holds {content_of(right)}'
+            raise DataError(
+                f"two columns are compared that differ in kind: {words}. Convert one of them."
+            )
+        return ordered_columns(left.values, relation, right.values)
+    if relation != "=" or (left.is_numeric and right.is_numeric):
+        with np.errstate(invalid="ignore"):
+            truths = RELATIONS[relation](_as_numbers(name, left), _as_numbers(other, right))
+        return np.asarray(truths, dtype=np.bool_)
+    both = zip(_texts(left.entries), _texts(right.entries), strict=True)
+    return np.array([a is not None and a == b for a, b in both], dtype=np.bool_)
 
 
-def _refuse_word(table: Table, name: str, value: str) -> NoReturn:
-    what = "numbers" if table.is_numeric(name) else "text without an order"
-    raise DataError(
-        f'column "{name}" holds {what}, and {value!r} is a word. Compare it with = or in, or make '
-        "the column one of ordered categories (pandas.Categorical(…, ordered=True), polars.Enum)."
-    )
-
-
-def _ranked(table: Table, name: str, relation: str, value: Level) -> Truths:
-    """Compare categories by their order; other entries are false."""
-    column, passed = table.typed(name), set(value.passed(relation))
-    if column.labels is not None:
-        return column.where(passed.__contains__)
-    return np.array([text in passed for text in _texts(column.values)], dtype=np.bool_)
-
-
-def _as_numbers(table: Table, name: str) -> NDArray[Any]:
+def _as_numbers(name: str, column: Column) -> NDArray[Any]:
     """Return the column as numbers, for an order."""
-    column = table.typed(name)
     if column.labels is None:
         values = column.values
         return values.astype(np.int64) if values.dtype == np.bool_ else values
@@ -214,75 +221,44 @@ def _as_numbers(table: Table, name: str) -> NDArray[Any]:
     return np.asarray(numbers[places])
 
 
-def _finite_or_infinite(value: Any) -> Any:
-    """Return a number that NumPy can compare with; infinite beyond float64."""
-    number: Any = value
-    return to_float(number) if isinstance(number, int) and abs(number) >= 2**63 else number
-
-
-def _equal(table: Table, name: str, value: object) -> Truths:
-    """Return where a column equals a value; rows with a missing entry are meaningless."""
-    column = table.typed(name)
-    if isinstance(value, ColumnName):
-        return _equal_columns(table, name, value.name)
-    if name in table.kinds or isinstance(value, Temporal):
-        return _temporal(table, name, "=", value)
-    if column.labels is None:
-        number: Any = number_of(value) if isinstance(value, str) else value
-        if number is None:
-            return np.zeros(len(column), dtype=np.bool_)
-        return np.asarray(column.values == _finite_or_infinite(number), dtype=np.bool_)
-    if isinstance(value, str):
-        return column.where(lambda text: text == value)
-    return column.where(lambda text: text is not None and _spells(text, value))
-
-
 def _spells(text: str, value: Any) -> bool:
     return text == repr(value) or read_number(text) == value
 
 
-def _equal_columns(table: Table, name: str, other: str) -> Truths:
-    if name in table.kinds or other in table.kinds:
-        return _temporal_columns(table, name, "=", other)
-    left, right = table.column(name), table.column(other)
-    if left.dtype != object and right.dtype != object:
-        return np.asarray(left == right, dtype=np.bool_)
-    both = zip(_texts(left), _texts(right), strict=True)
-    return np.array([a is not None and a == b for a, b in both], dtype=np.bool_)
-
-
 def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
     """Return the months, weekdays, … of a column; NaN for missing entries."""
-    kind, missing = table.kinds.get(name), table.missing(name)
-    if kind is None and not missing.all():
+    column = table.typed(name)
+    present = ~column.missing
+    if column.temporal is None and present.any():
         raise DataError(
             f'column "{name}" holds no dates or times, so it has no {part}. Convert it, for '
             "example with pandas.to_datetime."
         )
-    numbers = np.full(len(table), np.nan)
-    if kind is not None:
-        numbers[~missing] = part_numbers(table.column(name)[~missing], kind, part, name)
+    numbers = np.full(len(column), np.nan)
+    if column.temporal is not None:
+        numbers[present] = part_numbers(column.values[present], column.temporal, part, name)
     return numbers
 
 
-def content_of(table: Table, name: str) -> str:
+def content_of(column: Column) -> str:
     """Return what a column holds, in words."""
-    kind = table.kinds.get(name)
-    return ("numbers" if table.is_numeric(name) else "text") if kind is None else KINDS[kind][0]
+    if column.temporal is not None:
+        return KINDS[column.temporal][0]
+    return "numbers" if column.is_numeric else "text"
 
 
-def _temporal(table: Table, name: str, relation: str, value: Any) -> Truths:
+def _temporal(name: str, column: Column, relation: str, value: Any) -> Truths:
     """Compare a column with a value, if one of them is temporal.
 
     A column of dates, times or durations reads text as its kind.  A column of text is read as the
     kind of the value: for an order every entry; an entry that cannot be read equals nothing.
     """
-    if name in table.kinds:
-        known = value_of_kind(value, table.kinds[name], name)
-        return ordered_truths(table.column(name), relation, known)
-    if table.missing(name).all():
-        return np.zeros(len(table), dtype=np.bool_)
-    if table.is_numeric(name):
+    if column.temporal is not None:
+        known = value_of_kind(value, column.temporal, name)
+        return ordered_truths(column.values, relation, known)
+    if column.missing.all():
+        return np.zeros(len(column), dtype=np.bool_)
+    if column.is_numeric:
         raise _unlike(name, "numbers", value)
 
     def compares(text: str | None) -> bool:
@@ -292,7 +268,7 @@ def _temporal(table: Table, name: str, relation: str, value: Any) -> Truths:
         same = found is not None and RELATIONS[relation](found.nanoseconds, value.nanoseconds)
         return bool(same or (relation == "=" and text == str(value)))
 
-    return table.typed(name).where(compares)
+    return column.where(compares)
 
 
 def _unlike(name: str, content: str, value: Temporal) -> DataError:
@@ -300,20 +276,6 @@ def _unlike(name: str, content: str, value: Temporal) -> DataError:
         f'column "{name}" holds {content}; it is compared with {value}, one of '
         f"{KINDS[value.kind][0]}. Convert the column, for example with pandas.to_datetime."
     )
-
-
-def _temporal_columns(table: Table, name: str, relation: str, other: str) -> Truths:
-    """Compare two columns, one of them temporal; false if an entry is missing."""
-    names = (name, other)
-    if any(table.missing(column).all() for column in names):
-        return np.zeros(len(table), dtype=np.bool_)
-    if table.kinds.get(name) != table.kinds.get(other):
-        words = [f'"{column}" holds {content_of(table, column)}' for column in names]
-        raise DataError(
-            f"two columns are compared that differ in kind: {' and '.join(words)}. "
-            "Convert one of them."
-        )
-    return ordered_columns(table.column(name), relation, table.column(other))
 
 
 def _texts(column: NDArray[Any]) -> list[str | None]:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.cut_points import counted
+from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError
 from formulakern.partitions.partitioned import Partitioned
-from formulakern.syntax.temporal import KINDS
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
 from formulakern.text import quoted
@@ -244,7 +244,7 @@ def merged(parts: Sequence[Summary]) -> Summary:
 def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
     """Refuse a column of different kinds in two partitions."""
     for what, one, other in (
-        ("", _content(first.column), _content(part.column)),
+        ("", content_of(first.column), content_of(part.column)),
         ("the order ", " < ".join(first.column.order), " < ".join(part.column.order)),
     ):
         if one != other:
@@ -253,12 +253,6 @@ def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> N
                 f"{what}{other or 'none'} in partition {number}. Give it one dtype in all "
                 "partitions, such as by astype."
             )
-
-
-def _content(column: Column) -> str:
-    if column.temporal is not None:
-        return KINDS[column.temporal][0]
-    return "numbers" if column.labels is None else "text"
 
 
 def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:

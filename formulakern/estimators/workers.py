@@ -11,7 +11,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,8 +18,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from formulakern.deadline import Deadline
-from formulakern.errors import ClusterError
-from formulakern.partitions.partitioned import LOST, keep_workers
+from formulakern.partitions.partitioned import cluster_errors, keep_workers, sending
 
 __all__ = ["FoldFits", "Workers"]
 
@@ -28,11 +26,8 @@ __all__ = ["FoldFits", "Workers"]
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 #: The status of a future whose value no worker has.
 GONE = ("cancelled", "lost", "error")
-#: What is said here of workers that end one after another.
-KILLED = (
-    "a task ended several workers one after another, most likely because it does not fit into "
-    "their memory"
-)
+#: What to do if the cluster is lost.
+ADVICE = "Look at the logs of the workers, or fit without joblib.parallel_config(backend='dask')."
 
 
 class Workers:
@@ -46,12 +41,12 @@ class Workers:
     def __init__(self, n_jobs: int | None = None) -> None:
         backend = get_active_backend(prefer="threads")[0]
         self._n_jobs = n_jobs
-        with _told():
+        with cluster_errors(ADVICE):
             here = getattr(backend, "uses_threads", False)
             self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
         self._client = getattr(backend, "client", None)
         if self._client is not None:
-            with _told():
+            with cluster_errors(ADVICE):
                 keep_workers(self._client)
 
     def send(self, value: Any) -> Any:
@@ -60,8 +55,7 @@ class Workers:
             return value
         client, sent = _SENT.get(value, (None, None))
         if client is not self._client or sent.status in GONE:
-            with _told(), warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Sending large graph")
+            with sending(ADVICE):
                 # a task: the scheduler sends it again where the worker that has it is lost
                 sent = self._client.submit(_itself, value, pure=False)
             _SENT[value] = self._client, sent
@@ -82,7 +76,7 @@ class Workers:
             batch_size=1,
             pre_dispatch="n_jobs",
         )
-        with _told():
+        with cluster_errors(ADVICE):
             ready = parallel(delayed(_answer)(function, *each) for each in arguments)
             try:
                 for answer in ready:  # noqa: UP028 -- what it delegates to is closed too early
@@ -178,19 +172,3 @@ class _KeptFilters:
 
 
 _FILTERS = _KeptFilters()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Raise the failures of a cluster as ClusterError."""
-    try:
-        yield
-    except Exception as error:
-        name = type(error).__name__
-        if name not in LOST or isinstance(error, MemoryError):
-            raise
-        problem = KILLED if name == "KilledWorker" else LOST[name][0]
-        raise ClusterError(
-            f"{problem} ({name}). Look at the logs of the workers, or fit without "
-            "joblib.parallel_config(backend='dask')."
-        ) from error

@@ -6,14 +6,12 @@ that cover it) runs on every partition, where it is.  The model is put into the 
 
 from __future__ import annotations
 
-import itertools
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -32,7 +30,9 @@ Class = TypeVar("Class", bound=type)
 _ROWS_NEEDED: ContextVar[bool] = ContextVar("rows_needed", default=True)
 #: The graph whose partition is computed, None outside of one.
 _GRAPH: ContextVar[str | None] = ContextVar("graph", default=None)
-_COUNTING = threading.Lock()
+#: Graphs and what was warned of within them.
+_TOLD: set[tuple[str, str]] = set()
+_TELLING = threading.Lock()
 
 
 def lazily(method: Method) -> Method:
@@ -89,8 +89,9 @@ def _answers(X: Any, question: _Question) -> Any:
 
     The method is called at once for no rows, which refuses other columns and gives the dtype.
     """
-    with _without_rows():
-        answer = question.answer(head_of(X))
+    context = copy_context()
+    context.run(_ROWS_NEEDED.set, False)
+    answer = context.run(question.answer, head_of(X))
     called = f"{type(question.model).__name__}.{question.method}"
     if not hasattr(answer, "dtype") and not hasattr(answer, "dtypes"):
         raise DataTypeError(
@@ -122,11 +123,9 @@ def _answer(part: Any, question: _Question) -> Any:
     """Return the answer for one partition."""
     if not len(part):
         return question.empty
-    token = _GRAPH.set(question.graph)
-    try:
-        return question.answer(part)
-    finally:
-        _GRAPH.reset(token)
+    context = copy_context()
+    context.run(_GRAPH.set, question.graph)
+    return context.run(question.answer, part)
 
 
 def head_of(X: Any) -> Any:
@@ -154,19 +153,7 @@ def first_told(what: str) -> bool:
     graph = _GRAPH.get()
     if graph is None:
         return True
-    with _COUNTING:
-        return next(_times(graph, what)) == 0
-
-
-@lru_cache(10_000)
-def _times(graph: str, what: str) -> Iterator[int]:  # noqa: ARG001
-    return itertools.count()
-
-
-@contextmanager
-def _without_rows() -> Iterator[None]:
-    token = _ROWS_NEEDED.set(False)
-    try:
-        yield
-    finally:
-        _ROWS_NEEDED.reset(token)
+    with _TELLING:
+        first = (graph, what) not in _TOLD
+        _TOLD.add((graph, what))
+        return first

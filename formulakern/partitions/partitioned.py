@@ -33,13 +33,14 @@ from formulakern.progress import answered
 
 __all__ = [
     "GATHERED",
-    "LOST",
     "Partitioned",
+    "cluster_errors",
     "gather_limit",
     "gathered_bytes",
     "keep_workers",
     "partitions_of",
     "put",
+    "sending",
 ]
 
 #: The default limit, 1 GiB: 64 million rows of 128 propositions.
@@ -63,8 +64,8 @@ LOST = {
     ),
     "CommClosedError": ("the connection to the scheduler of the cluster was lost", AGAIN),
     "KilledWorker": (
-        "a partition ended several workers one after another, most likely because it does not fit "
-        "into their memory",
+        "a task ended several workers one after another, most likely because it does not fit into "
+        "their memory",
         f"{LOGS} {SMALLER}",
     ),
     "MemoryError": ("there is too little memory for one partition", SMALLER),
@@ -175,7 +176,7 @@ class Partitioned:
         client = cluster_client() if self.lazy else None
         if client is None:
             return Partitioned(self.map(function, *shared, each=each))
-        with _cluster_errors():
+        with sending():
             made = client.persist(self.later(function, *shared, each=each).values)
         return Partitioned(made, lazy=True)
 
@@ -201,7 +202,7 @@ class Partitioned:
         client = cluster_client() if self.lazy else None
         if client is not None:
             futures = needed("distributed", "A dask cluster", "dask").futures_of(self.values)
-            with _cluster_errors():
+            with sending():
                 _wait(client, futures, UNLIMITED)
         return self
 
@@ -256,7 +257,7 @@ def cluster_client() -> Any:
     client = getattr(base.get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
         return None
-    with _cluster_errors():
+    with sending():
         keep_workers(client)
     return client
 
@@ -281,7 +282,7 @@ def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:
     """Return the results of delayed values, in time."""
     client = cluster_client()
     if client is not None:
-        with _cluster_errors():
+        with sending():
             futures = client.compute(tasks)
             _wait(client, futures, deadline)
             return list(client.gather(futures))
@@ -317,17 +318,24 @@ def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
 
 
 @contextmanager
-def _cluster_errors() -> Iterator[None]:
-    """Raise the failures of a cluster as ClusterError; shared values may be large."""
-    with warnings.catch_warnings():
+def cluster_errors(advice: str = "") -> Iterator[None]:
+    """Raise the failures of a cluster as ClusterError."""
+    try:
+        yield
+    except Exception as error:
+        name = type(error).__name__
+        if name not in LOST or (advice and isinstance(error, MemoryError)):
+            raise
+        problem, usual = LOST[name]
+        raise ClusterError(f"{problem} ({name}). {advice or usual}") from error
+
+
+@contextmanager
+def sending(advice: str = "") -> Iterator[None]:
+    """Send values to a cluster, which may be large; its failures are ClusterErrors."""
+    with cluster_errors(advice), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
-        try:
-            yield
-        except Exception as error:
-            if type(error).__name__ not in LOST:
-                raise
-            problem, advice = LOST[type(error).__name__]
-            raise ClusterError(f"{problem} ({type(error).__name__}). {advice}") from error
+        yield
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------

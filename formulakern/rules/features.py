@@ -171,7 +171,8 @@ class Monomial:
             column = rows.column(name)
             if not rows.is_numeric(name):
                 raise DataError(
-                    f'column "{name}" holds {content_of(rows, name)}; a product needs numbers.'
+                    f'column "{name}" holds {content_of(rows.typed(name))}; a product needs '
+                    "numbers."
                 )
             if (missing := np.flatnonzero(np.isnan(column))).size:
                 raise DataError(
@@ -264,7 +265,7 @@ class LinearTerm:
         rows = Table.of(table)
         column = rows.column(self.column)
         if self.column in rows.kinds:
-            found = content_of(rows, self.column)
+            found = content_of(rows.typed(self.column))
             raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
         if column.dtype == object:
             numbers = numbers_in(column.tolist())
