@@ -29,8 +29,7 @@ from formulakern.progress import Progress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
-from formulakern.tables.read import default_names, is_sparse
-from formulakern.tables.read import column_positions
+from formulakern.tables.read import column_positions, default_names, is_sparse
 
 __all__ = [
     "TableEstimator",

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.real import RealTable
+from formulakern.encoding.strict import RealTable
 from formulakern.errors import MagnitudeError
 from formulakern.gram.matrix import output
 from formulakern.gram.triple_index import TripleIndex

@@ -1,1 +1,1 @@
-"""Any table as named columns: reading, values, choosing columns and rows."""
+"""Any table as named columns."""

@@ -1,4 +1,4 @@
-"""Opening any table: its names, its columns or array, and its number of rows.
+"""Opening any table: names, columns or array, number of rows; choosing columns and rows of it.
 
 Data frames of any library are read through narwhals; neither they nor SciPy are imported for
 other tables.
@@ -10,13 +10,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.checks import is_integer
 from formulakern.errors import DataError
 from formulakern.partitions.collections import in_memory
+from formulakern.tables.column import did_you_mean
 from formulakern.text import clip
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "as_frame",
     "check_columns",
     "check_lengths",
+    "column_positions",
     "default_names",
     "is_pandas",
     "is_sparse",
     "opened",
     "refuse_records",
+    "row_positions",
     "spread_out",
     "unfit_entry",
     "wrong_dimensions",
@@ -239,3 +243,115 @@ def spread_out(X: Any) -> NDArray[Any]:
             "first; a 0/1 matrix goes to a kernel as it is."
         )
     return np.asarray(X.toarray())
+
+
+# -- choosing -------------------------------------------------------------------------------------
+
+
+def column_positions(X: object, spec: object) -> tuple[int, ...]:
+    """Return the positions of chosen columns, such as those of one domain.
+
+    ``spec`` is a list of names or positions, one of them, a Boolean mask, a slice or a range.
+    Names need a table that has names; negative positions count from the end.  Of X only names and
+    width are read.  Raises DataError if a name is unknown, a position out of range, a column chosen
+    twice, or none chosen.
+
+    >>> table = {"fever": [1], "rash": [0], "brca1": [1]}
+    >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
+    ((1, 0), (1, 2))
+    """
+    shape: Any = getattr(X, "shape", ())
+    names: tuple[str, ...] | None = None
+    if hasattr(X, "names"):  # a Table, or rows of 0 and 1
+        names, width = X.names, int(shape[1])
+    elif len(shape) == 2 and not hasattr(X, "columns"):  # an array: nothing is read
+        width = int(shape[1])
+    else:
+        found = opened(X)
+        names = None if found.names is None else tuple(map(str, found.names))
+        width = len(found.columns)
+    listed: Any = spec
+    if isinstance(spec, slice):
+        listed = range(width)[spec]
+    elif isinstance(spec, str) or is_integer(spec):
+        listed = [spec]
+    elif hasattr(spec, "tolist"):
+        listed = spec.tolist()
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
+        _refuse_spec(spec)
+    items = list(listed)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != width:
+            raise DataError(
+                f"a mask of length {len(items)} for a table of {width} columns; "
+                "a mask has one entry per column."
+            )
+        items = [position for position, chosen in enumerate(items) if chosen]
+    index = {name: position for position, name in enumerate(names or ())}
+    positions: dict[int, object] = {}
+    for item in items:
+        position = _position(item, names, index, width)
+        if position in positions:
+            raise DataError(
+                f"column {item!r} is chosen twice (also as {positions[position]!r}); "
+                "the columns of a domain are different. Name each once."
+            )
+        positions[position] = item
+    if not positions:
+        raise DataError(f"no column is chosen by {spec!r}; a domain has at least one column.")
+    return tuple(positions)
+
+
+def _position(
+    item: object, names: tuple[str, ...] | None, index: dict[str, int], width: int
+) -> int:
+    if isinstance(item, str):
+        if names is None:
+            raise DataError(
+                f"column {item!r} is chosen by name, but the table has no names. Give positions "
+                "(0, 1, …), or pass a DataFrame or a Table."
+            )
+        if item not in index:
+            raise DataError(f'no column "{item}" in the table; {did_you_mean(item, names)}')
+        return index[item]
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        if not -width <= item < width:
+            raise DataError(
+                f"column {item} is out of range: the table has {width} columns, numbered "
+                f"0 to {width - 1}."
+            )
+        return int(item) % width
+    if names is not None and str(item) in index:  # labels that are not str, as pandas has them
+        return index[str(item)]
+    _refuse_spec(item)
+
+
+def _refuse_spec(spec: object) -> NoReturn:
+    raise DataError(
+        f"columns are chosen by names, positions, a Boolean mask, a slice or a range; "
+        f"got {spec!r} ({type(spec).__name__})."
+    )
+
+
+def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
+    """Return the positions of rows that are chosen by a slice, a mask or their numbers.
+
+    ``least`` is −n_rows if negative numbers count from the end.  Raises DataError if a mask has
+    another length than there are rows, or a number is out of range.
+    """
+    every = np.arange(n_rows)
+    rows = every[key] if isinstance(key, slice) else np.asarray(key)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
+        raise DataError(
+            f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
+        )
+    if rows.dtype == np.bool_:
+        if len(rows) != n_rows:
+            raise DataError(
+                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
+                "a mask has one entry per row."
+            )
+        return np.flatnonzero(rows)
+    if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:
+        raise DataError(f"rows are numbered 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
+    return every[rows.astype(np.intp, copy=False)]

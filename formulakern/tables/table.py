@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError
+from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.column import Column, did_you_mean
-from formulakern.tables.read import default_names, opened
-from formulakern.tables.read import row_positions
+from formulakern.tables.read import default_names, opened, row_positions
 from formulakern.tables.temporal import is_temporal
 from formulakern.text import aligned, clip
 
@@ -378,18 +377,10 @@ class Table:
 
     def _repr_html_(self) -> str:
         (rows, columns), shown = self.shape, self._head()[:SHOWN_COLUMNS]
-        more = "<th>…</th>" if columns > len(shown) else ""
-        names = "".join(f"<th>{html.escape(cells[0])}</th>" for cells in shown)
-        body = "".join(
-            f"<tr><th>{row}</th>"
-            + "".join(f"<td>{html.escape(cells[row + 1])}</td>" for cells in shown)
-            + "</tr>"
-            for row in range(len(shown[0]) - 1 if shown else 0)
-        )
-        return (
-            f"<table><caption>{rows:,} rows, {columns:,} columns</caption>"
-            f"<thead><tr><th></th>{names}{more}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        index = ["", *map(str, range(len(shown[0]) - 1 if shown else 0))]
+        more = [["…", *[""] * (len(index) - 1)]] * (columns > len(shown))
+        head, *body = zip(index, *shown, *more, strict=True)
+        return small_table(head, body, "<" * len(head), f"{rows:,} rows, {columns:,} columns")
 
 
 def cell(value: object) -> str:

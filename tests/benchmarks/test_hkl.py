@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.pair_sums import pair_forms
 
 

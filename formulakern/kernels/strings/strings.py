@@ -16,8 +16,7 @@ from formulakern.checks import check_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.kernels.algebra import Kernel
 from formulakern.tables.column import as_series, is_missing
-from formulakern.tables.read import default_names, opened
-from formulakern.tables.read import column_positions
+from formulakern.tables.read import column_positions, default_names, opened
 from formulakern.tables.table import Table
 from formulakern.text import clip
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import (
