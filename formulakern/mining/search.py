@@ -21,7 +21,7 @@ from formulakern.compilation import CompiledFunction
 from formulakern.deadline import Deadline, TimeLimit
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.zero_one import read_packed
+from formulakern.encoding.strict import read_packed
 from formulakern.slices import DONE, FULL, run_slices
 
 __all__ = [
