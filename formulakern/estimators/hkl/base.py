@@ -22,7 +22,7 @@ from formulakern.display.plots import draw_gaps
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.training_rows import TrainingRows
+from formulakern.estimators.hkl.training_rows import Problems
 from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
@@ -30,6 +30,7 @@ from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
+from formulakern.learning.hkl.rows import Rows
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
@@ -119,18 +120,20 @@ class HierarchicalBase(RuleModel):
 
     def _learn(
         self,
-        rows: TrainingRows,
+        problems: Problems,
+        total: float,
         names: Sequence[str],
         start: HierarchicalBase | None,
         deadline: Deadline,
         n_thresholds: int = 0,
-    ) -> None:
+    ) -> Rows:
         """Solve the problem of each name, and set the attributes of the solutions.
 
-        Ordered classes have thresholds, and a row has as many losses.
+        ``total`` is the weight of all rows.  Ordered classes have thresholds, and a row has as many
+        losses.  Returns the rows of the last problem.
         """
         squared = self.loss == "squared"
-        automatic = automatic_C(rows.total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
+        automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         automatic /= math.sqrt(max(1, n_thresholds))
         given = self.get_params(deep=False)
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
@@ -155,14 +158,14 @@ class HierarchicalBase(RuleModel):
             if any(model.grown.status == "interrupted" for model in models):
                 until = Deadline.of(0.0)  # the others are what is found at once
             if together or squared:
-                learned = rows.rows(_same)
+                rows = problems(lambda examples: examples)
             elif n_thresholds:
-                learned = rows.rows(cumulative_examples)
+                rows = problems(cumulative_examples)
             else:
-                learned = rows.rows(partial(_against, 1 if number == 1 else k))
+                rows = problems(partial(_against, 1 if number == 1 else k))
             before = warm[k].grown if warm else None
             report = partial(self._report, names[k:])
-            models.append(learn(learned, options, until, before, report))
+            models.append(learn(rows, options, until, before, report))
         self._models = models
         self.objective_ = float(sum(model.objective for model in models))
         self.lower_bound_ = float(sum(model.grown.lower_bound for model in models))
@@ -175,6 +178,7 @@ class HierarchicalBase(RuleModel):
         self.n_iter_ = max(1, len(self.history_))
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
         self.stopped_ = [*open_ones, "optimal"][0]
+        return rows
 
     @property
     def _functions(self) -> list[ScoreFunction]:
@@ -236,10 +240,6 @@ class HierarchicalBase(RuleModel):
             rule, cover = Conjunction(node).named(self._leaves), table.cover(node)
             found.append((Conjunction(node), counts.described(rule, cover, *votes, k)))
         return found
-
-
-def _same(examples: Examples) -> Examples:
-    return examples
 
 
 def _against(k: int, examples: Examples) -> Examples:

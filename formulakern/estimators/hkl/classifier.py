@@ -16,7 +16,7 @@ from formulakern.deadline import Deadline
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import EARLY, RAREST, HierarchicalClassifier
-from formulakern.estimators.hkl.training_rows import SeenRows, TrainingRows, training_rows
+from formulakern.estimators.hkl.training_rows import SeenRows, problems_of, seen_rows
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
@@ -270,11 +270,10 @@ class HKLClassifier(HierarchicalClassifier):
                 f"monotone={self.monotone!r} with {len(present)} classes; expected two classes, or "
                 "ordinal=True for ordered ones, which have one score."
             )
-        rows = training_rows(data)
         shares, tau = self._shares(data.sums * data.factors)
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
         learn = self._learn_ordered if self.ordinal else self._learn_classes
-        decide, seen, found, bias, prior = learn(rows, present, shares, name, start, deadline)
+        decide, seen, found, bias, prior = learn(data, shares, name, start, deadline)
         for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
             decide(rules, b, np.broadcast_to(a, len(adjustment)))
             if self._as_good(*seen[:3]):
@@ -284,8 +283,7 @@ class HKLClassifier(HierarchicalClassifier):
 
     def _learn_classes(
         self,
-        rows: TrainingRows,
-        present: npt.NDArray[np.bool_],
+        data: TrainingData,
         shares: FloatArray,
         name: str,  # noqa: ARG002
         start: HKLClassifier | None,
@@ -294,9 +292,11 @@ class HKLClassifier(HierarchicalClassifier):
         """Learn a function of each class; of two classes, of the second."""
         names, two = self.classes_.tolist(), len(self.classes_) == 2
         # a class whose rows all weigh nothing cannot be learned
-        learned = [1] if two else np.flatnonzero(present).tolist()
-        self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline)
-        seen = rows.seen([rule for one in self._functions for rule in one.rules])
+        learned = [1] if two else np.flatnonzero(data.present).tolist()
+        problems, total = problems_of(data), float(data.sums @ data.factors)
+        called = ["" if two else str(names[k]) for k in learned]
+        rows = self._learn(problems, total, called, start, deadline)
+        seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
         found: list[tuple[Feature, WeightedRule]] = []
@@ -313,18 +313,18 @@ class HKLClassifier(HierarchicalClassifier):
 
     def _learn_ordered(
         self,
-        rows: TrainingRows,
-        present: npt.NDArray[np.bool_],
+        data: TrainingData,
         shares: FloatArray,
         name: str,
         start: HKLClassifier | None,
         deadline: Deadline,
     ) -> _Learned:
         """Learn one function, with thresholds; for two classes decisions are by its sign."""
-        thresholds = int(np.count_nonzero(present)) - 1
-        self._learn(rows, [""], start, deadline, thresholds)
+        present = data.present
+        thresholds, total = int(np.count_nonzero(present)) - 1, float(data.sums @ data.factors)
+        rows = self._learn(problems_of(data), total, [""], start, deadline, thresholds)
         [function] = self._functions
-        seen = rows.seen(function.rules)
+        seen = seen_rows(data, rows, function.rules)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64))
         found = self._rules_of(function, seen.table, counts)
         bounds = np.maximum.accumulate(np.negative(function.bias))  # rounding apart

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from formulakern.deadline import Deadline
 from formulakern.estimators.base import number_score
 from formulakern.estimators.hkl.base import HierarchicalBase
-from formulakern.estimators.hkl.training_rows import WholeRows
+from formulakern.estimators.hkl.training_rows import whole_problems
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
@@ -116,8 +116,8 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             largest = float(np.abs(target - mean)[weights > 0].max())
             unit = largest if largest > 1e-14 * abs(mean) else 0.0
             scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-            rows = WholeRows(table, scaled, weights)
-            self._learn(rows, [""], None, deadline)
+            problems = whole_problems(table, scaled, weights)
+            self._learn(problems, float(weights.sum()), [""], None, deadline)
             [model] = self._functions
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +15,12 @@ from formulakern.learning.hkl.options import Node
 from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.hkl.rows import Groups, Rows
 
-__all__ = ["SeenRows", "TrainingRows", "WholeRows", "training_rows"]
+__all__ = ["Made", "Problems", "SeenRows", "problems_of", "seen_rows", "whole_problems"]
 
 #: Returns examples to learn from, given one for each row or group, whose y is its class or number.
 Made = Callable[[Examples], Examples]
+#: Returns the rows of the problem with these examples.
+Problems = Callable[[Made], Rows]
 
 
 class SeenRows(NamedTuple):
@@ -42,79 +43,31 @@ class SeenRows(NamedTuple):
     numbers: FloatArray
 
 
-class WholeRows:
-    """Rows in this process.
-
-    Parameters
-    ----------
-    table : PackedTable
-    y, weights : float64 (n_rows,)
-        The number of the class, or a number to predict; rows of weight 0 are left out.
-    known : SeenRows, optional
-        All rows, if they have classes.
-    """
-
-    def __init__(
-        self, table: PackedTable, y: FloatArray, weights: FloatArray, known: SeenRows | None = None
-    ) -> None:
-        used = weights > 0
-        kept = table if used.all() else table.take(used)
-        self.table, kind = kept.distinct()
-        self.examples = Examples(kind, y[used], weights[used], kept.degrees)
-        self.total, self.known = float(weights.sum()), known
-
-    def rows(self, made: Made) -> Rows:
-        """Return the rows of a problem."""
-        return Rows.merged(self.table, made(self.examples))
-
-    def seen(self, rules: Sequence[Node | int]) -> SeenRows:
-        """Return rows, or groups of rows, on which these rules are constant."""
-        del rules
-        assert self.known is not None
-        return self.known
+def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Problems:
+    """Return the problems of rows in this process; those of weight 0 are left out."""
+    used = weights > 0
+    kept = table if used.all() else table.take(used)
+    different, kind = kept.distinct()
+    examples = Examples(kind, y[used], weights[used], kept.degrees)
+    return lambda made: Rows.merged(different, made(examples))
 
 
-@dataclass(eq=False)
-class PartitionedRows:
-    """Rows in partitions, and, intp (K,), the number of each class or −1."""
-
-    data: TrainingData
-    places: npt.NDArray[np.intp]
-    _last: Groups = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = float((self.data.sums * self.data.factors).sum())
-        self._rows = self.data.rows(self.places)
-
-    def rows(self, made: Made) -> Rows:
-        """Return the rows of a problem."""
-        table = self.data.table
-        sizes = table.n_columns, len(table.terms), int(self.places.max()) + 1
-        self._last = Groups(self._rows, *sizes, made)
-        return self._last
-
-    def seen(self, rules: Sequence[Node | int]) -> SeenRows:
-        """Return groups of rows of one class each, on which these rules are constant."""
-        groups = self._last
-        nodes = [rule for rule in rules if isinstance(rule, tuple)]
-        groups.tell_apart(nodes, [rule for rule in rules if isinstance(rule, int)])
-        class_of = np.flatnonzero(self.places >= 0)[groups.codes]
-        labels = self.data.classes[class_of]
-        counts = groups.weights / self.data.factors[class_of]
-        return SeenRows(
-            groups.table, labels, groups.weights, counts, groups.numbers.astype(np.float64)
-        )
-
-
-TrainingRows = WholeRows | PartitionedRows
-
-
-def training_rows(data: TrainingData) -> TrainingRows:
-    """Return the rows to learn classes from; classes without weight have no number."""
+def problems_of(data: TrainingData) -> Problems:
+    """Return the problems of rows of classes; classes without weight have no number."""
     places = np.where(data.present, np.cumsum(data.present) - 1, -1)
-    if data.partitioned:
-        return PartitionedRows(data, places)
-    weights = data.weights
-    counts = np.where(weights > 0, data.own, 0.0)
-    seen = SeenRows(data.table, data.labels, weights, counts, np.ones(len(weights)))
-    return WholeRows(data.table, places[data.codes].astype(np.float64), weights, seen)
+    if not data.partitioned:
+        return whole_problems(data.table, places[data.codes].astype(np.float64), data.weights)
+    rows, sizes = data.rows(places), (data.table.n_columns, len(data.table.terms))
+    return lambda made: Groups(rows, *sizes, int(places.max()) + 1, made)
+
+
+def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:
+    """Return the rows, or groups of rows of one class each, on which these rules are constant."""
+    if not isinstance(rows, Groups):
+        counts = np.where(data.weights > 0, data.own, 0.0)
+        return SeenRows(data.table, data.labels, data.weights, counts, np.ones(len(counts)))
+    nodes = [rule for rule in rules if isinstance(rule, tuple)]
+    rows.tell_apart(nodes, [rule for rule in rules if isinstance(rule, int)])
+    classes = np.flatnonzero(data.present)[rows.codes]
+    counts, numbers = rows.weights / data.factors[classes], rows.numbers.astype(np.float64)
+    return SeenRows(rows.table, data.classes[classes], rows.weights, counts, numbers)
