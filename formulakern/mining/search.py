@@ -41,24 +41,11 @@ TOTAL_BITS = 50
 
 @dataclass(frozen=True, eq=False)
 class SearchOptions:
-    """What a search is for.
+    """The best ``top`` results of a score above ``threshold``, or all, at most ``max_results``.
 
-    Parameters
-    ----------
-    top : int or None
-        The number of results; None for all that score more than ``threshold``.
-    objective : {"absolute", "spread"}
-    direction : {"both", "positive", "negative"}
-        For "absolute": the score is max_k |S_k|, max_k S_k or max_k −S_k.
-    threshold : float
-        Only higher scores are results.
-    max_results : int
-        The most results with ``top=None``; if it is reached, ``complete`` is false and the best
-        ones are returned.
-    time_limit : float or Deadline, optional
-        Seconds; then the best so far is returned, with a bound on all the rest.
-    progress : callable, optional
-        Called every 0.05 s or so with an estimate of the share that is done.
+    For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
+    ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k.  ``progress``
+    is called every 0.05 s or so with an estimate of the share that is done.
     """
 
     top: int | None = 10
@@ -130,8 +117,6 @@ def objective_of(
 ) -> Objective:
     """Put weights, float64 (m, K), on a grid.
 
-    Examples
-    --------
     >>> objective_of(np.array([[1.0], [-2.0], [0.5]])).rounding
     0.0
     >>> objective_of(np.array([[1.0], [2.0], [0.1]])).rounding < 1e-12
@@ -255,19 +240,7 @@ class MiningResult:
 
 
 class CompiledSearch:
-    """A depth-first search whose state is in arrays, so that a compiled loop can stop and go on.
-
-    Parameters
-    ----------
-    task : Task
-    width : int
-        The number of propositions that describe a result, at first.
-
-    Attributes
-    ----------
-    state : NamedTuple
-        What ``loop`` works on, made of ``common`` and of arrays of the search's own.
-    """
+    """A depth-first search whose state is in arrays, so that a compiled loop can stop and go on."""
 
     state: Any
     loop: CompiledFunction[[Any, int], int]

@@ -241,13 +241,6 @@ def sort_descending(keys: Any, items: Any, n: Any, spare_keys: Any, spare_items:
     """Sort the first n keys, largest first, and the items with them: merge sort, from the bottom.
 
     It takes the place of ``numpy.argsort``, which takes seconds to compile.
-
-    Parameters
-    ----------
-    keys, items : arrays of at least n numbers
-    n : int
-    spare_keys, spare_items : arrays of at least n numbers, of the same types
-        Working memory.
     """
     width = 1
     while width < n:

@@ -74,20 +74,9 @@ Report = Callable[[int, GrowthStep], None]
 class GrownSolution:
     """A solution on grown sets of nodes, and what is proven about all conjunctions.
 
-    Attributes
-    ----------
-    nodes : list of lists of tuple of int
-        W of each function, closed under subsets.
-    others : list of lists of int
-        The features in use that are not conjunctions.
-    solution : HierarchicalSolution
-        On these, in this order; its bound concerns them alone.
-    lower_bound : float
-        No weights on any conjunctions have a smaller objective.
-    gap : float
-        (objective − lower_bound) / objective, over the whole lattice.
-    history : list of lists of GrowthStep
-    status : {"optimal", "time limit", "node limit", "iteration limit", "interrupted"}
+    ``nodes`` are W of each function, closed under subsets, and ``others`` its other features, in
+    the order of the ``solution``, whose own bound concerns these alone.  No weights on any
+    conjunctions have an objective below ``lower_bound``, to which the ``gap`` is relative.
     """
 
     nodes: list[list[Node]]
@@ -155,8 +144,6 @@ def grow(
     weights are the start.  After the deadline, a limit or Ctrl-C (once the first round is done) the
     best solution so far is returned, with its gap.
 
-    Notes
-    -----
     Besides the solver's work, a round costs one exact search, and for each source that is in doubt
     O(s²) where s of the examples that it covers have β ≠ 0.
 

@@ -100,11 +100,6 @@ class Frontier:
         After it bounds are improved no further.
     weigh : callable, optional
         Returns rows in partitions with their β; by default the rows are the examples.
-
-    Attributes
-    ----------
-    cut : bool
-        Whether the time was over before a search had found enough.
     """
 
     table: PackedTable
@@ -121,21 +116,14 @@ class Frontier:
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.inside = set(self.nodes)
         self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
-        self.cut = False
+        self.cut = False  # whether the time was over before a search had found enough
 
     def examine(self, allowed: float, inside: float, *, loose: bool) -> Verdict:
         """A bound on max_t ‖r_t‖_ρ'², and the sources that exceed ``allowed``, the worst first.
 
         If none is known to, those that may; TimeIsOver is raised if nothing is known yet.
-
-        Parameters
-        ----------
-        allowed : float
-        inside : float
-            κ², the square of the dual norm over W.
-        loose : bool
-            Whether the solution on W is not exact, so that κ² may leave no room: then a little is
-            allowed for.
+        ``inside`` is κ².  The solution on W is not exact if it is ``loose``, so that κ² may leave
+        no room: then a little is allowed for.
         """
         if not self.sources or not self.beta.any():
             return 0.0, []

@@ -29,8 +29,6 @@ class Signs:
 
     They are 1 for weights of at least 0, −1 for weights of at most 0, 0 for any.
 
-    Examples
-    --------
     >>> signs = Signs(np.array([1, 0, -1, 1]), np.array([-1]))
     >>> [signs.of(node) for node in [(), (0,), (0, 1), (1,), (2,)]], signs.of(0)
     ([0, 1, 1, 0, -1], -1)
@@ -62,23 +60,11 @@ class Signs:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The parameters of a problem.
+    """The parameters of a problem: C > 0, 1 < ρ ≤ 2, a ≥ 1, and the relative duality gap to reach.
 
-    Parameters
-    ----------
-    loss : str
-        A loss of one function, or "multinomial": then y are classes from 0, each with a function.
-    C, rho, depth_penalty : float
-        C > 0, 1 < ρ ≤ 2, a ≥ 1.
-    other_penalty : float
-        d of each feature that is not a conjunction.
-    tol : float
-        The relative duality gap to reach.
-    max_nodes : int
-        The set of a function grows no further once it is as large.
-    max_rules : int, optional
-        If there are more rules, the best ones replace them (:mod:`.few_rules`).
-    signs : Signs, optional
+    The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
+    that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
+    ``max_rules`` rules replace more (:mod:`.few_rules`).
     """
 
     loss: str = "hinge"

@@ -54,18 +54,6 @@ class Examples(NamedTuple):
 def cumulative_examples(ordered: Examples) -> Examples:
     """The K − 1 answers of every row.
 
-    Parameters
-    ----------
-    ordered : Examples
-        Of m rows; y are the classes, from 0, all of them.
-
-    Returns
-    -------
-    Examples
-        Of two classes; (K − 1)·m, group k − 1 being about y ≥ k.
-
-    Examples
-    --------
     >>> rows = Examples(np.arange(3), np.arange(3.0), np.ones(3), np.zeros((3, 0)))
     >>> examples = cumulative_examples(rows)
     >>> examples.y, examples.group
@@ -97,8 +85,6 @@ def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
     -------
     float64 (m, K)
 
-    Examples
-    --------
     >>> np.exp(log_chances(np.zeros(1), np.log([1 / 3, 3]))).round(6)
     array([[0.25, 0.5 , 0.25]])
     """
@@ -131,8 +117,6 @@ def decision_thresholds(thresholds: FloatArray, adjustment: FloatArray) -> Float
         Ascending; class k is decided for above the k-th and up to the next one.  A class that is
         nowhere the best is between two that are equal.
 
-    Examples
-    --------
     >>> decision_thresholds(np.array([-1.0, 1.0]), np.zeros(3)).round(6)
     array([-0.68437,  0.68437])
     >>> decision_thresholds(np.array([-0.1, 0.1]), np.zeros(3)).round(6)  # never the middle

@@ -40,17 +40,10 @@ GROWING = 0.6
 
 @dataclass(frozen=True, eq=False)
 class ScoreFunction:
-    """The function Σ_r weights[r] · rules[r](x) + bias.
+    """The function Σ_r weights[r] · rules[r](x) + bias, of groups a bias each.
 
-    Attributes
-    ----------
-    rules : list of tuple of int, or int
-        Positions of propositions, of different covers; or the number of a feature that is not a
-        conjunction.  Largest weight first.
-    weights : float64 (r,)
-    bias : float, or float64 (groups,)
-    n_weights : int
-        Conjunctions with weight, before those of equal covers were joined.
+    Rules have different covers, largest weight first; a number is a feature that is not a
+    conjunction.  ``n_weights`` conjunctions had weight before those of equal covers were joined.
     """
 
     rules: list[Node | int]

@@ -85,19 +85,9 @@ class Rows:
 class Groups(GroupsOfRows, Rows):
     """One example for each group of rows in partitions that the features in use tell apart.
 
-    Parameters
-    ----------
-    rows : Partitioned
-        Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
-    n_propositions, n_others, n_classes : int
-    examples_of : callable, optional
-        Returns the examples to learn from, given one for every group whose y is its class, and
-        whose other features are means (exact for those in use); by default these themselves.
-
-    Attributes
-    ----------
-    table : PackedTable of G rows
-        One for each group; propositions that are not in use are 0.
+    ``examples_of`` returns the examples to learn from, given one for every group whose y is its
+    class and whose other features are means, exact for those in use.  The ``table`` has a row for
+    each group, with 0 for propositions that are not in use.
     """
 
     def __init__(

@@ -89,16 +89,9 @@ class WeighedRows:
 class Question(NamedTuple):
     """Conjunctions, and propositions that may be added to each.
 
-    Parameters
-    ----------
-    pairs : int64 (K', 2)
-        Column k' of weights is the first less the second of these; −1 for nothing less.
-    nodes : int64 (N, D)
-        Propositions of each conjunction, −1 behind the last.
-    item_ends, items : int64 (N,) and int64
-        Where the candidates of each node end in ``items``.
-    column_ends, columns : int64 (N,) and int64
-        Where the columns that each node asks for end in ``columns``.
+    Column k of weights is the first less the second of ``pairs[k]``, −1 for nothing less.  A row of
+    ``nodes`` has the propositions of a conjunction, then −1; its candidates end in ``items`` at its
+    ``item_ends``, the columns that it asks for in ``columns`` at its ``column_ends``.
     """
 
     pairs: NDArray[np.int64]
@@ -190,13 +183,6 @@ def together(
     some : ndarray of intp, optional
         Only these rows.
 
-    Returns
-    -------
-    ndarray of intp, or None
-        Positions; None where all rows stay in their order.
-
-    Examples
-    --------
     >>> group = np.resize([1, 0], 256)
     >>> together(group, np.ones(256), None)[:3]
     array([1, 3, 5])
@@ -232,18 +218,11 @@ def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
 def answer(rows: WeighedRows, question: Question) -> FloatArray:
     """Sums and sums of absolute values over covers, in units.
 
-    Parameters
-    ----------
-    rows : WeighedRows
-    question : Question
-
     Returns
     -------
     ndarray of shape (number of answers, 2), float64
         For each node, each of its columns, each of its candidates.
 
-    Notes
-    -----
     Some 10 ns for each answer and 64 rows, where the node is true on one of these; less than 1 ns
     where these rows have one group and one share.
     """

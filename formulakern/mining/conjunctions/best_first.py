@@ -264,30 +264,10 @@ def mine_partitioned(
     **options
         Of :class:`~formulakern.mining.search.SearchOptions`, without ``progress``.
 
-    Returns
-    -------
-    MinedConjunctions
-        With sums and scores of the rounded weights, which do not depend on the division into
-        partitions; ``bound`` allows for the rounding.
-
-    Notes
-    -----
-    The partitions are read twice, once for every batch, and once for the results.  A batch sends
-    some 20 bytes for every child, and brings 16 for every child and column of weights from every
-    partition.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.strict import read_packed
-    >>> from formulakern.mining.conjunctions.answers import GroupedRows
-    >>> from formulakern.partitions.partitioned import Partitioned
-    >>> tables = [[[1, 1, 0], [1, 1, 1]], [[1, 0, 1], [0, 1, 1]]]
-    >>> each, ones = np.arange(2), np.ones(2)
-    >>> rows = Partitioned([GroupedRows(read_packed(table), each, ones) for table in tables])
-    >>> weights = [np.array([[2.0], [1.0]]), np.array([[-1.0], [-1.0]])]
-    >>> result = mine_partitioned(rows, weights, 3, top=1, max_length=2)
-    >>> result.conjunctions, result.scores, result.proven
-    ([(0, 1)], array([3.]), True)
+    Sums and scores are those of the rounded weights, which do not depend on the division into
+    partitions.  The partitions are read twice, once for every batch, and once for the results.  A
+    batch sends some 20 bytes for every child, and brings 16 for every child and column of weights
+    from every partition.
     """
     asked, width = SearchOptions(**options), vectors[0].shape[1]
     deadline = Deadline.of(asked.time_limit)

@@ -94,41 +94,12 @@ def heaviest(
 ) -> Heaviest:
     """List the heaviest conjunctions, until Σ x_w^s over all others is proven to be at most a goal.
 
-    Parameters
-    ----------
-    rows : Partitioned
-        Of :class:`~formulakern.mining.conjunctions.answers.WeighedRows` with one column of weights.
-    items : ndarray of intp
-        The propositions of which conjunctions are made.
-    powers : Powers
-    goal : float
-        Positive.
-    unit : float
-        S(w) is measured in this number of units of the weights: x_w = |S(w)| / (b^|w| unit).
-    rounding : float
-        No S(w) of the weights that are meant differs by more from that of the rows' weights.
-    most : int
-        The search ends once this number of conjunctions was looked at.
-    n_rows : int, optional
-        The number of rows, if they are in this process: NumPy adds up small numbers of them.
-    deadline : Deadline, optional
-        Then what is known is returned; before the propositions are looked at, TimeIsOver is raised.
-
-    Notes
-    -----
-    The rows are read once for every level of the tree, and for every 2¹⁸ conjunctions of one.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.strict import read_packed
-    >>> from formulakern.mining.conjunctions.answers import WeighedRows
-    >>> from formulakern.partitions.partitioned import Partitioned
-    >>> table = read_packed([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]])
-    >>> each, vectors = np.arange(4), np.array([[2.0], [1.0], [-1.0], [-1.0]])
-    >>> rows = Partitioned([WeighedRows(table.columns, each, np.ones(4), vectors)])
-    >>> found = heaviest(rows, np.arange(3), Powers(2.0, 3.0), 0.05)
-    >>> found.conjunctions, found.x.round(6).tolist(), bool(found.rest <= 0.05)
-    ([(0,), (1,), (0, 1), (2,)], [1.0, 1.0, 0.75, 0.5], True)
+    ``rows`` are :class:`~formulakern.mining.conjunctions.answers.WeighedRows` with one column of
+    weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the weights that are meant differs by more
+    than ``rounding``.  The search ends once ``most`` conjunctions were looked at, or at the
+    deadline; TimeIsOver is raised before the propositions were.  NumPy adds up small numbers of
+    rows in this process, ``n_rows``.  The rows are read once for every level of the tree, and for
+    every 2¹⁸ conjunctions of one.
     """
     logs = float(np.log(goal)), float(np.log(unit))
     search = _Search(rows, powers, *logs, rounding, items, most, n_rows)

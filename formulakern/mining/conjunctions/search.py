@@ -383,20 +383,11 @@ def mine_conjunctions(
     **options
         Of :class:`~formulakern.mining.search.SearchOptions`.
 
-    Returns
-    -------
-    MinedConjunctions
-        Conjunctions of equal covers are different conjunctions, and all are candidates.  Those
-        that tie with the last one returned may be left out.
+    Conjunctions of equal covers are all candidates; those that tie with the last one returned may
+    be left out.  If few conjunctions are looked at (at most 2¹⁹, times examples), nothing is
+    compiled.  Else a conjunction costs some 10 ns per 64 examples and column of weights; how many
+    are looked at depends on how well the bound prunes.
 
-    Notes
-    -----
-    If few conjunctions are looked at (at most 2¹⁹, times examples), nothing is compiled.  Else
-    a conjunction costs some 10 ns per 64 examples and column of weights; how many are looked at
-    depends on how well the bound prunes.
-
-    Examples
-    --------
     >>> X = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]
     >>> result = mine_conjunctions(X, [2.0, 1.0, -1.0, -1.0], top=1, max_length=2)
     >>> result.conjunctions, result.scores, result.proven

@@ -51,14 +51,7 @@ MAX_PERMUTED = 6
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for one proposition: a variable of the template, in one copy of each choice.
-
-    Parameters
-    ----------
-    variable : Variable
-    copy : tuple of int
-        Which copy, for every choice around the variable, outermost first.
-    """
+    """A place for one proposition: a variable, in one copy of each choice, outermost first."""
 
     variable: Variable
     copy: tuple[int, ...]
@@ -75,22 +68,11 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """A template without choices.
+    """A template without choices, over the variables ``leaves``, one for each slot.
 
-    Parameters
-    ----------
-    formula : Formula
-        Over the variables ``leaves``, one for each slot.
-    leaves : tuple of Variable
-    slots : tuple of Slot
-        In the order in which a search fills them.
-    all_different : tuple of tuple of int
-        Groups of slots that hold different propositions.
-    orders : tuple of Order
-        What leaves out instances that are the same feature as another one, and sets of features
-        that are not different.
-    empty : bool
-        There is no instance: a choice of two or more from a space of one feature.
+    ``all_different`` are groups of slots that hold different propositions; ``orders`` leave out
+    instances that are the same feature as another one, and sets of features that are not different.
+    An ``empty`` one has a choice of two or more from a space of one feature, so no instance.
     """
 
     formula: Formula
@@ -130,29 +112,11 @@ def expand(
 ) -> Expansion:
     """Write the choices of a template out, and find what is symmetric about it.
 
-    Parameters
-    ----------
-    formula : Formula
-        Variables, constants, connectives and choices.
-    distinct : bool
-        Different variables of one formula hold different propositions.
-    kind_of : callable
-        Equal for variables that range over the same propositions; only these are exchanged.
-    every_substitution : bool
-        Keep instances that differ in the order of equal places, where different names may hold
-        one proposition: they are different substitutions of one feature.
-    every_variable : bool
-        Keep slots for variables on which the truth value does not depend.
+    ``distinct`` variables of one formula hold different propositions; ``kind_of`` is equal for
+    variables that range over the same propositions, and only these are exchanged.  Instances that
+    differ in the order of equal places are kept if ``every_substitution`` counts, and slots on
+    which the truth value does not depend if ``every_variable`` does.
 
-    Raises
-    ------
-    FormulaError
-        If a leaf is a comparison, or ``distinct`` and something stands beside a choice.
-    FormulaSizeError
-        If there are more than ``MAX_SLOTS`` slots.
-
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse
     >>> expand(parse("all[2](a & ~b)"), True).formula
     Formula('s0 & ~s1 & s2 & ~s3')
@@ -249,14 +213,6 @@ class _Writer:
 def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
     """Compile a formula without choices to AND and XOR of signed registers.
 
-    Parameters
-    ----------
-    formula : Formula
-    leaves : sequence of Variable
-        One for each slot.
-
-    Examples
-    --------
     >>> from formulakern.syntax.formula import variables
     >>> a, b = variables("a b")
     >>> program = bit_program(~(a >> b), (a, b))
@@ -330,13 +286,6 @@ def atoms_of(formula: Formula) -> list[Formula]:
     """The variables and choices of a formula, those nearest the root first: they decide most.
 
     Slots are in this order, those of a choice in the place of the choice.
-
-    Raises
-    ------
-    FormulaError
-        If a leaf is a comparison.
-    FormulaSizeError
-        If there are more than ``MAX_SLOTS``.
     """
     depth = {id(formula): 0}
     for node in reversed(postorder(formula)):

@@ -288,26 +288,11 @@ def mine_templates(
     **options
         Of :class:`~formulakern.mining.search.SearchOptions`.
 
-    Returns
-    -------
-    MinedInstances
-        Instances that are the same Boolean function of the propositions are returned once, under
-        the first of their assignments that was met; instances that are different functions and
-        have equal covers are all candidates.  Those that tie with the last one may be left out.
-
-    Raises
-    ------
-    FormulaError, FormulaSizeError
-        If the template holds comparisons, or more than ``expansion.MAX_SLOTS`` variables with
-        the copies in choices counted; or ``distinct`` and something stands beside a choice.
-
-    Notes
-    -----
-    For a conjunction of plain variables
+    Instances that are the same Boolean function of the propositions are returned once, under the
+    first of their assignments that was met; different functions of equal covers are all candidates.
+    Those that tie with the last one may be left out.  For a conjunction of plain variables
     :func:`~formulakern.mining.conjunctions.search.mine_conjunctions` has sharper bounds.
 
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse
     >>> X = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]
     >>> result = mine_templates(parse("a & ~b"), X, [2.0, 1.0, -1.0, -1.5], top=1)

@@ -98,13 +98,6 @@ class Lattice:
     ) -> Lattice:
         """Return the lattice of sets with d_v = depth_penalty^|v|, and of other features.
 
-        Raises
-        ------
-        ParameterError
-            If a penalty exceeds the range of computation.
-
-        Examples
-        --------
         >>> Lattice.of([(), (0,)], 2.0, 2.0).norm(np.array([3.0, 4.0]))  # 1·√(3² + 4²) + 2·4
         13.0
         >>> Lattice.of([(), (0,)], 2.0, 2.0, 1, 0.5).norm(np.array([3.0, 4.0, -2.0]))  # + 0.5·2
@@ -179,8 +172,6 @@ class Lattice:
 
         A step costs O(pairs) additions and O(n) powers; ``eta``, not negative, is where to start.
 
-        Examples
-        --------
         >>> lattice = Lattice.of([(), (0,)], 2.0, 2.0)
         >>> dual = lattice.dual_norm(np.array([3.0, 4.0]), np.ones(2), tol=1e-9, steps=500)
         >>> round(dual.lower, 6), round(dual.upper, 6)  # g = (3, 1) + (0, 3): √10 > 3/2
@@ -223,8 +214,6 @@ def right_signed(values: FloatArray, signs: IntArray | None) -> FloatArray:
 
     A sign is 1 for values of at least 0, −1 for values of at most 0, 0 for any; None frees all.
 
-    Examples
-    --------
     >>> right_signed(np.array([1.0, -2.0, 3.0]), np.array([1, 1, -1]))
     array([1., 0., 0.])
     """

@@ -89,20 +89,9 @@ class Features(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """The problem on different rows and different columns.
+    """The problem on different rows and different columns: of each feature its column, ``kind``.
 
-    Attributes
-    ----------
-    columns : Columns or Functions
-    kind : int64 (features,)
-        The column of each feature.
-    loss : Loss
-        Of r rows.
-    row : int64 (m,)
-        The row of each example.
-    part : float64 (m,)
-        The share of each example in the weight of its row.
-    signs : int64 (columns,), optional
+    Each example has its ``row``, and a share, ``part``, in the weight of its row.
     """
 
     columns: Columns | Functions
@@ -155,22 +144,9 @@ def _different(keys: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
 class HierarchicalSolution:
     """The best functions that were found, and proof of how good they are.
 
-    Attributes
-    ----------
-    weights : list of K float64 (n + e,)
-        f of each function.
-    intercept : float, float64 (groups,), or float64 (K,)
-        b; a prediction is Σ_w f_w φ_w(x) − b.
-    objective, lower_bound : float
-        No f and b have a smaller objective than the latter.
-    dual : float64 (m,), or (m, K)
-        β, with α_i = y_i β_i for the classification losses; Σ_i β_i = 0, over each group.
-    squares : list of K floats
-        Upper bounds on Ω*(g)² of each function.
-    certificates : list of K float64 (n + e,)
-        The points η of the simplex at which Ω*(g) is bounded.
-    iterations : int
-    status : {"optimal", "time limit", "iteration limit"}
+    ``weights`` are f of each function, float64 (n + e,); a prediction is Σ_w f_w φ_w(x) − b.
+    ``dual`` is β, float64 (m,) or (m, K), whose sum, over each group, is 0.  ``squares`` are upper
+    bounds on Ω*(g)² of each function, and ``certificates`` the η that prove them.
     """
 
     weights: list[FloatArray]
@@ -205,21 +181,6 @@ def solve_hierarchical(
 ) -> HierarchicalSolution:
     """Solve the problem on given features to a relative duality gap.
 
-    Parameters
-    ----------
-    functions : sequence of K Features
-    loss : Loss
-        Of their predictions on m examples.
-    tol : float
-    start : (weights, intercept), optional
-        Where to begin: f of each function, and b.
-    max_iter : int
-        The largest number of rounds.
-    deadline : Deadline, optional
-        After it no round begins, and a Newton step that is not done is given up.
-
-    Notes
-    -----
     O(mn) and O(pairs) a round, pairs = Σ_w 2^|w|, and one linear system a Newton step, of the size
     of the columns that still matter or, if fewer, of the rows where the loss is curved.  The
     memory is two copies of the columns, a byte an entry, and blocks of 32 MiB.
@@ -229,23 +190,6 @@ def solve_hierarchical(
     F. Bach, "High-dimensional non-linear variable selection through hierarchical kernel learning",
     2009, arXiv:0909.0844 (ρ = 2).  P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Generalized
     hierarchical kernel learning", JMLR 16, 2015 (1 < ρ ≤ 2).
-
-    Examples
-    --------
-    The label is a conjunction of two of three propositions:
-
-    >>> from itertools import combinations, product
-    >>> from formulakern.solvers.hierarchical.losses import Loss
-    >>> X = np.array(list(product([False, True], repeat=3)))
-    >>> nodes = [v for size in range(4) for v in combinations(range(3), size)]
-    >>> columns = np.array([X[:, list(v)].all(axis=1) for v in nodes])
-    >>> loss = Loss("hinge", np.where(X[:, 0] & X[:, 2], 1.0, -1.0), np.full(8, 10.0))
-    >>> features = Features(Lattice.of(nodes, 1.1, 1.2), columns, np.zeros((0, 8)))
-    >>> solution = solve_hierarchical([features], loss, tol=1e-3)
-    >>> [v for v, weight in zip(nodes, solution.weights[0]) if abs(weight) > 1e-3]
-    [(0,), (2,), (0, 2)]
-    >>> solution.gap <= 1e-3
-    True
     """
     search = _Search(functions, loss, start, tol, max_iter, deadline)
     with one_thread():
