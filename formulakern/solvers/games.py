@@ -60,9 +60,6 @@ def optimal_strategies(
     """
     low, high = float(M.min()), float(M.max())
     options = {
-        # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
-        # from the interior point method
-        "presolve": False,
         "primal_feasibility_tolerance": FEASIBILITY,
         "dual_feasibility_tolerance": FEASIBILITY,
         "maxiter": max_iter,
@@ -109,6 +106,9 @@ def basic_strategies(
     from scipy.sparse import csr_array
 
     solve: Any = linprog  # its type says less than what it takes
+    # it gains nothing on a dense matrix, and one that outlasts the time limit hides it from the
+    # interior point method
+    options = {"presolve": False, **(options or {})}
     m, n = M.shape
     if caps is None:
         program: dict[str, Any] = {
@@ -126,9 +126,7 @@ def basic_strategies(
     def solved() -> Any:
         for method in methods:
             limit = deadline.left() if deadline.limited else None
-            result = solve(
-                **program, method=method, options={**(options or {}), "time_limit": limit}
-            )
+            result = solve(**program, method=method, options={**options, "time_limit": limit})
             if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
                 break
         return result

@@ -468,7 +468,7 @@ class PRLClassifier(PreferenceModel):
             rows = RowCounts(rows.numbers, rows.of_class)
         names = None if self.ordinal else self.classes_.tolist()
         found, ends = rules_of(outcome, generation.game, rows, self._leaves, names)
-        nothing = outcome.stopped_short and not found
+        nothing = outcome.reason in ("time", "interrupted") and not found
         if names is None:
             ends = largest_alone(rows) if nothing else ends
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
@@ -520,7 +520,7 @@ class PRLClassifier(PreferenceModel):
             if family.full:
                 more = (
                     "Further rules would divide the rows of the partitions into too many groups "
-                    f"(there are {family.n_rows:,}). Write a smaller C, degree or budget, or a "
+                    f"(there are {family.full:,}). Write a smaller C, degree or budget, or a "
                     "larger tol."
                 )
             gap = 1 - outcome.history[-1].value / outcome.history[-1].bound

@@ -39,6 +39,8 @@ __all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "best_hypothesis", "u
 
 #: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
+#: The largest such share for columns that a basic solution is sought among.
+NEARLY_UNUSED = 1e-3
 #: Where many rows are told apart, those below this share are dropped.
 LIGHT = 1e-2
 #: Columns that are unused for so many epochs are dropped.
@@ -89,20 +91,11 @@ class Epoch:
 
 @dataclass(eq=False)
 class Outcome:
-    """The best strategies found.
+    """The columns of positive weight, their weights, strategies, and the history of the search.
 
-    Parameters
-    ----------
-    columns : list of Column
-        Those of positive weight.
-    weights : list of float
-    solution : Solution
-    bound : float
-    reason : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
-        Why it ended; "columns": there were no new ones; "inseparable": the hard margin is 0.
-    history : list of Epoch
-    softened : bool
-        Whether a soft margin decided the weights, because the value of the hard one is 0.
+    ``reason`` is "optimal", "epochs", "time", "interrupted", "columns" (there were no new ones) or
+    "inseparable" (the hard margin is 0); ``softened`` whether a soft margin decided the weights
+    therefore.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -117,11 +110,6 @@ class Outcome:
     def value(self) -> float:
         """The margin that is secured."""
         return -np.inf if self.solution is None else self.solution.value
-
-    @property
-    def stopped_short(self) -> bool:
-        """Whether the time was over, or Ctrl-C came, before the game was solved."""
-        return self.reason in ("time", "interrupted")
 
 
 @dataclass(eq=False)
@@ -151,7 +139,6 @@ class ColumnGeneration:
     report: Callable[[Epoch], None]
     known: Sequence[Column] = ()
     outcome: Outcome = field(default_factory=Outcome, init=False)
-    _half: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
@@ -162,7 +149,10 @@ class ColumnGeneration:
         """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
         try:
             with interruptible():
-                self._search()
+                start = self.game.start()
+                if self.game.C is not None:  # slack alone secures a margin
+                    self._remember(start)
+                self._search(start)
         except TimeIsOver:  # rows in partitions did not answer
             self.outcome.reason = "time"
         except KeyboardInterrupt:
@@ -176,17 +166,9 @@ class ColumnGeneration:
             )
         return self.outcome
 
-    def _begin(self) -> Solution:
-        """The solution without columns; slack alone secures a margin."""
-        solution = self.game.start()
-        if self.game.C is not None:
-            self._remember(solution)
-        return solution
-
-    def _search(self) -> None:
+    def _search(self, solution: Solution) -> None:
         """Best responses until the gap closes."""
         outcome, game = self.outcome, self.game
-        solution = self._begin()
         game.enter(self.known)
         if game.columns:
             solution = self._solve(KNOWN)
@@ -197,7 +179,6 @@ class ColumnGeneration:
             priced = self._price(solution, share)
             share = SEARCHING if priced.columns else 1.0
             if self._closed():
-                outcome.reason = "optimal"
                 break
             if outcome.history and self._until.over():
                 outcome.reason = "time"
@@ -217,19 +198,17 @@ class ColumnGeneration:
             solution = self._solve(max(self._accuracy() * sharper, 1e-13))
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[used(solution)] = 0
-            kept = np.flatnonzero(idle < IDLE)
-            if game.family.crowded:
-                kept = used(solution, LIGHT)
+            kept = used(solution, LIGHT) if game.family.crowded else np.flatnonzero(idle < IDLE)
             if len(kept) < len(idle):
                 game.keep(kept)
                 solution = replace(solution, p=game.family.settle(game, solution.p))
                 idle = idle[kept]
         else:
             self._price(solution)
-            outcome.reason = "optimal" if self._closed() else "epochs"
+        closed = self._closed()
         self._crossover()
-        if outcome.reason in ("epochs", "columns", "time") and self._closed():
-            outcome.reason = "optimal"  # a basic solution is more exact
+        if closed or self._closed():  # a basic solution is more exact
+            outcome.reason = "optimal"
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
 
@@ -244,8 +223,8 @@ class ColumnGeneration:
         """Games of few columns that are found fast, before the long searches begin."""
         fast = self._until.part(SEARCHING)
         for _ in range(ROUNDS):
-            first = self.game.first(solution.p, self._threshold(solution), FIRST, fast)
-            if not self.game.enter(first, self._until):
+            first = self.game.price(solution.p, self._threshold(solution), FIRST, fast, quick=True)
+            if not self.game.enter(first.columns, self._until):
                 break
             solution = self._solve(max(self._accuracy(), ROUGH))
             if fast.over():
@@ -254,12 +233,14 @@ class ColumnGeneration:
 
     def _crossover(self) -> None:
         """A basic solution, of few rules, in place of one inside the optimal face."""
-        outcome, game = self.outcome, self.game
-        best = set(outcome.columns)
-        used = np.flatnonzero([column in best for column in game.columns])
-        if not len(used) or self._until.over():
+        outcome = self.outcome
+        least = min(self.tol / 10, NEARLY_UNUSED) * max(outcome.weights, default=0.0)
+        pairs = zip(outcome.columns, outcome.weights, strict=True)
+        heavy = {column for column, weight in pairs if weight > least}
+        places = np.flatnonzero([column in heavy for column in self.game.columns])
+        if not len(places) or self._until.over():
             return
-        basic = game.basic_solution(used, self._patience())
+        basic = self.game.basic_solution(places, self._patience())
         if basic is not None and basic.value >= outcome.value * (1 - self.tol / 10) - self.zero:
             self._remember(basic, at_any_rate=True)
 
@@ -296,9 +277,9 @@ class ColumnGeneration:
 
     def _closed(self) -> bool:
         outcome = self.outcome
-        if outcome.solution is None:
-            return False
-        return outcome.bound - outcome.value <= max(self.tol * outcome.bound, 4 * self.zero)
+        return outcome.solution is not None and outcome.bound - outcome.value <= max(
+            self.tol * outcome.bound, 4 * self.zero
+        )
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome
@@ -335,15 +316,7 @@ class Chosen:
 
 @dataclass(eq=False)
 class ColumnSelection(Selection):
-    """Choose at most ``most`` of the columns of a game.
-
-    Parameters
-    ----------
-    support, most, deadline :
-        Columns without the free ones, k and the time limit; see :class:`.Selection`.
-    game : RestrictedGame
-        With a soft margin; more columns come in as they are priced.
-    """
+    """Choose columns of a game with a soft margin, which more columns enter as they are priced."""
 
     better = apart = 1e-5
 
@@ -387,16 +360,9 @@ class ColumnSelection(Selection):
 def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = None) -> Outcome:
     """Solve a game; then choose at most so many columns, and soften a hard margin of value 0.
 
-    Value and bound stay those of the hard margin.  The iterated solvers need no softening: their
+    C is the penalty parameter of that soft margin; value and bound stay those of the hard one.
+    Free columns do not count among the ``most``.  The iterated solvers need no softening: their
     mean strategies are a usable vote.
-
-    Parameters
-    ----------
-    generation : ColumnGeneration
-    C : float
-        The penalty parameter of the soft margin that takes the place of a hard one of value 0.
-    most : int or None
-        Columns of the hypothesis, the free ones not counted; None for any number.
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,8 @@ Listed = list[tuple[Feature, FloatArray]]
 class Column:
     """A feature that votes for one class against another, times a scale.
 
-    Parameters
-    ----------
-    feature : Conjunction, Instance, Monomial or Step
-    winner, loser : int
-        Positions of classes.
-    scale : float
-        φ(x_j) of the preference j that made the column of a monomial; of a rule, at most 1, less
-        for long rules.
+    The scale is φ(x_j) of the preference j that made the column of a monomial; of a rule at most 1,
+    less for long rules.
     """
 
     feature: Any
@@ -76,18 +70,10 @@ class Column:
     scale: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Priced:
-    """Columns that answer a strategy of the row player best.
+class Priced(NamedTuple):
+    """Columns that pay most, best first; no column pays more than ``best``.
 
-    Parameters
-    ----------
-    columns : list of Column
-        Best first, with different values on the rows.
-    best : float
-        No column of the family pays more (up to rounding, which is added).
-    proven : bool
-        False if a time limit ended the search; ``best`` is a bound then too.
+    A search that a time limit ended has ``best`` as a bound, too, but is not ``proven``.
     """
 
     columns: list[Column]
@@ -97,12 +83,11 @@ class Priced:
 
 @dataclass(eq=False)
 class FeatureFamily(ABC):
-    """Features of 0 and 1 over packed propositions, found by branch and bound.
+    """Features of 0 and 1 on the different rows of a table, found by branch and bound.
 
     Parameters
     ----------
     table : PackedTable, or for monomials ndarray of shape (m, n)
-        The different training rows.
     bias : bool
         Whether the feature ``always`` belongs to the family.
 
@@ -112,13 +97,10 @@ class FeatureFamily(ABC):
         Whether features are 0 or 1.
     unit : float
         The largest possible payoff; much smaller ones count as 0.
-    always : Feature
-        The feature that is always true.
-    full, crowded : bool
-        Of rows in partitions: whether a column could not enter, as it divides too many groups of
-        rows; whether columns without weight should go, as there are so many groups.
-    quick : mapping
-        Options of searches that are fast.
+    full : int
+        The number of groups of rows in partitions if a column would have divided too many.
+    crowded : bool
+        Whether columns without weight should go, as there are so many groups.
     """
 
     table: Any
@@ -126,36 +108,32 @@ class FeatureFamily(ABC):
     binary: ClassVar[bool] = True
     unit: ClassVar[float] = 2.0
     always: ClassVar[Any] = BIAS
-    full: ClassVar[bool] = False
+    full: ClassVar[int] = 0
     crowded: ClassVar[bool] = False
-    quick: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def mined(
-        self, weights: FloatArray, threshold: float, **options: Any
+        self, weights: FloatArray, quick: bool, **options: Any
     ) -> Iterator[tuple[MiningResult, Listed]]:
         """The features that pay more than a threshold, by each search of the family."""
 
     def price(
-        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
+        self,
+        weights: FloatArray,
+        threshold: float,
+        top: int,
+        deadline: Deadline = UNLIMITED,
+        quick: bool = False,
     ) -> Priced:
         """The columns that pay most, and more than the threshold, one for each cover.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (m, K)
-            Σ p_i (e_{y⁺} − e_{y⁻}) over the preferences of every row.
-        threshold : float
-        top : int
-            The most columns.
-        deadline : Deadline, optional
+        ``weights``, (m, K), are Σ p_i (e_{y⁺} − e_{y⁻}) over the preferences of every row.  If
+        ``quick``, the search is short and may leave out columns.
         """
-        return self._priced(weights, threshold, top, time_limit=deadline)
-
-    def _priced(self, weights: FloatArray, threshold: float, top: int, **options: Any) -> Priced:
         listed: Listed = []
         bounds = [threshold]
-        for result, found in self.mined(weights, threshold, top=SPARE * top, **options):
+        options = {"threshold": threshold, "top": SPARE * top, "time_limit": deadline}
+        for result, found in self.mined(weights, quick, **options):
             listed += [(feature, self.scale(feature) * sums) for feature, sums in found]
             bounds += [result.bound] * (not result.proven)
         listed.sort(key=lambda item: -float(np.ptp(item[1])))
@@ -170,12 +148,6 @@ class FeatureFamily(ABC):
         best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
         return Priced([*columns.values()], best + self.rounding(weights), len(bounds) == 1)
 
-    def first(
-        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
-    ) -> list[Column]:
-        """Columns that pay much and are found fast, for a hypothesis before long searches."""
-        return self._priced(weights, threshold, top, time_limit=deadline, **self.quick).columns
-
     def rounding(self, weights: FloatArray) -> float:
         """How much more a feature may pay than its sums, generously."""
         return 1e-12 * float(np.abs(weights).sum()) * self.unit / 2
@@ -185,21 +157,14 @@ class FeatureFamily(ABC):
         return (np.packbits(self.values(feature)).tobytes() for feature in features)
 
     def scale(self, feature: Any) -> float:  # noqa: ARG002 - of families that scale none
-        """What the payoffs of a feature are multiplied by, at most 1."""
+        """The factor of the payoffs of a feature, at most 1."""
         return 1.0
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that features have values on."""
-        return len(self.table) if isinstance(self.table, np.ndarray) else int(self.table.n_rows)
 
     def values(self, feature: Any) -> Any:
         """The feature on the training rows, shape (m,); None if it does not fit (see ``full``)."""
         return feature.values(self.table)
 
-    def prepare(  # noqa: B027 - where features have values on rows, nothing is to be done
-        self, game: Any, features: Sequence[Any], deadline: Deadline
-    ) -> None:
+    def prepare(self, game: Any, features: Sequence[Any], deadline: Deadline) -> None:  # noqa: B027
         """Make the values of features known, which may divide groups of rows."""
 
     def settle(self, game: Any, p: FloatArray) -> FloatArray:  # noqa: ARG002
@@ -209,21 +174,11 @@ class FeatureFamily(ABC):
 
 @dataclass(eq=False)
 class ConjunctionFeatures(FeatureFamily):
-    """Conjunctions of so many propositions; what l of them pay is divided by a^(l − least).
+    """Conjunctions of ``least`` to ``greatest`` propositions; l of them pay 1/a^(l − least).
 
-    Parameters
-    ----------
-    table, bias :
-        As of :class:`FeatureFamily`.
-    groups : ndarray of shape (p,), int64
-        Propositions of one group exclude each other; −1 for none.
-    least, greatest : int
-        Numbers of propositions in a conjunction.
-    depth_penalty : float
-        a, at least 1.
-    asked : ndarray of shape (p,), int64, optional
-        Of two classes: 1 for propositions that may only speak for the second one, alone and in
-        conjunctions, −1 for those that may only speak for the first, 0 for free ones.
+    a is the ``depth_penalty``.  Propositions of one of the ``groups``, int64 (p,), exclude each
+    other; −1 for none.  ``asked``, of two classes: 1 for propositions that may only vote for the
+    second one, alone and in conjunctions, −1 for those that may only vote for the first, else 0.
     """
 
     groups: NDArray[np.int64]
@@ -242,7 +197,6 @@ class ConjunctionFeatures(FeatureFamily):
                 f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
                 "many. Lower the degree, or use features='rules'."
             )
-        self.quick = {"max_length": 1} if self.least <= 1 else {}  # type: ignore[misc]
         self._sides: list[tuple[str, NDArray[np.intp], PackedTable]] = []
         asked = np.zeros(p, dtype=np.int64) if self.asked is None else self.asked
         for direction, sign in {"both": 0, "positive": 1, "negative": -1}.items():
@@ -270,11 +224,15 @@ class ConjunctionFeatures(FeatureFamily):
         return mine_conjunctions(table, weights, **options)
 
     def mined(
-        self, weights: FloatArray, threshold: float, **options: Any
+        self, weights: FloatArray, quick: bool, **options: Any
     ) -> Iterator[tuple[MiningResult, Listed]]:
         """Conjunctions of different columns, one search for each side."""
-        whole = Deadline.of(options.pop("time_limit"))
-        longest = options.pop("max_length", self.greatest)
+        whole = options.pop("time_limit")
+        options |= {
+            "min_length": self.least,
+            "max_length": 1 if quick and self.least <= 1 else self.greatest,
+            "length_factor": self._divisors,
+        }
         for number, (direction, side, table) in enumerate(self._sides):
             both = direction == "both"
             # of two classes v_1 = −v_0, so that the spread is 2·|v_1|
@@ -282,15 +240,10 @@ class ConjunctionFeatures(FeatureFamily):
                 side,
                 table,
                 weights if both else 2 * weights[:, 1:],
-                min_length=self.least,
-                max_length=longest,
-                length_factor=self._divisors,
                 exclusive=self.groups[side],
                 objective="spread" if both else "absolute",
                 direction=direction,
-                threshold=threshold,
-                time_limit=whole.part(1 / (len(self._sides) - number)),
-                **options,
+                **options | {"time_limit": whole.part(1 / (len(self._sides) - number))},
             )
             features = (Conjunction(tuple(side[list(w)].tolist())) for w in result.conjunctions)
             sums = result.sums if both else result.sums * [-0.5, 0.5]
@@ -308,10 +261,13 @@ class TemplateFeatures(FeatureFamily):
     templates: tuple[Formula, ...]
 
     def mined(
-        self, weights: FloatArray, threshold: float, **options: Any
+        self,
+        weights: FloatArray,
+        quick: bool,  # noqa: ARG002
+        **options: Any,
     ) -> Iterator[tuple[MiningResult, Listed]]:
         """The instances of each template."""
-        options |= {"objective": "spread", "threshold": threshold, "distinct": True}
+        options |= {"objective": "spread", "distinct": True}
         for template in self.templates:
             result = mine_templates(template, self.table, weights, **options)
             formula, leaves = result.expansion.formula, result.expansion.leaves
@@ -325,20 +281,8 @@ class MonomialFeatures(FeatureFamily):
     A column of the game is a monomial with the preference j that made it, and pays φ(x_j) times
     what the monomial pays; so for each pair of classes the largest and the smallest φ(x_j) matter.
 
-    Parameters
-    ----------
-    X : ndarray of shape (m, n), float64
-    degree : int
-        d, at least 1.
-    bias : bool
-    preferences : Preferences
-
-    Raises
-    ------
-    ParameterError
-        If there are more than ``MAX_MONOMIALS`` monomials.
-    DataError
-        If one is larger than ``LARGEST``.
+    Raises ParameterError for more than ``MAX_MONOMIALS`` monomials, and DataError if one is larger
+    than ``LARGEST``.
     """
 
     binary: ClassVar[bool] = False
@@ -353,6 +297,9 @@ class MonomialFeatures(FeatureFamily):
                 f"{self.size:,} monomials of degree {degree} over {n:,} columns; at most "
                 f"{MAX_MONOMIALS:,} are priced. Lower the degree or select columns."
             )
+        #: The first d − 1 columns of monomials, and the number of the first monomial of each.
+        self._heads = list(itertools.combinations_with_replacement(range(n), degree - 1))
+        self._starts = np.cumsum([0, *(n - (head or (0,))[-1] for head in self._heads)])
         with np.errstate(over="ignore", invalid="ignore"):
             self.extremes = self._extremes(preferences)
         largest = float(np.max([1.0 * bias, *(abs(v).max() for v in self.extremes.values())]))
@@ -366,19 +313,9 @@ class MonomialFeatures(FeatureFamily):
     def mined(self, *_: Any, **__: Any) -> Any:
         """Nothing: all monomials are priced."""
 
-    def first(self, *arguments: Any) -> list[Column]:
-        """The same in one sweep."""
-        return self.price(*arguments).columns
-
-    def price(
-        self,
-        weights: FloatArray,
-        threshold: float,
-        top: int,
-        deadline: Deadline = UNLIMITED,  # noqa: ARG002 - one sweep has no shorter form
-    ) -> Priced:
+    def price(self, weights: FloatArray, threshold: float, top: int, *_: Any, **__: Any) -> Priced:
         """Every monomial with every pair of classes."""
-        sums, n = self._sums(weights), self.table.shape[1]
+        sums = self._sums(weights)
         listed: list[tuple[float, Column]] = []
         for (a, b), (high, low) in self.extremes.items():
             difference = sums[a] - sums[b]
@@ -386,7 +323,7 @@ class MonomialFeatures(FeatureFamily):
             places = np.argpartition(payoff, -min(top, len(payoff)))[-top:]
             for place in places.tolist():
                 scale = high if high[place] * difference[place] >= payoff[place] else low
-                column = Column(_monomial(place, n, self.degree), a, b, float(scale[place]))
+                column = Column(self._monomial(place), a, b, float(scale[place]))
                 listed.append((float(payoff[place]), column))
         listed.sort(key=lambda item: -item[0])
         best = max(threshold, listed[0][0]) + self.rounding(weights)
@@ -407,6 +344,12 @@ class MonomialFeatures(FeatureFamily):
             done += len(upper[0])
         return sums
 
+    def _monomial(self, place: int) -> Monomial:
+        """The monomial of a number, in lexicographic order."""
+        number = int(np.searchsorted(self._starts, place, "right")) - 1
+        head = self._heads[number]
+        return Monomial((*head, (head or (0,))[-1] + place - int(self._starts[number])))
+
     def _extremes(self, preferences: Preferences) -> dict[tuple[int, int], FloatArray]:
         """Of each pair of classes the largest and the smallest φ(x_j), shape (2, monomials)."""
         winners, losers = preferences.winners, preferences.losers
@@ -416,25 +359,9 @@ class MonomialFeatures(FeatureFamily):
             rows = np.unique(preferences.rows[(winners == a) & (losers == b)])
             if rows.tobytes() not in known:
                 X, parts = self.table[rows], []
-                n, heads = X.shape[1], itertools.combinations_with_replacement
-                for head in heads(range(n), self.degree - 1):
+                for head in self._heads:
                     block = X[:, (head or (0,))[-1] :] * Monomial(head).values(X)[:, None]
                     parts.append([block.max(axis=0), block.min(axis=0)])
                 known[rows.tobytes()] = np.concatenate(parts, axis=1)
             found[a, b] = known[rows.tobytes()]
         return found
-
-
-def _monomial(place: int, n: int, degree: int) -> Monomial:
-    """The monomial of a number, in lexicographic order, without a table of all."""
-    columns: list[int] = []
-    first = 0
-    for left in range(degree - 1, -1, -1):
-        for j in range(first, n):
-            count = math.comb(n - j + left - 1, left)
-            if place < count:
-                columns.append(j)
-                first = j
-                break
-            place -= count
-    return Monomial(tuple(columns))

@@ -43,14 +43,7 @@ Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 
 @dataclass(eq=False)
 class IteratedGame(RestrictedGame):
-    """A restricted game whose strategies are the means of many rounds.
-
-    Parameters
-    ----------
-    solver : {"fictitious-play", "multiplicative-weights"}
-    max_iter : int
-        Rounds.
-    """
+    """A restricted game whose strategies are the means of ``max_iter`` rounds."""
 
     _: KW_ONLY
     solver: Literal["fictitious-play", "multiplicative-weights"] = "fictitious-play"
@@ -63,13 +56,7 @@ class IteratedGame(RestrictedGame):
         secured: float = -np.inf,  # noqa: ARG002
         deadline: Deadline = UNLIMITED,
     ) -> Solution:
-        """Return the mean strategies, slack columns written out.
-
-        Raises
-        ------
-        ParameterError
-            If the matrix with its slack columns is too large.
-        """
+        """Return the mean strategies, slack columns written out."""
         rows, weights, inverse = self._merged()
         k = rows.shape[1]
         if self.C is not None:
@@ -86,29 +73,21 @@ class IteratedGame(RestrictedGame):
 
 @dataclass(eq=False)
 class RandomColumns(ColumnGeneration):
-    """Column generation that draws a ``budget`` of columns in each epoch.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-    """
+    """Column generation that draws a ``budget`` of columns in each epoch."""
 
     _: KW_ONLY
     generator: np.random.Generator
 
-    def _search(self) -> None:
+    def _search(self, solution: Solution) -> None:
         outcome, game = self.outcome, self.game
-        solution, first = None, self._begin()
         for _ in range(self.epochs):
             if self._until.over():
                 outcome.reason = "time"
                 break
-            if solution is not None and (solution.q > 0).any():
+            if (solution.q > 0).any():
                 game.keep(used(solution))
-            if not self._refill() and solution is not None:
-                outcome.reason = "columns"
-                break
-            if not game.columns:
+            if not self._refill():
+                outcome.reason = "columns" if outcome.history else "epochs"
                 break
             every = np.arange(len(game.columns))
             # a basic solution leaves most columns without weight
@@ -116,8 +95,8 @@ class RandomColumns(ColumnGeneration):
             solution = game.solve(deadline=self._until) if basic is None else basic
             self._remember(solution)
             self._end_epoch()
-        if solution is not None or outcome.reason == "time":
-            self._price(first if solution is None else solution)
+        if outcome.history or outcome.reason == "time":
+            self._price(solution)
         if outcome.history:
             outcome.history[-1] = self._epoch()
 
@@ -142,7 +121,7 @@ def random_columns(
     draw = _monomials if isinstance(family, MonomialFeatures) else _conjunctions
     draw = _instances if hasattr(family, "templates") else draw
     columns: dict[Column, None] = {}
-    asked = getattr(family, "asked", None)  # for which class propositions may speak
+    asked = getattr(family, "asked", None)  # for which class propositions may vote
     for _ in range(ATTEMPTS):
         before = len(columns)
         feature_of, values_on = draw(family, generator)

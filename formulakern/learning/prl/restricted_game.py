@@ -31,7 +31,7 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,7 +42,6 @@ from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.features import Column, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, Step
-from formulakern.slices import enlarged
 from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
@@ -62,18 +61,9 @@ ROUNDING = 2e-12
 class Solution:
     """Strategies in a restricted game, and what they guarantee.
 
-    Parameters
-    ----------
-    q : ndarray of shape (k,)
-        Weights of the columns; with slack columns their sum may be less than 1.
-    p : ndarray of shape (n,)
-        Weights of the preferences; they sum to 1.
-    value : float
-        What q guarantees, with the best use of its slack.
-    bound : float
-        What p concedes at most, in the restricted game.
-    slack_bound : float
-        The part of ``bound`` that is due to slack columns; −inf for the hard margin.
+    ``q`` are weights of the columns, of sum 1 or less with slack columns, and ``p`` of the
+    preferences, of sum 1.  q secures ``value``, with the best use of its slack; p concedes at most
+    ``bound``, of which ``slack_bound`` is due to slack columns (−inf for the hard margin).
     """
 
     q: FloatArray
@@ -104,17 +94,16 @@ class RestrictedGame:
 
     def __post_init__(self) -> None:
         self.columns: list[Column] = []
-        self._known: set[Column] = set()
         self._last: tuple[FloatArray, dict[Column, float]] | None = None
         kind = np.int8 if self.family.binary else np.float64
         # M transposed, without scales
-        self._payoffs: NDArray[Any] = np.zeros((16, len(self.preferences)), dtype=kind)
+        self._payoffs: NDArray[Any] = np.zeros((0, len(self.preferences)), dtype=kind)
         self._divisions: list[tuple[int, NDArray[np.intp], FloatArray]] = []
 
     @property
     def unscaled(self) -> NDArray[Any]:
         """M without the scales of the columns, shape (n, k)."""
-        return self._payoffs[: len(self.columns)].T
+        return self._payoffs.T
 
     @property
     def scales(self) -> FloatArray:
@@ -123,35 +112,29 @@ class RestrictedGame:
 
     # -- columns ------------------------------------------------------------------------------
 
-    def enter(self, columns: Sequence[Column], deadline: Deadline = UNLIMITED) -> list[Column]:
-        """Add columns; return those that were not there.
-
-        Raises
-        ------
-        TimeIsOver
-            If rows are in partitions, and their answers are not there in time.
-        """
+    def enter(self, columns: Iterable[Column], deadline: Deadline = UNLIMITED) -> list[Column]:
+        """Add columns; return those that were not there.  Partitions raise TimeIsOver."""
+        columns, known = list(columns), set(self.columns)
         features = [c.feature for c in columns if not isinstance(c.feature, Step)]
         self.family.prepare(self, features, deadline)
-        return [column for column in columns if self._add(column)]
+        fresh = {c: self._pays(c) for c in columns if c not in known}
+        fresh = {column: pays for column, pays in fresh.items() if pays is not None}
+        if fresh:
+            self._payoffs = np.vstack([self._payoffs, *fresh.values()])
+            self.columns += fresh
+        return [*fresh]
 
-    def _add(self, column: Column) -> bool:
-        if column in self._known:
-            return False
+    def _pays(self, column: Column) -> Any:
+        """The payoffs of a column without its scale; None if its feature does not fit."""
+        own: Any = None
         if isinstance(column.feature, Step):
-            own: Any = self.preferences.thresholds >= column.feature.first
-        elif (values := self.family.values(column.feature)) is None:
-            return False
-        else:
+            own = self.preferences.thresholds >= column.feature.first
+        elif (values := self.family.values(column.feature)) is not None:
             own = values[self.preferences.rows]
-        k = len(self.columns)
-        if k == len(self._payoffs):
-            self._payoffs = enlarged(self._payoffs, 2 * k)
+        if own is None:
+            return None
         signs = self.preferences.signs(column.winner, column.loser)
-        self._payoffs[k] = signs * own.astype(self._payoffs.dtype)
-        self.columns.append(column)
-        self._known.add(column)
-        return True
+        return signs * own.astype(self._payoffs.dtype)
 
     def free(self, column: Column) -> bool:
         """Whether the column, the bias or a part of a threshold, does not count as a rule."""
@@ -168,51 +151,38 @@ class RestrictedGame:
         return found
 
     def price(
-        self, p: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
+        self,
+        p: FloatArray,
+        threshold: float,
+        top: int,
+        deadline: Deadline = UNLIMITED,
+        quick: bool = False,
     ) -> Priced:
         """The columns of the whole game that pay most against p, and more than the threshold."""
         weights = self.preferences.row_weights(p)
-        priced = self.family.price(weights, threshold, top, deadline)
-        free = self._paying(p, threshold)
-        best = max([priced.best, *(pays + ROUNDING for pays in free.values())])
-        return Priced([*free, *priced.columns], best, priced.proven)
-
-    def first(self, p: FloatArray, threshold: float, top: int, deadline: Deadline) -> list[Column]:
-        """Columns that pay much and are found fast."""
-        weights = self.preferences.row_weights(p)
-        found = self.family.first(weights, threshold, top, deadline)
-        return [*self._paying(p, threshold), *found]
-
-    def _paying(self, p: FloatArray, threshold: float) -> dict[Column, float]:
-        return {c: pays for c, pays in self.free_columns(p).items() if pays > threshold}
+        columns, best, proven = self.family.price(weights, threshold, top, deadline, quick)
+        free = {c: pays for c, pays in self.free_columns(p).items() if pays > threshold}
+        best = max([best, *(pays + ROUNDING for pays in free.values())])
+        return Priced([*free, *columns], best, proven)
 
     def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
         """The game of some of the columns alone, for another C; solved by linear programming."""
         place = {column: j for j, column in enumerate(self.columns)}
         game = RestrictedGame(self.preferences, self.family, C)
         game._payoffs = self._payoffs[[place[column] for column in columns]]
-        game.columns, game._known = list(columns), set(columns)
+        game.columns = list(columns)
         return game
 
     def keep(self, selection: NDArray[Any]) -> None:
         """Keep these columns alone: positions, or a mask of shape (k,)."""
+        self._payoffs = self._payoffs[selection]
         kept = np.arange(len(self.columns))[selection]
-        self._payoffs[: len(kept)] = self._payoffs[kept]
         self.columns = [self.columns[j] for j in kept.tolist()]
-        self._known = set(self.columns)
 
     # -- rows in partitions -------------------------------------------------------------------
 
     def divide(self, preferences: Preferences, parent: NDArray[np.intp]) -> None:
-        """Make each preference several, as many on each row as before.
-
-        Parameters
-        ----------
-        preferences : Preferences
-            With the weights of before shared out.
-        parent : ndarray of shape (rows,), intp
-            Which row of before each row is a part of.
-        """
+        """Make each preference several, with its weight shared out; of rows, given by parents."""
         place = _each(parent, preferences)
         shares = preferences.weights / self.preferences.weights[place]
         self._divisions.append((len(self.preferences), place, shares))
@@ -237,15 +207,7 @@ class RestrictedGame:
     ) -> FloatArray:
         """Join rows with equal payoffs of all columns; return the strategy p on what they became.
 
-        Parameters
-        ----------
-        preferences : Preferences
-        kind : ndarray of shape (rows before,), intp
-            Which row each becomes part of.
-        first : ndarray of shape (rows,), intp
-            One of the rows before that each is made of.
-        p : ndarray
-            A strategy of before.
+        ``kind`` is the row that each row before becomes part of, ``first`` one row before of each.
         """
         self._payoffs = self._payoffs[:, _each(first, preferences)]
         place = _each(kind, preferences, len(first))
@@ -264,52 +226,40 @@ class RestrictedGame:
     def start(self) -> Solution:
         """The row player's strategy before there is a column: in proportion to the weights."""
         weights = self.preferences.weights
-        p = weights / weights.sum()
-        slack = -np.inf if self.C is None else 1.0 / (self.C * float(weights.sum()))
-        value = 0.0 if self.C is None else slack
-        return Solution(np.zeros(0), p, value, max(slack, 0.0), slack)
+        total = float(weights.sum())
+        slack = -np.inf if self.C is None else 1.0 / (self.C * total)
+        worth = max(slack, 0.0)
+        return Solution(np.zeros(0), weights / total, worth, worth, slack)
 
     def solve(
         self, tol: float = 1e-8, secured: float = -np.inf, deadline: Deadline = UNLIMITED
     ) -> Solution:
         """Nearly optimal strategies with their guarantees, or the best on the way to a deadline.
 
-        Parameters
-        ----------
-        tol : float
-            Relative gap of the linear program, which an interior-point method solves: if optimal
-            strategies are not unique, p is then in the middle of them, and best responses to it
-            say most about the rest of the game.
-        secured : float
-            A value that is reached already.  If it is positive, the hard margin's linear program
-            needs no constant to be added, and is the more accurate for it.
+        An interior-point method solves the linear program to the relative gap ``tol``: if optimal
+        strategies are not unique, p is then in the middle of them, and best responses to it say
+        most about the rest of the game.  If a value that is ``secured`` already is positive, the
+        hard margin's program needs no constant to be added, and is the more accurate for it.
         """
         rows, weights, inverse = self._merged()
         unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
         A = rows if unit == 1.0 else rows / unit
-        start = self._start(inverse, len(rows), unit)
-        caps, shift = np.full(len(rows), np.inf), 0.0
+        caps, shift, start = np.full(len(rows), np.inf), 0.0, None
         if self.C is not None:
             caps = np.minimum(self.C * unit * weights, FREE)
         elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
             shift = 1.0 + largest  # a constant is added, so that the value is positive
-        found = solve_capped_lp(A, caps, shift, tol, None if shift else start, deadline)
-        alpha, q = found.alpha, found.multipliers / found.alpha.sum()
-        solution = self._split(alpha, q, weights, inverse)
-        total = float(alpha.sum()) / unit
-        weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
-        self._last = solution.p * total, weight
+        if self._last is not None and not shift:  # α and λ of the last linear program
+            alpha, weight = self._last
+            lam = np.array([weight.get(column, 0.0) for column in self.columns])
+            start = np.bincount(inverse, alpha * unit, len(rows)).astype(np.float64), lam * unit
+        found = solve_capped_lp(A, caps, shift, tol, start, deadline)
+        total = float(found.alpha.sum())
+        q = found.multipliers / total
+        solution = self._split(found.alpha, q, weights, inverse)
+        weight = dict(zip(self.columns, (q * total / unit).tolist(), strict=True))
+        self._last = solution.p * total / unit, weight
         return solution
-
-    def _start(
-        self, inverse: NDArray[np.intp], n: int, unit: float
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """α and λ of the last linear program, for this one's rows and columns."""
-        if self._last is None:
-            return None
-        alpha, weight = self._last
-        lam = np.array([weight.get(column, 0.0) for column in self.columns])
-        return np.bincount(inverse, alpha * unit, n).astype(np.float64), lam * unit
 
     def basic_solution(
         self, columns: NDArray[np.intp], deadline: Deadline = UNLIMITED
@@ -331,11 +281,10 @@ class RestrictedGame:
         return self._split(strategy, q, weights, inverse)
 
     def _merged(
-        self, columns: NDArray[np.intp] | None = None
+        self, columns: NDArray[np.intp] | slice = slice(None)
     ) -> tuple[NDArray[Any], FloatArray, NDArray[np.intp]]:
         """Different rows of M, their weights, and which of them each preference has."""
-        every = slice(None) if columns is None else columns
-        matrix, scales = self.unscaled[:, every], self.scales[every]
+        matrix, scales = self.unscaled[:, columns], self.scales[columns]
         first = inverse = np.arange(len(matrix))
         if self.family.binary and matrix.size:
             first, inverse = different_rows(np.ascontiguousarray(matrix))
@@ -344,20 +293,15 @@ class RestrictedGame:
         return rows, weights.astype(np.float64), inverse
 
     def _split(
-        self,
-        strategy: FloatArray,
-        q: FloatArray,
-        weights: FloatArray,
-        inverse: NDArray[np.intp],
+        self, strategy: FloatArray, q: FloatArray, weights: FloatArray, inverse: NDArray[np.intp]
     ) -> Solution:
-        """Strategies over different rows shared out among the preferences, and what they guarantee.
+        """Share strategies over different rows out among the preferences.
 
         The guarantees are computed from M itself.
         """
-        given = self.preferences.weights
+        given, matrix, scales = self.preferences.weights, self.unscaled, self.scales
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
-        matrix, scales = self.unscaled, self.scales
         margins = matrix @ (scales * q)
         payoff = float((p @ matrix * scales).max(initial=-np.inf))
         if self.C is None:

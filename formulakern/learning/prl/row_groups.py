@@ -25,7 +25,7 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, row_counts, select_bits
 from formulakern.encoding.packed import PackedTable, varying_columns
 from formulakern.encoding.partitioned import WeightedRows
-from formulakern.learning.prl.features import Column, ConjunctionFeatures
+from formulakern.learning.prl.features import ConjunctionFeatures, Priced
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.row_groups import DividedRows, GroupsOfRows, whole_sums
@@ -45,9 +45,8 @@ CROWDED = 20_000
 Conjunctions = Sequence[tuple[int, ...]]
 
 
-@dataclass(eq=False)
 class RowGroups(GroupsOfRows):
-    """The groups of rows in partitions.
+    """The groups of rows in partitions, which features that come in divide.
 
     Parameters
     ----------
@@ -62,33 +61,29 @@ class RowGroups(GroupsOfRows):
 
     Attributes
     ----------
-    codes, weights, numbers : ndarray of shape (G,)
-        The class of each group, the weight of its rows without factors, and their number.
     whole : bool
         Whether weights of rows are whole numbers.
-    full : bool
-        Whether a feature was refused, because it would divide too many groups.
+    full : int
+        The number of groups when a feature was refused, because it would divide too many.
+    features : dict
+        The bit of each conjunction that came in.
     """
 
-    rows: Partitioned
-    n_classes: int
-    factors: FloatArray
-    n_propositions: int
-    read: Callable[[NDArray[np.intp], int, FloatArray], Preferences] = Preferences.of_classes
-    codes: NDArray[np.intp] = field(init=False)
-    weights: FloatArray = field(init=False)
-    numbers: NDArray[np.int64] = field(init=False)
-    whole: bool = field(init=False)
-    full: bool = field(default=False, init=False)
-    features: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
-    _bits: Words = field(init=False)  # (G, words): the features that came in, by their places
-
-    def __post_init__(self) -> None:
-        facts = self.rows.map(_sums)
+    def __init__(
+        self,
+        rows: Partitioned,
+        n_classes: int,
+        factors: FloatArray,
+        n_propositions: int,
+        read: Callable[..., Preferences] = Preferences.of_classes,
+    ) -> None:
+        self.n_classes, self.factors, self.n_propositions = n_classes, factors, n_propositions
+        self._read, self.full = read, 0
+        facts = rows.map(_sums)
         total, self.whole = math.fsum(total for total, _ in facts), all(w for _, w in facts)
-        exponent = None if self.whole else unit_exponent(total)
-        self._take(self._begin(self.rows, self.n_classes, exponent))
-        self._bits = np.zeros((len(self.codes), 0), np.uint64)
+        self._take(self._begin(rows, n_classes, None if self.whole else unit_exponent(total)))
+        self.features: dict[tuple[int, ...], int] = {}
+        self._bits: Words = np.zeros((n_classes, 0), np.uint64)  # of every group
 
     @property
     def n_rows(self) -> int:
@@ -102,7 +97,7 @@ class RowGroups(GroupsOfRows):
 
     def preferences(self) -> Preferences:
         """What groups prefer: each as one row."""
-        return self.read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
+        return self._read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
 
     def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
         """A feature that came in, on every group; None for others."""
@@ -118,12 +113,7 @@ class RowGroups(GroupsOfRows):
     ) -> NDArray[np.intp] | None:
         """Let features come in; or none, if there would be too many groups.
 
-        Returns what each group was before; None if all remain as they were.
-
-        Raises
-        ------
-        TimeIsOver
-            If the answers are not there in time; groups remain as they were.
+        Returns what each group was before; None if all remain, as they do after TimeIsOver.
         """
         fresh = [w for w in dict.fromkeys(conjunctions) if w and w not in self.features]
         if not fresh:
@@ -131,7 +121,7 @@ class RowGroups(GroupsOfRows):
         division = self._divided(tuple(fresh), (), deadline)
         start = 64 * self._bits.shape[1]
         if len(division.parent) * (len(self.features) + len(fresh)) > MAX_ENTRIES:
-            self.full = True
+            self.full = self.n_rows
             return None
         self.features |= {w: start + j for j, w in enumerate(fresh)}
         self._bits = np.hstack([self._bits[division.parent], division.words])
@@ -149,13 +139,9 @@ class RowGroups(GroupsOfRows):
         positions = np.array([self.features[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
         first, kind = different_groups(self.codes, bits)
-        joined, self._places = [kind[places] for places in self._places], []
-        numbers = []
-        for own in joined:
-            places, number = np.unique(own, return_inverse=True)
-            self._places.append(places)
-            numbers.append(number.astype(np.intp))
-        self.rows = self.rows.persist(_joined, each=numbers)
+        joined = [np.unique(kind[places], return_inverse=True) for places in self._places]
+        self._places = [places for places, _ in joined]
+        self.rows = self.rows.persist(_joined, each=[number for _, number in joined])
         self._bits, self.features = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
         self.numbers = whole_sums(kind, self.numbers, len(first))
@@ -183,22 +169,13 @@ def _columns(
 
 def _digests(rows: DividedRows, conjunctions: Conjunctions) -> list[bytes]:
     """A digest of the rows that each feature covers."""
-    return [_digest(rows.table.covers([w])[0]) for w in conjunctions]
-
-
-def _digest(words: Words) -> bytes:
-    return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
+    covers = rows.table.covers(conjunctions)
+    return [hashlib.blake2b(cover.tobytes(), digest_size=16).digest() for cover in covers]
 
 
 @dataclass(eq=False)
 class PartitionedConjunctions(ConjunctionFeatures):
-    """:class:`ConjunctionFeatures` over rows in partitions; ``table`` has no rows.
-
-    Parameters
-    ----------
-    rows : RowGroups
-        The groups of the rows, which take the place of rows.
-    """
+    """:class:`ConjunctionFeatures` over groups of rows in partitions; ``table`` has no rows."""
 
     rows: RowGroups = field(kw_only=True)
 
@@ -207,19 +184,14 @@ class PartitionedConjunctions(ConjunctionFeatures):
         self._room = CROWDED
 
     @property
-    def n_rows(self) -> int:
-        """The number of groups."""
-        return len(self.rows.codes)
-
-    @property
-    def full(self) -> bool:  # type: ignore[override]
-        """Whether a feature would have divided too many groups."""
+    def full(self) -> int:  # type: ignore[override]
+        """The number of groups if a feature would have divided too many."""
         return self.rows.full
 
     @property
     def crowded(self) -> bool:  # type: ignore[override]
         """Whether there are so many groups that columns of little weight should leave."""
-        return self.n_rows > self._room
+        return self.rows.n_rows > self._room
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of these propositions to learn from: of equal ones the first."""
@@ -242,11 +214,18 @@ class PartitionedConjunctions(ConjunctionFeatures):
             **options,
         )
 
-    def first(
-        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
-    ) -> list[Column]:
-        """Only before there is any: every column divides groups, and is worth a search."""
-        return [] if self.rows.features else super().first(weights, threshold, top, deadline)
+    def price(
+        self,
+        weights: FloatArray,
+        threshold: float,
+        top: int,
+        deadline: Deadline = UNLIMITED,
+        quick: bool = False,
+    ) -> Priced:
+        """Quickly only before there is a column: each divides groups, and is worth a search."""
+        if quick and self.rows.features:
+            return Priced([], np.inf, False)
+        return super().price(weights, threshold, top, deadline, quick)
 
     def rounding(self, weights: FloatArray) -> float:
         """That of sums, and of the weight of every row to whole multiples of a unit."""
@@ -273,7 +252,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
 
     def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
         """Join the groups that no column of a game tells apart."""
-        self._room *= 1 + (self.n_rows > self._room)
+        self._room *= 1 + self.crowded
         held = (getattr(column.feature, "propositions", ()) for column in game.columns)
         kind, first = self.rows.join(held)
         return game.join(self.rows.preferences(), kind, first, p)
