@@ -62,17 +62,10 @@ WIDEST, LEAST = float(np.log(20)), float(np.log(1e-6))
 class Trial(NamedTuple):
     """What the folds found about one setting.
 
-    Parameters
-    ----------
-    scores : float64 (units,)
-        Of every row, or of every fold; NaN where nothing was held out.
-    splits : float64 (folds,)
-    shapes : float64 (folds, s)
-        Facts about every fit, such as its number of rules and its gap.
-    temperature : float
-        The factor that stretches scores best.
-    several : bool
-        Whether the rows held out have their largest scores in several classes.
+    ``scores`` are of every row or of every fold, NaN where nothing was held out, and ``splits`` of
+    every fold.  ``shapes`` (folds, s) are facts about every fit, such as its number of rules and
+    its gap.  ``temperature`` is the factor that stretches scores best; ``several`` is whether the
+    rows held out have their largest scores in several classes.
     """
 
     scores: FloatArray
@@ -96,22 +89,19 @@ class PathSearch:
 
     Parameters
     ----------
-    settings : sequence of objects
-    folds : sequence of objects
-        What every fit to a fold reads; none if the time is over before the first fit.
+    settings, folds : sequence of objects
+        What every fit to a fold reads; no folds if the time is over before the first fit.
     fit : callable
         ``fit(fold, *arguments, deadline)`` → an answer, and what the next setting of the path
         begins with.  A function of a module or class.
-    arguments : callable
-        From the setting, the number of a fold and what is known → the arguments of ``fit``.
-    judge : callable
-        From the answers of all folds → Trial.
+    arguments, judge : callable
+        From the setting, the number of a fold and what is known → the arguments of ``fit``; from
+        the answers of all folds → Trial.
     name, line : callable
         What is shown of a setting, and of it and its Trial.
     behind : float
-        Standard errors by which a setting is behind the best one when its path is running out.
-    of_path : bool
-        Whether a setting is compared with the best of its path alone.
+        Standard errors by which a setting is behind the best one (of its path alone, if
+        ``of_path``) when its path is running out.
     words : (str, str)
         What settings are called in warnings, and which one is taken if none is known.
 
@@ -145,12 +135,8 @@ class PathSearch:
         """Fit and score the settings of some paths, which are read as the search goes on.
 
         The first setting is fitted in any case, unless there are no folds.  Warnings, which name
-        what was left out, are of the function that calls the caller at ``stacklevel=4``.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If no setting is known at Ctrl-C.
+        what was left out, are of the function that calls the caller at ``stacklevel=4``.  Ctrl-C
+        raises if no setting is known.
         """
         why, advice, category = None, "", UserWarning
         try:
@@ -243,21 +229,10 @@ class Scores:
         among: npt.NDArray[np.intp] | None = None,
         usual: int | None = None,
     ) -> tuple[int, dict[str, FloatArray]]:
-        """Choose by score and number of rules, the first of the shapes.
+        """Choose the best score, or the fewest rules (the first shape) within a standard error.
 
-        Parameters
-        ----------
-        selection : {"best", "one-standard-error"}
-            The latter: the fewest rules among those behind the best by at most a standard error.
-        among : intp array, optional
-        usual : int, optional
-            Taken where it is behind by at most a standard error.
-
-        Returns
-        -------
-        int
-        dict
-            ``behind`` and ``error``: the mean difference to the best, and its standard error.
+        ``usual`` is taken where it is behind by at most a standard error.  Returned are also
+        ``behind`` and ``error``: the mean difference to the best, and its standard error.
         """
         some, rules = self.tried if among is None else among, self.shapes[:, :, 0].mean(axis=1)
         place = self.best(rules, some)
@@ -283,18 +258,10 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Encoded training rows of a fold, and the rows that are held out.
+    """Encoded training rows of a fold, and the ``unseen`` rows that are held out.
 
-    Attributes
-    ----------
-    data : TrainingData
-    unseen : PackedTable
-    right : ndarray of shape (unseen.n_rows,)
-        The classes of the rows that are held out.
-    test : ndarray of shape (unseen.n_rows,), intp
-        Their numbers.
-    reader : TableEstimator
-        With the encoding of these rows.
+    ``right`` are the classes of these, and ``test`` their numbers; ``reader`` is an estimator with
+    the encoding of the rows.
     """
 
     data: TrainingData
@@ -309,21 +276,16 @@ class SearchedModel:
 
     A subclass has ``fit_fold``, and methods ``_settings`` (named tuples that begin with C),
     ``_paths``, ``_model`` (of a setting, for a fold or all rows), ``_unit`` (the automatic C of the
-    rows of a fold), ``_held_out`` (scores), ``_calibrated`` and ``_facts``, for :func:`judged`,
-    ``_everyone`` (which names classes have within folds), and ``_fit_chosen``.
-
-    Attributes
-    ----------
-    behind : float
-        A path over automatic Cs ends where one is so many standard errors behind.
-    of_path : bool
-        See :class:`PathSearch`.
-    shape_names : tuple of str
-        What the facts about every fit are called in ``cv_results_``.
+    rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers of the
+    right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone`` (which
+    names classes have within folds), and ``_fit_chosen``.
     """
 
+    #: A path over automatic Cs ends where one is so many standard errors behind.
     behind: ClassVar[float] = 0.5
+    #: See :class:`PathSearch`.
     of_path: ClassVar[bool] = False
+    #: What the facts about every fit are called in ``cv_results_``.
     shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -366,19 +328,12 @@ class SearchedModel:
             # a fit takes as long as the encoding did, at least; what cannot be done is not begun
             late = comparing.over(FOLDS * deadline.taken())
             folds = [] if late else self._folds(X, everyone)
-
-            def judge(models: list[Any]) -> Trial:
-                scores = list(map(self._held_out, folds, models))
-                shapes = [(*shape_of(model), *self._facts(model)) for model in models]
-                truth = everyone.labels
-                return judged(folds, models, truth, scores, self._calibrated, scorer, shapes)
-
             search = PathSearch(
                 settings,
                 folds,
                 type(self).fit_fold,
                 lambda setting, k, start: (self._fold_model(setting, folds[k]), start),
-                judge,
+                partial(self._judged, folds, everyone.labels, scorer),
                 lambda setting: ", ".join(_said(setting, ".3g")),
                 self._line,
                 self.behind if self._automatic else np.inf,
@@ -397,6 +352,30 @@ class SearchedModel:
         """The model of a setting for a fold."""
         unit = self._unit(fold.data) if self._automatic else 1.0
         return self._model(setting._replace(C=setting.C * unit), fold)
+
+    def _judged(
+        self: Any, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
+    ) -> Trial:
+        """What the models of all folds are worth on the rows that each does not know.
+
+        Rows of a class that the training rows of their fold lack do not count, unless no rows
+        would remain.  A scorer, if there is one, gives each fold one score.
+        """
+        shapes = np.array([(*shape_of(model), *self._facts(model)) for model in models])
+        codes = np.unique(labels, return_inverse=True)[1]
+        known = np.concatenate([np.isin(fold.right, fold.data.classes) for fold in folds])
+        known |= not known.any()
+        rows = np.concatenate([fold.test for fold in folds])[known]
+        held_out = np.concatenate(list(map(self._held_out, folds, models)))
+        several = len(np.unique(held_out.argmax(axis=1))) > 1
+        t, found = self._calibrated(held_out[known], codes[rows])
+        if scorer is not None:
+            pairs = zip(folds, models, strict=True)
+            splits = np.array([scorer(model, fold.unseen, fold.right) for fold, model in pairs])
+            return Trial(splits, splits, shapes, t, several)
+        number = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[known]
+        means = _means(found, rows, len(labels))
+        return Trial(means, _means(found, number, len(folds)), shapes, t, several)
 
     def _line(self, setting: Any, trial: Trial) -> str:
         """One setting, as ``verbose`` shows it."""
@@ -467,60 +446,17 @@ def _said(setting: Any, form: str, sign: str = " ") -> Iterator[str]:
         yield f"{name.replace('_', ' ')}{sign}{value:{form}}"
 
 
-def judged(
-    folds: Sequence[Fold],
-    models: Sequence[Any],
-    labels: npt.NDArray[Any],
-    scores: Sequence[FloatArray],
-    calibrated: Callable[[FloatArray, npt.NDArray[np.intp]], tuple[float, FloatArray]],
-    scorer: Any,
-    shapes: Sequence[Sequence[float]],
-) -> Trial:
-    """What the models of all folds are worth on the rows that each does not know.
-
-    Rows of a class that the training rows of their fold lack do not count, unless no rows would
-    remain.
-
-    Parameters
-    ----------
-    folds, models : sequences, of equal length
-    labels : ndarray of shape (n_rows,)
-        Of all rows.
-    scores : sequence of ndarray
-        For each fold, of the rows that it holds out.
-    calibrated : callable
-        From scores and the numbers of the right classes → the factor of :func:`stretched`, values.
-    scorer : callable or None
-        If there is one, it gives the scores, one for each fold.
-    shapes : sequence of sequence of float, one for each fold
-    """
-    codes = np.unique(labels, return_inverse=True)[1]
-    rows = np.concatenate([fold.test for fold in folds])
-    known = np.concatenate([np.isin(fold.right, fold.data.classes) for fold in folds])
-    known |= not known.any()
-    held_out = np.concatenate(scores)
-    several = len(np.unique(held_out.argmax(axis=1))) > 1
-    t, found = calibrated(held_out[known], codes[rows][known])
-    if scorer is not None:
-        pairs = zip(folds, models, strict=True)
-        by_fold = np.array([float(scorer(model, fold.unseen, fold.right)) for fold, model in pairs])
-        return Trial(by_fold, by_fold, np.array(shapes), t, several)
-    sums = np.bincount(rows[known], found, len(labels))
+def _means(values: FloatArray, group: npt.NDArray[np.intp], n: int) -> FloatArray:
+    """The mean value of each group; NaN of those without any."""
     with np.errstate(invalid="ignore"):
-        means = sums / np.bincount(rows[known], minlength=len(labels))
-    number = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[known]
-    parts = [found[number == k] for k in range(len(folds))]
-    by_fold = np.array([part.mean() if len(part) else np.nan for part in parts])
-    return Trial(means, by_fold, np.array(shapes), t, several)
+        means = np.bincount(group, values, n) / np.bincount(group, minlength=n)
+    return np.asarray(means, dtype=np.float64)
 
 
 def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]:
     """The factor t of scores, from 1/20 to 20, of the largest mean value, and its values.
 
-    Parameters
-    ----------
-    values : callable
-        From t to the logarithm of a probability for every row, or a multiple.
+    A value is the logarithm of a probability for every row, or a multiple.
     """
     from scipy.optimize import minimize_scalar
 
@@ -542,13 +478,7 @@ def shape_of(model: Any) -> tuple[float, float]:
 def folds_of(
     cv: Any, labels: npt.NDArray[Any], seed: int
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Rows to learn from and rows that are held out: "auto", so many folds, or a splitter's.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If the rows do not suffice, there are fewer than two folds, or ``cv`` gives none.
-    """
+    """Rows to learn from and rows that are held out: "auto", so many folds, or a splitter's."""
     automatic = isinstance(cv, str) and cv == "auto"
     if automatic or is_integer(cv):
         folds = FOLDS if automatic else int(cv)
