@@ -264,21 +264,9 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     ) -> tuple[Iterable[tuple[Conjunction, float, int, int]], ArrayLike | None]:
         """Learn votes of rules: what a new learner overrides, unless it has a ``fit`` of its own.
 
-        Parameters
-        ----------
-        table : PackedTable of m rows
-            Of positive weight.
-        codes : intp (m,)
-            Places in ``classes_``.
-        weights : float64 (m,)
-        deadline : Deadline
-
-        Returns
-        -------
-        iterable of (Conjunction, float, int, int)
-            Propositions, a weight, and the places of the classes that it is for and against.
-        float64 (n_classes,), or None
-            The scores of a row that no rule covers; zeros by default.
+        Rows are of positive weight; ``codes`` are places in ``classes_``.  Returned are, for each
+        rule, its propositions, a weight, and the places of the classes that it is for and against;
+        and the scores (n_classes,) of a row that no rule covers, None for zeros.
         """
         raise NotImplementedError
 

@@ -60,25 +60,13 @@ Found = tuple[list[tuple[Instance, float]], MiningResult]
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The substitutions of one formula.
+    """The substitutions of one formula, in which equal names are one column.
 
-    Parameters
-    ----------
-    formula : Formula
-        Equal names are one column.
-    distinct : bool
-        Different names of one formula are different columns.
-    every_variable : bool
-        Variables on which the truth value does not depend are substituted, too.
-    ranges : dict
-        Variable → positions of the columns that it ranges over, if not over all.
-    n_columns : int
-    size : int
-        The number of substitutions that are counted.
-    root : float
-        √c: what a true feature is, before it is divided by lengths.
-    divisors : tuple of Kernel
-        Features are divided by the lengths √K(x, x) of a row in these kernels.
+    If ``distinct``, different names are different columns.  With ``every_variable`` variables on
+    which the truth value does not depend are substituted, too.  ``ranges`` has the positions of the
+    columns of variables that do not range over all ``n_columns``.  ``size`` substitutions are
+    counted.  A true feature is ``root`` = √c, divided by the lengths √K(x, x) of the row in the
+    kernels ``divisors``.
     """
 
     formula: Formula
@@ -250,18 +238,9 @@ def _terms_of(
 def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
     """Return the spaces whose weighted sum a kernel is.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Formula kernels, families of conjunctions or disjunctions, sums, multiples and cosines of
-        these, and products of formula kernels.
-    rows : table of 0 and 1, or TablePair
-        Its columns matter, not its rows.
-
-    Raises
-    ------
-    ParameterError
-        If the substitutions of the kernel cannot be named one by one.
+    These are formula kernels, families of conjunctions or disjunctions, sums, multiples and cosines
+    of these, and products of formula kernels; others raise ParameterError.  Of ``rows`` the columns
+    matter.
     """
     pair = rows if isinstance(rows, TablePair) else TablePair(rows)
     terms = _terms_of(kernel, pair)
@@ -271,16 +250,8 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
 def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArray | float]]:
     """Return the searches of a kernel's features, and what values in each row are multiplied by.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    rows : table of 0 and 1
-        The rows whose weights will be summed; normalised kernels divide by their lengths.
-
-    Raises
-    ------
-    ParameterError
-        If the features of the kernel are not clauses or instances of a template.
+    ``rows`` are those whose weights will be summed; normalised kernels divide by their lengths.
+    Raises ParameterError if the features are not clauses or instances of a template.
     """
     pair = rows if isinstance(rows, TablePair) else TablePair(rows)
     inverse: dict[int, FloatArray] = {}
@@ -340,11 +311,6 @@ def template_of(
     """The formula of a kernel over names with a prefix, and the columns of those with a domain.
 
     In the free reading every occurrence of a variable has a name of its own.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If a domain is not described, or a choice asks for more features than there are.
     """
     kernel.task(pair)  # degrees and domains are checked against the table
     formula, numbers = kernel.rewriting.formula, itertools.count()
@@ -390,13 +356,7 @@ def _fold_occurrences(root: Formula, function: Callable[[Formula, list[T]], T]) 
 
 
 def template_of_product(kernel: ProductKernel, pair: TablePair) -> Space:
-    """Pairs of features of formula kernels are the instances of the conjunction.
-
-    Raises
-    ------
-    ParameterError
-        If a factor is something else, or counts features of different columns.
-    """
+    """Pairs of features of formula kernels are the instances of the conjunction."""
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
     size, free = 1, False

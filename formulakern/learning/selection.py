@@ -30,21 +30,9 @@ LEAVING = 0.1
 class Selection(ABC):
     """Choose at most ``most`` features; a choice has them as ``kept``, largest weight first.
 
-    Parameters
-    ----------
-    support : sequence
-        The features of an optimal solution, largest weight first.
-    most : int
-        k.
-    deadline : Deadline
-        Nothing new is tried after it.
-
-    Attributes
-    ----------
-    best : object
-        The best choice so far.
-    interrupted : bool
-        Whether Ctrl-C ended the selection.
+    ``support`` are the features of an optimal solution, largest weight first.  ``best`` is the best
+    choice so far, after the ``deadline`` nothing new is tried, and ``interrupted`` is whether
+    Ctrl-C ended the selection.
     """
 
     #: Shares by which an exchange, and a candidate beside an earlier one, must be better.

@@ -14,11 +14,6 @@ def one_thread() -> AbstractContextManager[Any]:
 
     The solvers multiply many small matrices.  Threads that wait for each other cost more there than
     they gain, up to 50 times the time where other work shares the cores.
-
-    Examples
-    --------
-    >>> with one_thread():
-    ...     pass
     """
     limits: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return limits

@@ -61,21 +61,8 @@ def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> Non
 class Matrix:
     """A + shift; A is held by its nonzero entries where they are few, else multiplied by BLAS.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, k)
-        Bytes are turned to floats block by block if there are many.
-    shift : float
-        It is added to the products.
-    tol : float
-        What the solution of the program is to be correct to.
-    deadline : Deadline
-        If there is one, machine code is not waited for.
-
-    Examples
-    --------
-    >>> Matrix(np.eye(2, dtype=np.int8), 1.0, 1e-8).product(np.array([1.0, 2.0]))
-    array([4., 5.])
+    Bytes are turned to floats block by block if there are many.  ``tol`` is what the solution of
+    the program is to be correct to.  With a deadline, machine code is not waited for.
     """
 
     def __init__(
@@ -186,32 +173,13 @@ def solve_capped_lp(
 ) -> CappedSolution:
     """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u; the best point on the way, whatever the tol.
 
-    Parameters
-    ----------
-    A : ndarray of shape (n, k)
-        Of any real dtype; bytes save memory.
-    u : float64 (n,)
-        Positive; inf for no cap, all or none.
-    shift : float
-        Added to every entry of A.  With infinite u there must be a λ ≥ 0 with (A + shift)λ > 0,
-        which a large enough shift makes sure of.
-    tol : float
-        Relative gap, and relative infeasibility, to stop at.
-    start : (float64 (n,), float64 (k,)), optional
-        α and λ of a similar program; not negative.
-    deadline : Deadline, optional
-        A step that is not done then is given up.
+    A (n, k) is of any real dtype; bytes save memory.  u is positive, or infinite for all rows: then
+    there must be a λ ≥ 0 with (A + shift)λ > 0, which a large enough shift makes sure of.  ``tol``
+    is the relative gap, and relative infeasibility, to stop at, and ``start`` are α and λ, not
+    negative, of a similar program.  A step that is not done at the deadline is given up.
 
-    Notes
-    -----
     O(n·k²) a step, mostly 10 to 30 of them.  Where few entries of A are not zero, k² becomes the
     mean square of their number in a row.
-
-    Examples
-    --------
-    >>> solution = solve_capped_lp(np.array([[1.0, 0.0], [0.0, 2.0]]), np.full(2, np.inf))
-    >>> solution.alpha.round(6)
-    array([1. , 0.5])
     """
     best, steps = (np.inf, np.inf), 0
     with one_thread():

@@ -142,20 +142,10 @@ def fictitious_rounds(
     """Both players in turn play a best response to the counts of the other, in place.
 
     Stops after the first round whose gap is at most ``tol``.  Returns the rounds played, or minus
-    that where the gap has reached ``tol``.
-
-    Parameters
-    ----------
-    payoffs, losses : float64 or int8 (m, N), (n, M)
-        M and −M', each row padded with zeros.
-    row_totals, column_totals : float64 or int32 (M,), (N,)
-        −M c and M' r for the counts c of columns and r of rows, padded with the lowest number.
-    row_tops, column_tops : (M / BLOCK,), (N / BLOCK,)
-        The largest entry of each block of the totals.
-    row_counts, column_counts : float64 (m,), (n,)
-        r and c; their sums are ``rows_played`` and ``columns_played``.
-    high : float64 or int32
-        The largest of ``row_totals``.
+    that where the gap has reached ``tol``.  ``payoffs`` and ``losses`` are M and −M', each row
+    padded with zeros; totals are −M c and M' r for the counts c of columns and r of rows, padded
+    with the lowest number, ``tops`` the largest entry of each block of them, ``high`` the largest
+    of ``row_totals``.
     """
     for number in range(1, rounds + 1):
         i = _first(row_totals, row_tops, high)
@@ -172,20 +162,12 @@ def fictitious_rounds(
 class FictitiousPlay:
     """In each round first the row player, then the column player, plays a best response.
 
-    It is a pure strategy, the best against the frequencies of the other player's strategies so far.
-    Of several that are equally good it is the one of lowest index.
+    It is a pure strategy, the best against the frequencies of the other player's strategies so far;
+    of several that are equally good, the one of lowest index.  The counts given are of strategies
+    that count as played before the first round.
 
     Where all payoffs are whole numbers up to 127 in size and the counts are whole, payoffs are kept
     in a byte each and summed in 32 bits: the same rounds, in an eighth of the memory.
-
-    Parameters
-    ----------
-    M : float64 (m, n)
-        What the row player pays to the column player.
-    row_counts, column_counts : float64 (m,), (n,)
-        How often each pure strategy counts as played before the first round.
-    max_iter : int
-        Rounds that will be played at most.
     """
 
     speed = 2.0
@@ -280,22 +262,11 @@ def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
 class HedgeState(NamedTuple):
     """Both players; vectors of length n + m hold the columns' entries, then the rows'.
 
-    Parameters
-    ----------
-    middle : float64
-        Subtracted from every payoff, so that a large constant in M costs no digits.
-    prior : float64 (n + m,)
-        Weights before any loss, positive, of sum 1 for each player.
-    losses : float64 (n + m,)
-        Sums over the rounds of −(M − middle)'p and of (M − middle) q.
-    last : float64 (n + m,)
-        Those of the last round, the forecast of the next.
-    strategies : float64 (n + m,)
-        q and p of the last round.
-    sums : float64 (n + m,)
-        Sums of q and p over the rounds.
-    gaps : float64 (2,)
-        Each player's sum of mixability gaps, positive from the start.
+    ``middle`` is subtracted from every payoff, so that a large constant in M costs no digits.
+    ``prior`` are weights before any loss, of sum 1 for each player; ``losses`` sums over the rounds
+    of −(M − middle)'p and of (M − middle) q; ``last`` those of the last round, the forecast of the
+    next; ``strategies`` q and p of the last round, and ``sums`` their sums; ``gaps`` each player's
+    sum of mixability gaps, positive from the start.
     """
 
     middle: Annotated[float, "float64"]
@@ -364,14 +335,8 @@ class Hedge:
     """Each player's weights are exp(−η · (losses so far + the last loss)), scaled to sum 1.
 
     The last loss stands for a forecast of the next.  η = ln(pure strategies) / (a quarter of the
-    payoffs' range + the player's sum of mixability gaps), as in AdaHedge.
-
-    Parameters
-    ----------
-    M : float64 (m, n), C-contiguous
-        What the row player pays to the column player.
-    row_counts, column_counts : float64 (m,), (n,)
-        The strategies of the first round are half in proportion to these, and half uniform.
+    payoffs' range + the player's sum of mixability gaps), as in AdaHedge.  The strategies of the
+    first round are half in proportion to the counts given, and half uniform.
     """
 
     speed = 1.0

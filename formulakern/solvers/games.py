@@ -39,24 +39,12 @@ def optimal_strategies(
 ) -> Found:
     """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
 
-    p is an optimal mixed strategy of the row player, who pays p'Mq, and q of the column player.
     Returns p, q and the steps, or None if a limit ended the solver before it had a solution.
 
-    Notes
-    -----
     The interior point method with crossover to a basic solution: on dense games of 1,000 × 1,000
     random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  The simplex method follows
     where it fails.  Payoffs are first moved and scaled to lie between −1 and 1, so that the
     solver's absolute tolerances mean the same for every game.
-
-    HiGHS cannot be interrupted.  An exception in the waiting thread, such as Ctrl-C, comes through
-    at once and leaves HiGHS to finish in the background; a program that ends then waits for it.
-
-    Examples
-    --------
-    >>> p, q, _ = optimal_strategies(np.array([[3.0, 0.0], [1.0, 2.0]]))
-    >>> p, q
-    (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     low, high = float(M.min()), float(M.max())
     options = {
@@ -84,23 +72,13 @@ def basic_strategies(
     """Optimal strategies of a game, of which each of the row player's weights may be capped.
 
     Without caps: min t over p ≥ 0, Σ p_i = 1 with M'p ≤ t.  With caps: max Σ α_i over
-    0 ≤ α ≤ caps with M'α ≤ 1; then p = α / Σ α_i.
+    0 ≤ α ≤ caps with M'α ≤ 1; then p = α / Σ α_i.  Returns a basic solution, p or α, the dual
+    solution q, of sum 1 without caps and of sum 1 / Σ α_i or less with them, and the steps; or None
+    if there is none within the limits.
 
-    Returns a basic solution, p or α, the dual solution q, of sum 1 without caps and of sum
-    1 / Σ α_i or less with them, and the steps; or None if there is none within the limits.
-
-    Parameters
-    ----------
-    M : float64 (m, n)
-    caps : float64 (m,), optional
-    options : mapping, optional
-        Of HiGHS.
-    methods : sequence of str
-        Of SciPy's linprog; the next one follows where one fails, but not at a limit.
-    deadline : Deadline, optional
-        Waited for no longer: HiGHS looks at its own clock now and then.
-    progress : callable, optional
-        Called with 0 now and then.
+    ``methods`` are SciPy's; the next one follows where one fails, but not at a limit.  HiGHS looks
+    at its own clock now and then, and cannot be interrupted: an exception in the waiting thread,
+    such as Ctrl-C, comes through at once and leaves HiGHS to finish in the background.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array

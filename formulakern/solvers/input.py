@@ -18,13 +18,7 @@ LARGEST = 1e100
 
 
 def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
-    """An array of any type and shape.
-
-    Raises
-    ------
-    DataError
-        If its rows are of different lengths.
-    """
+    """An array of any type and shape; DataError if its rows are of different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -34,18 +28,8 @@ def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
 def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:
     """An array as float64, C-contiguous and finite, the same memory if it is so; of any shape.
 
-    Parameters
-    ----------
-    values : array-like
-        Truth values, integers, reals, or objects that are such numbers.
-    name : str
-        What error messages call it.
-    unread, infinite : str
-        What error messages add if it cannot be read, and if an entry is not finite.
-
-    Raises
-    ------
-    DataError
+    Error messages call it ``name``, and add ``unread`` if it cannot be read, and ``infinite`` if an
+    entry is not finite.
     """
     try:
         array = np.asarray(values)

@@ -51,14 +51,7 @@ TINY = 1e-300
 class QuadraticProgram(NamedTuple):
     """min ½ u'(K + ridge·I)u + p'u over a box with fixed sums: all but K.
 
-    Parameters
-    ----------
-    linear : float64 (m,)
-        p.
-    group : int8 (m,)
-        0 or 1: the group whose sum is kept.
-    lower, upper : float64 (m,)
-    ridge : float
+    ``linear`` is p, and ``group`` 0 or 1, the group whose sum is kept.
     """
 
     linear: Annotated[Any, "float64[::1]"]
@@ -87,20 +80,8 @@ def smo_steps(
     A step takes the coefficient i of smallest gradient g_i that may grow, and the coefficient j of
     the same group that may shrink and promises the largest decrease
     (g_j − g_i)² / 2(K_ii + K_jj − 2K_ij).  It moves from j to i what minimises the objective, or as
-    much as the bounds allow.  The sum of a group never changes.
-
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-        Other processes may share it: it is only read.
-    program : QuadraticProgram
-    diagonal : float64 (m,)
-        K_ii + ridge.
-    u, gradient : float64 (m,)
-        The point and (K + ridge·I)u + p there; both change in place.
-    floor : float64
-        Differences of gradients up to this are rounding.
-    steps : int64
+    much as the bounds allow.  The sum of a group never changes.  u and its gradient
+    (K + ridge·I)u + p change in place; differences of gradients up to ``floor`` are rounding.
     """
     _, group, lower, upper, ridge = program
     m = u.size
@@ -148,11 +129,7 @@ def smo_steps(
 class Certificate(NamedTuple):
     """The wanted number, as u and Ku give it, and bounds that are proven and allow for rounding.
 
-    Attributes
-    ----------
-    value, lower, upper : float
-    zero : bool
-        The number is taken to be zero: ``upper`` is below the caller's threshold.
+    It is taken to be ``zero`` if ``upper`` is below the caller's threshold.
     """
 
     value: float
@@ -170,13 +147,7 @@ class Certificate(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weighted(Certified):
-    """A certified value, and the feasible point that attains it.
-
-    Attributes
-    ----------
-    coefficients : float64 (m,)
-        u.
-    """
+    """A certified value, and the feasible point u, ``coefficients``, that attains it."""
 
     coefficients: FloatArray
 
@@ -195,45 +166,14 @@ def minimise(
     max_iter: int = 1_000_000,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Take steps until the certificate's relative gap is at most ``tol``.
+    """Take steps until the relative gap of ``certificate(u, (K + ridge·I)u)`` is at most ``tol``.
 
     The last certificate is computed from u and K afresh: errors that piled up in the steps do not
-    touch it.  Not converged after ``max_iter`` steps, or where rounding hides every gain.
+    touch it.  Not converged after ``max_iter`` steps (rounded up to whole chunks of 256), or where
+    rounding hides every gain.  ``start`` is a feasible point, ``kind`` the class of the result, and
+    ``progress`` is called with the share that is done, measured by the logarithm of the gap.
 
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-    program : QuadraticProgram
-    start : float64 (m,)
-        A feasible point.
-    certificate : callable
-        ``certificate(u, (K + ridge·I)u)``: bounds on the number that is wanted.
-    kind : type
-        :class:`Weighted`, or a class of it, of the result.
-    tol : float
-        The relative gap of the certificate to reach.
-    max_iter : int
-        At most so many steps, rounded up to whole chunks of 256.
-    progress : callable, optional
-        Called with the share that is done, measured by the logarithm of the gap.
-
-    Notes
-    -----
     O(m) a step; a certificate every 256 steps, O(m); two or three passes over K, O(m²), in all.
-
-    Examples
-    --------
-    The point of a segment that is nearest to the origin:
-
-    >>> points = np.array([[1.0, 1.0], [1.0, -3.0]])
-    >>> K = points @ points.T
-    >>> program = QuadraticProgram(np.zeros(2), np.zeros(2, np.int8), np.zeros(2), np.ones(2))
-    >>> def squared_length(u, product):
-    ...     squared = float(u @ product)
-    ...     return Certificate(squared, 2 * float(product.min()) - squared, squared)
-    >>> found = minimise(K, program, np.array([0.0, 1.0]), squared_length, Weighted, tol=1e-9)
-    >>> found.coefficients, found.upper_bound
-    (array([0.75, 0.25]), 1.0)
     """
     u = start.copy()
     diagonal = K.diagonal() + program.ridge

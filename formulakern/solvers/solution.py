@@ -11,19 +11,9 @@ __all__ = ["Certified", "share_done", "warn_unless"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certified:
-    """An approximate optimal value, with the proof of how good it is.
+    """An approximate optimal ``value``, with bounds that prove how good it is.
 
-    Attributes
-    ----------
-    value : float
-        What was found.
-    lower_bound, upper_bound : float
-        The optimal value lies between.
-    gap : float
-        The duality gap: the difference of the bounds, absolute or relative as the class says.
-    iterations : int
-    converged : bool
-        Whether the gap is at most the tolerance that was asked for.
+    The duality ``gap`` is the difference of the bounds, absolute or relative as the class says.
     """
 
     value: float

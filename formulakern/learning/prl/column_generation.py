@@ -68,18 +68,10 @@ ROUGHLY, EXACTLY = 1e-6, 1e-10
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch: what is secured and what is possible.
+    """One epoch: the best margin so far, a bound on all margins, the columns, seconds.
 
-    Parameters
-    ----------
-    value : float
-        V_t, the best margin so far.
-    bound : float
-        No hypothesis over all columns has a larger margin; inf where it was not computed.
-    columns, support : int
-        Columns in the restricted game, and those of positive weight.
-    seconds : float
-        Since the start.
+    No hypothesis over all columns has a larger margin than ``bound``; inf where it was not
+    computed.  ``support`` is the number of columns of positive weight.
     """
 
     value: float
@@ -116,19 +108,9 @@ class Outcome:
 class ColumnGeneration:
     """Solves a game over columns that are too many to list.
 
-    Parameters
-    ----------
-    game : RestrictedGame
-    budget : int
-        Columns that come in per epoch.
-    epochs : int
-    tol : float
-        Stop when bound − value is at most this share of the bound.
-    deadline : Deadline
-    report : callable
-        Called with every :class:`Epoch`.
-    known : sequence of Column
-        Columns to begin with: those of a similar game on the same rows.
+    ``budget`` columns come in per epoch, until bound − value is at most the share ``tol`` of the
+    bound.  ``report`` is called with every :class:`Epoch`, and ``known`` are columns to begin with:
+    those of a similar game on the same rows.
     """
 
     game: RestrictedGame

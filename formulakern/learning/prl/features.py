@@ -85,22 +85,10 @@ class Priced(NamedTuple):
 class FeatureFamily(ABC):
     """Features of 0 and 1 on the different rows of a table, found by branch and bound.
 
-    Parameters
-    ----------
-    table : PackedTable, or for monomials ndarray of shape (m, n)
-    bias : bool
-        Whether the feature ``always`` belongs to the family.
-
-    Attributes
-    ----------
-    binary : bool
-        Whether features are 0 or 1.
-    unit : float
-        The largest possible payoff; much smaller ones count as 0.
-    full : int
-        The number of groups of rows in partitions if a column would have divided too many.
-    crowded : bool
-        Whether columns without weight should go, as there are so many groups.
+    The ``table`` of monomials is an array (m, n).  With a ``bias`` the feature ``always`` belongs
+    to the family.  ``binary`` features are 0 or 1; ``unit`` is the largest possible payoff, and
+    much smaller ones count as 0.  Of rows in partitions, ``full`` is the number of their groups if
+    a column would have divided too many, and if they are ``crowded``, columns without weight go.
     """
 
     table: Any

@@ -44,27 +44,13 @@ class Step:
 class Preferences:
     """n preferences between K classes on m rows.
 
-    Parameters
-    ----------
-    rows, winners, losers : ndarray of shape (n,), intp
-        Preference i: on row ``rows[i]``, class ``winners[i]`` is better than ``losers[i]``.
-    weights : ndarray of shape (n,), float64
-        What a violation costs, relative to the others; positive.
-    n_rows, n_classes : int
-        m and K.
-    origin : ndarray of shape (number of preferences as given,), intp
-        Which preference of this object each given one is; equal ones are merged.
-    thresholds : ndarray of shape (n,), intp
-        Of ordered classes, from 0; else zeros.
+    Preference i: on row ``rows[i]``, class ``winners[i]`` is better than ``losers[i]``, at the
+    threshold ``thresholds[i]`` of ordered classes, from 0; a violation costs ``weights[i]`` > 0.
+    Equal ones are merged: ``origin`` has the preference of this object that each given one is.
 
-    Examples
-    --------
     >>> preferences = Preferences.of_classes(np.array([0, 2]), 3, np.ones(2))
     >>> preferences.winners, preferences.losers
     (array([0, 0, 2, 2]), array([1, 2, 0, 1]))
-    >>> preferences.row_weights(np.array([0.5, 0.25, 0.25, 0.0]))
-    array([[ 0.75, -0.5 , -0.25],
-           [-0.25,  0.  ,  0.25]])
     """
 
     rows: NDArray[np.intp]
@@ -113,18 +99,7 @@ class Preferences:
     def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
         """The preferences on different rows, equal ones once with the sum of their weights.
 
-        Parameters
-        ----------
-        kind : ndarray of shape (m,), intp
-            The different row that each row is.
-        n_kinds : int
-
-        Examples
-        --------
-        >>> twice = Preferences.of_classes(np.array([0, 0, 1]), 2, np.ones(3))
-        >>> once = twice.merged(np.array([0, 0, 0]), 1)
-        >>> once.winners, once.weights, once.origin
-        (array([0, 1]), array([2., 1.]), array([0, 0, 1]))
+        ``kind`` (m,) is the different row that each row is.
         """
         columns = kind[self.rows], self.winners, self.losers, self.thresholds
         shape = n_kinds, self.n_classes, self.n_classes, self.n_thresholds
@@ -190,19 +165,7 @@ def read_preferences(
 ) -> tuple[Preferences, NDArray[Any]]:
     """Explicit preferences, and the labels that they are about, sorted.
 
-    Parameters
-    ----------
-    preferences : sequence of (row, preferred label, other label)
-    n_rows : int
-        Rows are numbered from 0 to ``n_rows - 1``.
-    weights : array-like of shape (n,), optional
-        What each preference weighs; those of weight 0 are left out.
-
-    Raises
-    ------
-    DataError
-        If there is none, one is not a triple, prefers a label to itself, or names no row of the
-        table; or if weights are not as many numbers, not negative and not all 0.
+    Rows are numbered from 0 to ``n_rows - 1``.  Preferences of weight 0 are left out.
     """
     listed = preferences.to_numpy() if hasattr(preferences, "to_numpy") else preferences
     try:

@@ -75,15 +75,9 @@ class Solution:
 
 @dataclass(eq=False)
 class RestrictedGame:
-    """A matrix game over the columns that were generated so far.
+    """A matrix game over the columns that were generated so far; C is None for the hard margin.
 
-    Parameters
-    ----------
-    preferences : Preferences
-    family : FeatureFamily
-        On their rows.  The matrix without scales is held in bytes if its features are 0 or 1.
-    C : float or None
-        The penalty parameter of margin errors; None for the hard margin.
+    The matrix without scales is held in bytes if the features of the family are 0 or 1.
     """
 
     preferences: Preferences
@@ -326,12 +320,8 @@ def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:
     That is what margins guarantee when a share of the column player's weight is left for slack
     columns, which pay 1/prices_i.
 
-    Examples
-    --------
-    >>> slack_value(np.array([1.0, 0.0]), np.ones(2), 0.5)
-    0.5
-    >>> slack_value(np.array([1.0, 0.0]), np.ones(2), 3.0)
-    2.0
+    >>> [slack_value(np.array([1.0, 0.0]), np.ones(2), share) for share in (0.5, 3.0)]
+    [0.5, 2.0]
     """
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], np.cumsum(prices[order])

@@ -46,27 +46,12 @@ Conjunctions = Sequence[tuple[int, ...]]
 
 
 class RowGroups(GroupsOfRows):
-    """The groups of rows in partitions, which features that come in divide.
+    """The groups of rows in partitions (of ``WeightedRows``), which features that come in divide.
 
-    Parameters
-    ----------
-    rows : Partitioned
-        Of :class:`~formulakern.encoding.partitioned.WeightedRows`.
-    n_classes : int
-    factors : ndarray of shape (K,), float64
-        What the weights of each class are multiplied by.
-    n_propositions : int
-    read : callable
-        Codes, number of classes and weights of rows → preferences.
-
-    Attributes
-    ----------
-    whole : bool
-        Whether weights of rows are whole numbers.
-    full : int
-        The number of groups when a feature was refused, because it would divide too many.
-    features : dict
-        The bit of each conjunction that came in.
+    Weights of class k are multiplied by ``factors[k]``; ``read`` makes preferences of codes, the
+    number of classes, and weights.  Weights are ``whole`` if all are whole numbers.  ``full`` is
+    the number of groups when a feature was refused, because it would divide too many, and
+    ``features`` has the bit of each conjunction that came in.
     """
 
     def __init__(
