@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,7 +75,7 @@ class PropositionModel(TableEstimator):
         ParameterError
             If there is no such dialect or type, or ``table`` is not a name.
         """
-        return str(self._fitted_rules.to_sql(table, dialect, types=self._types(types)))
+        return self._fitted_rules.to_sql(table, dialect, types=self._types(types))
 
     def to_polars(self, types: Any = None) -> polars.Expr:
         """Return an expression of polars that gives every row its prediction.
@@ -88,8 +88,7 @@ class PropositionModel(TableEstimator):
         DataError
             If something has no expression.
         """
-        expression: polars.Expr = self._fitted_rules.to_polars(self._types(types))
-        return expression
+        return self._fitted_rules.to_polars(self._types(types))
 
     def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
         """Return a function that gives the rows of a pandas data frame their predictions.
@@ -99,8 +98,7 @@ class PropositionModel(TableEstimator):
         MissingDependencyError
             If pandas is not installed.
         """
-        made: Callable[[pandas.DataFrame], pandas.Series[Any]] = self._fitted_rules.to_pandas()
-        return made
+        return self._fitted_rules.to_pandas()
 
     def to_python(self) -> str:
         """Return a file of Python with a function that gives one row its prediction.
@@ -112,12 +110,12 @@ class PropositionModel(TableEstimator):
         DataError
             If something cannot be written.
         """
-        return str(self._fitted_rules.to_python())
+        return self._fitted_rules.to_python()
 
     @property
-    def _fitted_rules(self) -> Any:
+    def _fitted_rules(self) -> RuleEnsemble:  # or a list
         check_is_fitted(self, "rules_")
-        return vars(self)["rules_"]
+        return cast("RuleEnsemble", vars(self)["rules_"])
 
     def _types(self, types: Any) -> dict[str, ColumnType]:
         """What columns hold: as is said, else as in training."""

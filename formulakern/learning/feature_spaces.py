@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,8 +43,6 @@ from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, fold
 from formulakern.syntax.leaves import Choice
 
 __all__ = ["Clauses", "Space", "parts_of", "spaces_of"]
-
-T = TypeVar("T")
 
 #: What joins the variables of a plain clause.
 FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
@@ -191,9 +189,8 @@ def _clause(signed: Sequence[bool], either: bool) -> tuple[Formula, tuple[Variab
     literals = [~v if negated else v for v, negated in zip(places, signed, strict=True)]
     if not literals:
         return (~TRUE if either else TRUE), places
-    return (
-        literals[0] if len(literals) == 1 else Operation(OR if either else AND, literals)
-    ), places
+    joined = Operation(OR if either else AND, literals) if len(literals) > 1 else literals[0]
+    return joined, places
 
 
 def _terms_of(
@@ -211,18 +208,15 @@ def _terms_of(
     elif isinstance(kernel, SumKernel):
         for part in kernel.parts:
             yield from _terms_of(part, pair, root, divisors)
-    elif isinstance(kernel, ProductKernel):
-        yield replace(template_of_product(kernel, pair), root=root, divisors=divisors)
-    elif isinstance(kernel, FormulaKernel):
-        formula, ranges = template_of(kernel, pair, "")
-        distinct, free = kernel.variables == "distinct", kernel.variables == "free"
-        size = _size(kernel, pair)
-        root *= _inverse_root(size) if kernel.scale == "probability" else 1.0
-        yield Space(formula, distinct, free, ranges, n, size, root, divisors)
+    elif isinstance(kernel, (ProductKernel, FormulaKernel)):
+        space = _substitutions(kernel, pair)
+        yield replace(space, root=root * space.root, divisors=divisors)
     elif (
         isinstance(kernel, CountedKernel)
         and kernel.features is not None
-        and math.isfinite(total := _total(kernel, n))
+        and math.isfinite(
+            total := rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
+        )
     ):
         kernel.diagonal_of(pair)  # the columns are enough
         yield Clauses(kernel.features, n, root / math.sqrt(total), divisors)
@@ -267,17 +261,6 @@ def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArra
     return parts
 
 
-def _size(kernel: FormulaKernel, pair: TablePair) -> int:
-    """Return how many substitutions a formula kernel counts on these columns."""
-    sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
-    return kernel.dimension(sizes)
-
-
-def _total(kernel: CountedKernel, n: int) -> float:
-    """Return the number of clauses over n columns at scale "probability", else 1."""
-    return rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
-
-
 def _inverse_root(dimension: int) -> float:
     """1/√N, for integers of any size; 0 beyond float64."""
     digits = max(0, dimension.bit_length() - 1000) // 2
@@ -300,79 +283,59 @@ def _clauses(space: Space) -> FeatureSpace | None:
     return FeatureSpace(FORMS[kind], False, longest if exactly else 1, longest)
 
 
-def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:
-    columns = pair.columns_of(domain, kernel.domains)
-    return tuple(range(pair.x.n_columns)) if columns is None else columns
-
-
-def template_of(
-    kernel: FormulaKernel, pair: TablePair, prefix: str
-) -> tuple[Formula, dict[Variable, tuple[int, ...]]]:
-    """The formula of a kernel over names with a prefix, and the columns of those with a domain.
-
-    In the free reading every occurrence of a variable has a name of its own.
-    """
-    kernel.task(pair)  # degrees and domains are checked against the table
-    formula, numbers = kernel.rewriting.formula, itertools.count()
-    if kernel.variables == "free":
-        formula = _renamed(formula, lambda _: f"{prefix}v{next(numbers)}", _fold_occurrences)
-    elif prefix:
-        formula = _renamed(formula, lambda variable: prefix + variable.name, fold)
-    return formula, {
-        variable: _columns(kernel, variable.domain, pair)
-        for variable in formula.variables
-        if variable.domain is not None
-    }
-
-
-def _renamed(
-    formula: Formula, name_of: Callable[[Variable], str], walk: Callable[..., Formula]
-) -> Formula:
-    """Return the formula with other names for its variables."""
-
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if isinstance(node, Variable):
-            return Variable(name_of(node), node.domain)
-        if isinstance(node, Choice):
-            return node.over(_renamed(node.formula, name_of, walk))
-        return node if node.connective is None else Operation(node.connective, parts)
-
-    return walk(formula, build)
-
-
-def _fold_occurrences(root: Formula, function: Callable[[Formula, list[T]], T]) -> T:
-    """Compute ``function(node, values of its operands)``, once for every place of a node."""
-    open_nodes: list[tuple[Formula, list[T]]] = [(root, [])]
-    while True:
-        node, values = open_nodes[-1]
-        if len(values) < len(node.arguments):
-            open_nodes.append((node.arguments[len(values)], []))
-            continue
-        open_nodes.pop()
-        value = function(node, values)
-        if not open_nodes:
-            return value
-        open_nodes[-1][1].append(value)
-
-
-def template_of_product(kernel: ProductKernel, pair: TablePair) -> Space:
-    """Pairs of features of formula kernels are the instances of the conjunction."""
-    formulas: list[Formula] = []
-    ranges: dict[Variable, tuple[int, ...]] = {}
-    size, free = 1, False
-    for number, factor in enumerate(kernel.parts):
-        if (
-            not isinstance(factor, FormulaKernel)
-            or factor.variables == "distinct"
-            or factor.scale != "count"
+def _substitutions(kernel: FormulaKernel | ProductKernel, pair: TablePair) -> Space:
+    """The substitutions of a formula; of a product of formula kernels, of their conjunction."""
+    parts = kernel.parts if isinstance(kernel, ProductKernel) else (kernel,)
+    alone, factors = len(parts) == 1, list[FormulaKernel]()
+    for part in parts:
+        if not isinstance(part, FormulaKernel) or not (
+            alone or (part.variables != "distinct" and part.scale == "count")
         ):
             raise ParameterError(
                 f"the features of {kernel!r} are not listed one by one: a product is searched "
                 "where its factors are formula kernels in the readings 'bound' or 'free', at "
                 "scale='count'."
             )
-        formula, named = template_of(factor, pair, f"f{number}_")
+        factors.append(part)
+    every, size = tuple(range(pair.x.n_columns)), 1
+    formulas: list[Formula] = []
+    ranges: dict[Variable, tuple[int, ...]] = {}
+    for number, factor in enumerate(factors):
+        factor.task(pair)  # degrees and domains are checked against the table
+        names = itertools.count() if factor.variables == "free" else None
+        prefix = "" if alone else f"f{number}_"
+        formula = _renamed(factor.rewriting.formula, prefix, names)
+        domains = {name: pair.columns_of(name, factor.domains) for name in factor.program.domains}
+        sizes = {name: len(every if c is None else c) for name, c in domains.items()}
+        size *= factor.dimension(sizes)
+        found = {v: pair.columns_of(v.domain, factor.domains) for v in formula.variables}
+        ranges |= {v: columns for v, columns in found.items() if columns is not None}
         formulas.append(formula)
-        ranges |= named
-        size, free = size * _size(factor, pair), free or factor.variables == "free"
-    return Space(Operation(AND, formulas), False, free, ranges, pair.x.n_columns, size)
+    distinct = factors[0].variables == "distinct"
+    free = any(factor.variables == "free" for factor in factors)
+    root = _inverse_root(size) if factors[0].scale == "probability" else 1.0
+    whole = formulas[0] if alone else Operation(AND, formulas)
+    return Space(whole, distinct, free, ranges, len(every), size, root)
+
+
+def _renamed(formula: Formula, prefix: str, numbers: Iterator[int] | None) -> Formula:
+    """Return the formula with a prefix before names, or a number for each of their occurrences."""
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            name = node.name if numbers is None else f"v{next(numbers)}"
+            return Variable(prefix + name, node.domain)
+        if isinstance(node, Choice):
+            return node.over(_renamed(node.formula, prefix, numbers))
+        return node if node.connective is None else Operation(node.connective, parts)
+
+    if numbers is None:
+        return fold(formula, build) if prefix else formula
+    pending, order, values = [formula], list[Formula](), list[Formula]()
+    while pending:  # every occurrence of a node, not every node once
+        order.append(pending.pop())
+        pending += order[-1].arguments
+    for node in reversed(order):
+        first = len(values) - len(node.arguments)
+        values[first:] = [build(node, values[first:])]
+    return values[0]

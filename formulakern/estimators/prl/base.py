@@ -13,10 +13,9 @@ from formulakern.display.plots import draw_bounds
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import RuleClassifier
-from formulakern.learning.prl.column_generation import Epoch
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["EpochHistory", "PreferenceModel", "epoch_line", "open_share"]
+__all__ = ["EpochHistory", "PreferenceModel", "open_share"]
 
 
 @dataclass(eq=False, repr=False)
@@ -91,15 +90,13 @@ class PreferenceModel(RuleClassifier):
         ndarray of shape (number of rules + 1,)
             For k = 0, 1, 2, ….
         """
-        values = self._values(X)
-        most = len(self.rules_) if max_rules is None else min(max_rules, len(self.rules_))
-        scores = np.tile(self.rules_.intercept, (len(values), 1))
-        accuracy = np.empty(most + 1)
-        for k in range(most + 1):
-            if k:
-                scores += np.outer(values[:, k - 1], self.rules_.votes[k - 1])
-            accuracy[k] = np.mean(self.rules_.decide(scores) == np.asarray(y))
-        return accuracy
+        values, rules, truth = self._values(X), self.rules_, np.asarray(y)
+        scores = np.tile(rules.intercept, (len(values), 1))
+        accuracy = [np.mean(rules.decide(scores) == truth)]
+        for value, votes in list(zip(values.T, rules.votes, strict=True))[:max_rules]:
+            scores += np.outer(value, votes)
+            accuracy.append(np.mean(rules.decide(scores) == truth))
+        return np.array(accuracy)
 
 
 class EpochHistory(History):
@@ -135,11 +132,3 @@ def open_share(value: float, bound: float) -> float:
     (0.09999999999999998, 1.0, 0.0)
     """
     return 1 - max(value, 0.0) / bound if bound > 0 else 0.0
-
-
-def epoch_line(number: int, epoch: Epoch) -> str:
-    """One epoch, as ``verbose`` shows it."""
-    return (
-        f"epoch {number}: margin {epoch.value:.6g}, at most {epoch.bound:.6g}; "
-        f"{epoch.support} of {epoch.columns} columns used; {epoch.seconds:.1f} s"
-    )

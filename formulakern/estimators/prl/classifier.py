@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -28,7 +27,7 @@ from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.monotone import asked_of
-from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, epoch_line, open_share
+from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.prl.column_generation import (
@@ -373,11 +372,8 @@ class PRLClassifier(PreferenceModel):
         if isinstance(given, str) and given in FAMILIES:
             return ()
         listed = [given] if isinstance(given, (str, Formula)) else given
-        if (
-            not isinstance(listed, (list, tuple))
-            or not listed
-            or not all(isinstance(item, (str, Formula)) for item in listed)
-        ):
+        right = isinstance(listed, (list, tuple)) and len(listed) > 0
+        if not right or not all(isinstance(item, (str, Formula)) for item in listed):
             raise ParameterError(
                 f"features={given!r}; expected one of {', '.join(map(repr, FAMILIES))}, a formula "
                 "such as 'a & ~b', or a list of formulas."
@@ -459,7 +455,7 @@ class PRLClassifier(PreferenceModel):
         self._bar.at(0.0, "growing")
         many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MANY_ROWS
         budget = (FEW if many else BUDGET) if self.budget is None else self.budget
-        options = budget, self.epochs, self.tol, deadline, self._reporter(), known
+        options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
         outcome = best_hypothesis(generation, given, self.max_rules)
         self.C_ = np.inf if C is None and not outcome.softened else given
@@ -498,11 +494,10 @@ class PRLClassifier(PreferenceModel):
                 f"{open_share(self.value_, self.bound_):.2%} of the bound, above tol={self.tol:g}."
                 f"{kept} Allow more time, or a larger tol."
             ), ConvergenceWarning
-        lost = self.margin == "hard" and self.value_ <= ZERO * family.unit
         clash = preferences.contradictions() if family.binary else 0
         why = f": {clash:,} preferences are opposite on rows that no rule tells apart"
         why *= bool(clash) and not isinstance(family, PartitionedConjunctions)
-        if lost:
+        if self.margin == "hard" and self.value_ <= ZERO * family.unit:
             kept = f"the soft margin's at C={self.C_:g}" if outcome.softened else "mean strategies"
             few = "so few rules" if outcome.reason != "inseparable" else "these rules"
             return (
@@ -529,17 +524,16 @@ class PRLClassifier(PreferenceModel):
             ), ConvergenceWarning
         return None
 
-    def _reporter(self) -> Callable[[Epoch], None]:
-        """What is called with every epoch."""
-        numbers, bar = itertools.count(1), self._bar
-
-        def report(epoch: Epoch) -> None:
-            gap = open_share(epoch.value, epoch.bound)
-            known = f"gap {gap:.2g}, {epoch.support} rules"
-            share = share_done(1.0, gap, self.tol)
-            bar.at(share, "growing", known, epoch_line(next(numbers), epoch))
-
-        return report
+    def _report(self, history: Sequence[Epoch]) -> None:
+        """Show the last epoch."""
+        epoch = history[-1]
+        gap = open_share(epoch.value, epoch.bound)
+        line = (
+            f"epoch {len(history)}: margin {epoch.value:.6g}, at most {epoch.bound:.6g}; "
+            f"{epoch.support} of {epoch.columns} columns used; {epoch.seconds:.1f} s"
+        )
+        known = f"gap {gap:.2g}, {epoch.support} rules"
+        self._bar.at(share_done(1.0, gap, self.tol), "growing", known, line)
 
     def _fit_table(self, X: Any, y: Any) -> Any:
         if self.features != "polynomial":
@@ -550,9 +544,8 @@ class PRLClassifier(PreferenceModel):
         return numbers
 
     def _read_table(self, X: Any) -> Any:
-        if self.features != "polynomial":
-            return super()._read_table(X)
-        return self._read_numbers(X, reset=False)
+        polynomial = self.features == "polynomial"
+        return self._read_numbers(X, reset=False) if polynomial else super()._read_table(X)
 
     def _read_numbers(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
         if isinstance(X, Table):

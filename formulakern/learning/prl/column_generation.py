@@ -109,8 +109,8 @@ class ColumnGeneration:
     """Solves a game over columns that are too many to list.
 
     ``budget`` columns come in per epoch, until bound − value is at most the share ``tol`` of the
-    bound.  ``report`` is called with every :class:`Epoch`, and ``known`` are columns to begin with:
-    those of a similar game on the same rows.
+    bound.  ``report`` is called with the history after every epoch, and ``known`` are columns to
+    begin with: those of a similar game on the same rows.
     """
 
     game: RestrictedGame
@@ -118,7 +118,7 @@ class ColumnGeneration:
     epochs: int
     tol: float
     deadline: Deadline
-    report: Callable[[Epoch], None]
+    report: Callable[[Sequence[Epoch]], None]
     known: Sequence[Column] = ()
     outcome: Outcome = field(default_factory=Outcome, init=False)
 
@@ -279,7 +279,7 @@ class ColumnGeneration:
 
     def _end_epoch(self) -> None:
         self.outcome.history.append(self._epoch())
-        self.report(self.outcome.history[-1])
+        self.report(self.outcome.history)
 
 
 def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
