@@ -54,43 +54,30 @@ def read_directions(
             "score does not fall with the column) or -1 (it does not rise). Leave out columns that "
             "are free."
         )
-    if not monotone:
-        return {}
     places = column_positions(table, list(monotone))
     names = [table.names[place] for place in places]
     nominal = [
         plan.name
         for plan in encoder.plans_
-        if plan.kind == "nominal" and not any(map(_is_step, plan.propositions))
+        if plan.kind == "nominal"  # ordered categories of three values have an order all the same
+        and not any(getattr(leaf, "relation", None) in ORDERS for leaf in plan.propositions)
     ]
     some = [name for name in names if name in nominal]
-    if (
-        automatic
-        and some
-        and all(summaries[name].column.is_numeric for name in some)
-        and encoder.nominal == "auto"
-    ):
+    texts = [name for name in some if not summaries[name].column.is_numeric]
+    if texts:
+        raise ParameterError(
+            f'the column "{texts[0]}" of monotone holds text; expected a column of numbers, dates, '
+            "times, or three ordered categories, which has an order."
+        )
+    if some and not (automatic and encoder.nominal == "auto"):
+        raise ParameterError(
+            f'the column "{some[0]}" of monotone is encoded by its values. Write '
+            "PropositionEncoder(max_nominal=0), which cuts numbers of two values too."
+        )
+    if some:
         encoder.nominal = [name for name in nominal if name not in names]
         encoder.learn(table)
-        some = []
-    for name in some:
-        number = summaries[name].column.is_numeric
-        problem = (
-            "is encoded by its values. Write PropositionEncoder(max_nominal=0), which cuts "
-            "numbers of two values too."
-        )
-        if not number:
-            problem = (
-                "holds text; expected a column of numbers, dates, times, or three ordered "
-                "categories, which has an order."
-            )
-        raise ParameterError(f'the column "{name}" of monotone {problem}')
     return {name: int(d) for name, d in zip(names, monotone.values(), strict=True)}
-
-
-def _is_step(leaf: Formula) -> bool:
-    """Whether a proposition is an order, as ordered categories of three values have."""
-    return isinstance(leaf, Comparison) and leaf.relation in ORDERS
 
 
 def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:

@@ -187,8 +187,8 @@ def solve_capped_lp(
         alpha, multipliers, since = state.alpha, state.lam, 0
         began, seconds = Deadline.clock(), 0.0
         while True:
-            gap = state.gap()
-            error = max(gap, state.infeasibility())
+            gap = state.gap
+            error = max(gap, state.infeasibility)
             if error < best[0]:
                 late = min(error, gap) < LATE and error > CLEARLY * best[0]
                 since = since + 1 if late else 0
@@ -237,41 +237,29 @@ class _State:
             lam, margins = lam / scale, margins / scale
         xi = np.maximum(1.0 - margins, 0.0) + ASIDE if self.capped else np.zeros(n)
         z = np.maximum(margins - 1.0, 0.0) + ASIDE
-        self.primal: Vectors = (alpha, beta, s)
-        self.dual: Vectors = (z, xi, lam)
+        self._set((alpha, beta, s), (z, xi, lam))
 
-    @property
-    def alpha(self) -> FloatArray:
-        return self.primal[0]
-
-    @property
-    def lam(self) -> FloatArray:
-        return self.dual[2]
-
-    def gap(self) -> float:
-        """Relative difference of the two objectives."""
+    def _set(self, primal: Vectors, dual: Vectors) -> None:
+        """Move to a point, with the residuals of the equations there, which are of size 1."""
+        self.primal, self.dual = primal, dual
+        (self.alpha, beta, s), (z, xi, self.lam) = primal, dual
+        r_dual = 1.0 - self.matrix.product(self.lam) - xi + z
+        r_cap = self.capped * (self.u - self.alpha - beta)
+        r_primal = 1.0 - self.matrix.transposed(self.alpha) - s
+        self.residuals = r_dual, r_cap, r_primal
+        sizes = [float(np.abs(r).max()) for r in self.residuals]
+        self.infeasibility = max(sizes[0], sizes[1] / max(float(self.u.max()), 1.0), sizes[2])
+        # the relative difference of the two objectives
         below = float(self.alpha.sum())
-        above = float(self.lam.sum()) + float(self.u @ self.dual[1])
-        return abs(above - below) / max(above, below)
-
-    def infeasibility(self) -> float:
-        """The largest residual of the equations, which are of size 1."""
-        r_dual, r_cap, r_primal = (float(np.abs(r).max()) for r in self._residuals())
-        return max(r_dual, r_primal, r_cap / max(float(self.u.max()), 1.0))
-
-    def _residuals(self) -> Vectors:
-        alpha, beta, s = self.primal
-        z, xi, lam = self.dual
-        r_dual = 1.0 - self.matrix.product(lam) - xi + z
-        r_cap = self.capped * (self.u - alpha - beta)
-        return r_dual, r_cap, 1.0 - self.matrix.transposed(alpha) - s
+        above = float(self.lam.sum()) + float(self.u @ xi)
+        self.gap = abs(above - below) / max(above, below)
 
     def step(self, deadline: Deadline) -> float:
         """Mehrotra's predictor and corrector; the length of the step."""
         from scipy.linalg import cho_solve
 
         (alpha, beta, s), (z, xi, lam) = self.primal, self.dual
-        r_dual, r_cap, r_primal = self._residuals()
+        r_dual, r_cap, r_primal = self.residuals
         D = z / alpha + xi / beta
         matrix = self.matrix.normal(1.0 / D, deadline)
         matrix.flat[:: len(matrix) + 1] += s / lam
@@ -300,8 +288,7 @@ class _State:
         parts = zip((1.0, self.capped, 1.0), products, dx, dy, strict=True)
         dx, dy = direction([on * (target - product - a * b) for on, product, a, b in parts])
         lengths = [min(1.0, SHORT * _longest(*way)) for way in ((self.primal, dx), (self.dual, dy))]
-        self.primal = _moved(self.primal, dx, lengths[0])
-        self.dual = _moved(self.dual, dy, lengths[1])
+        self._set(_moved(self.primal, dx, lengths[0]), _moved(self.dual, dy, lengths[1]))
         return max(lengths)
 
 

@@ -332,7 +332,7 @@ def solve_game(
         run = Run(dynamics, lambda p, q: _bounds(matrix, scaled(p), scaled(q))[2], tol, max_iter)
         timed_out = not run_slices(run, deadline, progress).finished
         counts, iterations = dynamics.weights(), run.rounds
-    p, q = map(scaled, counts)
+    p, q = (scaled(count) for count in counts)
     lower, upper, gap = _bounds(matrix, p, q)
     warn_unless(
         gap <= tol or tol == 0 or timed_out,

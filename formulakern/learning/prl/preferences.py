@@ -17,7 +17,7 @@ by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIP
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,9 +73,8 @@ class Preferences:
         cls, codes: NDArray[np.intp], n_classes: int, weights: FloatArray
     ) -> Preferences:
         """For every row of positive weight: its class, 0 to K − 1, before each other class."""
-        kept = np.flatnonzero(weights > 0)
-        places, losers = np.nonzero(codes[kept][:, None] != np.arange(n_classes))
-        rows = kept[places]
+        other = (codes[:, None] != np.arange(n_classes)) & (weights > 0)[:, None]
+        rows, losers = np.nonzero(other)
         columns = rows, codes[rows], losers, weights[rows].astype(np.float64)
         return cls.of(*columns, n_rows=len(codes), n_classes=n_classes)
 
@@ -101,15 +100,19 @@ class Preferences:
 
         ``kind`` (m,) is the different row that each row is.
         """
-        columns = kind[self.rows], self.winners, self.losers, self.thresholds
-        shape = n_kinds, self.n_classes, self.n_classes, self.n_thresholds
-        key = np.ravel_multi_index(columns, shape)
-        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        one = replace(self, rows=kind[self.rows], n_rows=n_kinds)
+        keys = one._keys(one.winners, one.losers)
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        rows, winners, losers = (column[first] for column in (one.rows, one.winners, one.losers))
         weights = np.bincount(group, self.weights, len(first)).astype(np.float64)
-        rows, winners, losers, thresholds = (column[first] for column in columns)
-        origin = group[self.origin]
-        sizes = n_kinds, self.n_classes
-        return Preferences(rows, winners, losers, weights, *sizes, origin, thresholds)
+        sizes, origin = (n_kinds, self.n_classes), group[self.origin]
+        return Preferences(rows, winners, losers, weights, *sizes, origin, one.thresholds[first])
+
+    def _keys(self, winners: NDArray[np.intp], losers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """A number for each preference if these classes won and lost."""
+        shape = self.n_rows, self.n_classes, self.n_classes, self.n_thresholds
+        keys = np.ravel_multi_index((self.rows, winners, losers, self.thresholds), shape)
+        return np.asarray(keys)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -151,11 +154,7 @@ class Preferences:
 
     def contradictions(self) -> int:
         """How many given preferences are opposite to one on the same row."""
-        shape = self.n_rows, self.n_classes, self.n_classes, self.n_thresholds
-        own = np.ravel_multi_index((self.rows, self.winners, self.losers, self.thresholds), shape)
-        opposite = np.ravel_multi_index(
-            (self.rows, self.losers, self.winners, self.thresholds), shape
-        )
+        own, opposite = self._keys(self.winners, self.losers), self._keys(self.losers, self.winners)
         number = np.bincount(self.origin, minlength=len(self))
         return int(number[np.isin(own, opposite)].sum())
 
