@@ -206,8 +206,8 @@ class Scores:
     """
 
     def __init__(self, trials: Sequence[Trial | None]) -> None:
-        known = [trial for trial in trials if trial is not None]
-        self.tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
+        known = list(filter(None, trials))
+        self.tried = np.flatnonzero([trial is not None for trial in trials])
 
         def spread(values: Sequence[Any]) -> FloatArray:
             whole = np.full((len(trials), *np.shape(values[0])), np.nan)
@@ -332,7 +332,10 @@ class SearchedModel:
                 settings,
                 folds,
                 type(self).fit_fold,
-                lambda setting, k, start: (self._fold_model(setting, folds[k]), start),
+                lambda setting, k, start: (
+                    self._model(self._scaled(setting, folds[k].data), folds[k]),
+                    start,
+                ),
                 partial(self._judged, folds, everyone.labels, scorer),
                 lambda setting: ", ".join(_said(setting, ".3g")),
                 self._line,
@@ -340,18 +343,16 @@ class SearchedModel:
                 self.of_path,
             )
             search.run(self._paths(search), bar, comparing)
-            unit = self._unit(everyone) if self._automatic else 1.0
-            settings = [setting._replace(C=setting.C * unit) for setting in settings]
+            settings = [self._scaled(setting, everyone) for setting in settings]
             gap, sure = self._fit_chosen(settings, search, everyone, y, bar, deadline)
             if sure:
                 warn_of_one_class(self, data)
             bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
             return self
 
-    def _fold_model(self: Any, setting: Any, fold: Fold) -> Any:
-        """The model of a setting for a fold."""
-        unit = self._unit(fold.data) if self._automatic else 1.0
-        return self._model(setting._replace(C=setting.C * unit), fold)
+    def _scaled(self: Any, setting: Any, data: TrainingData) -> Any:
+        """A setting with C itself in place of its factor."""
+        return setting._replace(C=setting.C * self._unit(data)) if self._automatic else setting
 
     def _judged(
         self: Any, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]

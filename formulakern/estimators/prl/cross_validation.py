@@ -186,10 +186,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     ) -> tuple[PRLClassifier, Sequence[Column]]:
         """Fit a model from known columns; return it, and the columns of its game.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            Also where the learner would keep its best so far.
+        Ctrl-C raises also where the learner would keep its best so far.
         """
         model._share_encoding(fold.reader)
         given = model._of_classes(fold.data)
@@ -223,9 +220,8 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     def _model(self, setting: Setting = DEFAULT, fold: Fold | None = None) -> PRLClassifier:
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
-        if fold is not None:
-            shared["tol"] = max(self.tol, COARSE)
-        return PRLClassifier(**shared, verbose=int(self.verbose) > 1)
+        tol = self.tol if fold is None else max(self.tol, COARSE)
+        return PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
 
     def _everyone(self, data: TrainingData) -> TrainingData:
         self.classes_ = data.classes
@@ -276,16 +272,14 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         given = model._of_classes(everyone)
         default = self._automatic and DEFAULT in search.settings
         usual = search.settings.index(DEFAULT) if default else None
-        left = [*search.known]
-        while True:
+        left, several = [*search.known], False
+        while not several:
             self._choose(settings, search.trials, usual, left)
             bar.at(0.9, f"C {self.C_:.3g}, all rows")
             model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
             model._solve(everyone.table, *given, deadline=deadline, stacklevel=5)
             left = [place for place in left if place != self.best_index_]
-            found = model.predict(everyone.table)
-            if deadline.over() or not left or len(np.unique(found)) > 1:
-                break
+            several = deadline.over() or not left or len(set(model.predict(everyone.table))) > 1
         self.best_estimator_ = model
         self._copy_from(model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_"))
         return open_share(self.value_, self.bound_), len(self.rules_) > 0
