@@ -6,7 +6,7 @@ time, one step a round, and note the splits on their way; these are conditions o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
-from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
+from formulakern.encoding.bits import Words, n_words, pack_truths
 from formulakern.encoding.plan import ColumnPlan, plan_boolean, plan_nominal
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.summary import Summary
@@ -44,7 +44,7 @@ from formulakern.learning.covering.tree_rules import (
     ordered,
     shortest_subset,
 )
-from formulakern.rules.decision import ClassRule
+from formulakern.rules.decision import ClassRule, class_positions
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import RuleList
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
@@ -68,85 +68,42 @@ N_CATEGORIES = 256
 Truths = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
-    """The nodes of binary trees.
+#: A node of a binary tree. ``left`` and ``right`` are its children, −1 for a leaf. Values of
+#: ``column`` up to ``threshold`` go to the left, and missing ones if ``missing_left``; or values of
+#: the set of categories in row ``categories``, if that is not −1. A leaf concludes class ``label``,
+#: −1 for none, and ``weight`` is that of its training rows.
+NODE = np.dtype(
+    [(name, np.int64) for name in ("left", "right", "column", "categories", "label")]
+    + [("threshold", np.float64), ("missing_left", np.bool_), ("weight", np.float64)]
+)
 
-    Parameters
-    ----------
-    left, right : ndarray of shape (N,), int64
-        The children; −1 for a leaf.
-    column : ndarray of shape (N,), int64
-        The column that a node splits by.
-    threshold : ndarray of shape (N,), float64
-        Values up to it go to the left.
-    missing_left : ndarray of shape (N,), bool
-        Where rows go whose value is missing.
-    categories : ndarray of shape (N,), int64
-        The row of ``sets`` that a node splits by, or −1.
-    label, weight : ndarray of shape (N,), int64 and float64
-        The class that a leaf concludes, −1 if none; the weight of its training rows.
-    sets : ndarray of shape (S, 256), bool
-        Categories that go to the left.
+
+def _climbed(
+    nodes: npt.NDArray[Any], leaves: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Truths]:
+    """All splits above leaves: positions in ``leaves``, nodes, and whether they go left."""
+    inner = np.flatnonzero(nodes["left"] >= 0)
+    parent = np.full(len(nodes), -1, dtype=np.intp)
+    is_left = np.zeros(len(nodes), dtype=np.bool_)
+    parent[nodes["left"][inner]] = parent[nodes["right"][inner]] = inner
+    is_left[nodes["left"][inner]] = True
+    node, path = leaves, np.arange(len(leaves))
+    found = []
+    while len(node):
+        above = parent[node]
+        below_root = above >= 0
+        path, node, above = path[below_root], node[below_root], above[below_root]
+        found.append((path, above, is_left[node]))
+        node = above
+    paths, splits, sides = map(np.concatenate, zip(*found, strict=True))
+    return paths, splits, sides
+
+
+def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
+    """Return the nodes of all trees of a fitted classifier, and sets of categories, bool (S, 256).
+
+    Categories of a set go to the left.
     """
-
-    left: IntArray
-    right: IntArray
-    column: IntArray
-    threshold: npt.NDArray[np.float64]
-    missing_left: Truths
-    categories: IntArray
-    label: IntArray
-    weight: npt.NDArray[np.float64]
-    sets: Truths
-
-    @classmethod
-    def joined(cls, trees: Sequence[Nodes]) -> Nodes:
-        """Return all trees, one after another."""
-        shifted, n_nodes, n_sets = [], 0, 0
-        for tree in trees:
-            left, right, sets = (
-                np.where(field < 0, -1, field + first)
-                for field, first in (
-                    (tree.left, n_nodes),
-                    (tree.right, n_nodes),
-                    (tree.categories, n_sets),
-                )
-            )
-            shifted.append(replace(tree, left=left, right=right, categories=sets))
-            n_nodes, n_sets = n_nodes + len(tree.left), n_sets + len(tree.sets)
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(tree, name) for tree in shifted]) for name in names))
-
-    def heaviest_leaves(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the leaves, ascending; at most so many, of the largest weight."""
-        leaves = np.flatnonzero(self.left < 0)
-        order = np.argsort(-self.weight[leaves], kind="stable")
-        return np.sort(leaves[order[:most]])
-
-    def climbed(
-        self, leaves: npt.NDArray[np.intp]
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Truths]:
-        """All splits above leaves: positions in ``leaves``, nodes, and whether they go left."""
-        inner = np.flatnonzero(self.left >= 0)
-        parent = np.full(len(self.left), -1, dtype=np.intp)
-        is_left = np.zeros(len(self.left), dtype=np.bool_)
-        parent[self.left[inner]] = parent[self.right[inner]] = inner
-        is_left[self.left[inner]] = True
-        node, path = leaves, np.arange(len(leaves))
-        found = []
-        while len(node):
-            above = parent[node]
-            below_root = above >= 0
-            path, node, above = path[below_root], node[below_root], above[below_root]
-            found.append((path, above, is_left[node]))
-            node = above
-        paths, nodes, sides = map(np.concatenate, zip(*found, strict=True))
-        return paths, nodes, sides
-
-
-def read_nodes(model: Any) -> Nodes:
-    """Return the nodes of all trees of a fitted classifier."""
     if not isinstance(model, KINDS):
         raise ParameterError(
             f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
@@ -161,10 +118,17 @@ def read_nodes(model: Any) -> Nodes:
             f"the model predicts {model.n_outputs_} outputs at once; a rule concludes one class. "
             "Fit one model for each output."
         )
-    return Nodes.joined(list(_trees(model)))
+    trees, sets = zip(*_trees(model), strict=True)
+    nodes, sizes = np.concatenate(trees), list(map(len, trees))
+    n_sets = list(map(len, sets))
+    for names, lengths in ((("left", "right"), sizes), (("categories",), n_sets)):
+        before = np.repeat(np.cumsum(lengths) - lengths, sizes)
+        for name in names:
+            nodes[name] += before * (nodes[name] >= 0)
+    return nodes, np.concatenate(sets)
 
 
-def _trees(model: Any) -> Iterator[Nodes]:
+def _trees(model: Any) -> Iterator[tuple[npt.NDArray[Any], Truths]]:
     if isinstance(model, DecisionTreeClassifier):
         yield _nodes_of_tree(model.tree_, concludes=True)
     elif isinstance(model, FORESTS):
@@ -185,40 +149,30 @@ def _trees(model: Any) -> Iterator[Nodes]:
                 yield _nodes_of_predictor(predictor, columns)
 
 
-def _nodes_of_tree(tree: Any, *, concludes: bool) -> Nodes:
-    n = tree.node_count
-    label = tree.value[:, 0, :].argmax(axis=1) if concludes else np.full(n, -1)
-    return Nodes(
-        left=tree.children_left.astype(np.int64),
-        right=tree.children_right.astype(np.int64),
-        column=tree.feature.astype(np.int64),
-        # scikit-learn before 1.9 may write NaN, and every value goes right: x <= NaN is false
-        threshold=np.where(np.isnan(tree.threshold), -np.inf, tree.threshold),
-        missing_left=tree.missing_go_to_left.astype(np.bool_),
-        categories=np.full(n, -1, dtype=np.int64),
-        label=label.astype(np.int64),
-        weight=tree.weighted_n_node_samples.astype(np.float64),
-        sets=np.zeros((0, N_CATEGORIES), dtype=np.bool_),
-    )
+def _nodes_of_tree(tree: Any, *, concludes: bool) -> tuple[npt.NDArray[Any], Truths]:
+    nodes = np.zeros(tree.node_count, NODE)
+    nodes["left"], nodes["right"] = tree.children_left, tree.children_right
+    nodes["column"], nodes["weight"] = tree.feature, tree.weighted_n_node_samples
+    # scikit-learn before 1.9 may write NaN, and every value goes right: x <= NaN is false
+    nodes["threshold"] = np.where(np.isnan(tree.threshold), -np.inf, tree.threshold)
+    nodes["missing_left"] = tree.missing_go_to_left
+    nodes["categories"] = -1
+    nodes["label"] = tree.value[:, 0, :].argmax(axis=1) if concludes else -1
+    return nodes, np.zeros((0, N_CATEGORIES), dtype=np.bool_)
 
 
-def _nodes_of_predictor(predictor: Any, columns: IntArray) -> Nodes:
-    nodes = predictor.nodes
-    leaf = nodes["is_leaf"].astype(np.bool_)
+def _nodes_of_predictor(predictor: Any, columns: IntArray) -> tuple[npt.NDArray[Any], Truths]:
+    own = predictor.nodes
+    leaf = own["is_leaf"].astype(np.bool_)
+    nodes = np.zeros(len(own), NODE)
+    nodes["left"], nodes["right"] = own["left"], own["right"]
+    nodes["left"][leaf] = nodes["right"][leaf] = -1
+    nodes["column"], nodes["weight"] = columns[own["feature_idx"] * ~leaf], own["count"]
+    nodes["threshold"], nodes["missing_left"] = own["num_threshold"], own["missing_go_to_left"]
+    plain = leaf | (own["is_categorical"] == 0)
+    nodes["categories"], nodes["label"] = np.where(plain, -1, own["bitset_idx"].astype(int)), -1
     octets = predictor.raw_left_cat_bitsets.astype("<u4").view(np.uint8)
-    return Nodes(
-        left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
-        right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
-        column=columns[nodes["feature_idx"] * ~leaf],
-        threshold=nodes["num_threshold"].astype(np.float64),
-        missing_left=nodes["missing_go_to_left"].astype(np.bool_),
-        categories=np.where(
-            leaf | (nodes["is_categorical"] == 0), -1, nodes["bitset_idx"].astype(np.int64)
-        ),
-        label=np.full(len(nodes), -1, dtype=np.int64),
-        weight=nodes["count"].astype(np.float64),
-        sets=np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_),
-    )
+    return nodes, np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
 
 
 def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
@@ -276,33 +230,17 @@ class Conditions:
     def words(self, conditions: IntArray) -> Words:
         """On which rows some of them are true, uint64 of shape (number of them, words)."""
         words = np.empty((len(conditions), n_words(len(self.table))), dtype=np.uint64)
-        keys = self.keys[conditions]
-        for column in np.unique(keys[:, 0]).tolist():
-            own = np.flatnonzero(keys[:, 0] == column)
-            words[own] = self._words_of_column(column, *keys[own, 1:].T)
-        return words
-
-    def _words_of_column(
-        self, column: int, kind: IntArray, bound: IntArray, missing: IntArray
-    ) -> Words:
-        ranks = self.ranked.ranks[column][self.ranked.row]
-        there = ranks < self.ranked.n_values[column]
-        present, absent = pack_rows(np.array([there, ~there]))
-        words = np.repeat(present[None], len(kind), axis=0)
-        # a row is below a bound if it is below the one before, or lies between these two
-        bounded = np.flatnonzero(kind <= FROM)
-        bounds, place = np.unique(bound[bounded], return_inverse=True)
-        first = np.searchsorted(bounds, ranks, side="right")
-        order = np.argsort(first, kind="stable")[: int((first < len(bounds)).sum())]
-        between = pack_coordinates(first[order], order, (len(bounds), len(ranks)))
-        below = np.bitwise_or.accumulate(between, axis=0)[place]
-        words[bounded] &= np.where((kind[bounded] == BELOW)[:, None], below, ~below)
-        for k in np.flatnonzero(kind == MEMBER).tolist():
-            inside = np.append(
-                self.sets[bound[k], : len(self.ranked.columns[column].values)], False
-            )
-            words[k] = pack_rows(inside[ranks][None])[0]
-        words[missing > 0] |= absent
+        ranks, held = np.zeros(0, dtype=np.int32), -1
+        for place, (column, kind, bound, missing) in enumerate(self.keys[conditions].tolist()):
+            n = len(self.ranked.columns[column].values)
+            if column != held:
+                ranks, held = self.ranked.ranks[column][self.ranked.row], column
+            if kind == MEMBER:
+                truths = np.append(self.sets[bound, :n], missing > 0)[ranks]
+            else:
+                truths = ranks < bound if kind == BELOW else ranks >= bound
+                truths[ranks == n] = missing
+            words[place] = pack_truths(truths[None])[0]
         return words
 
     def said(self, condition: int) -> Formula:
@@ -371,7 +309,8 @@ def negation(leaf: Formula, table: Table) -> Formula:
 
 
 def conditions_of(
-    nodes: Nodes,
+    nodes: npt.NDArray[Any],
+    categories: Truths,
     leaves: npt.NDArray[np.intp],
     ranked: RankedTable,
     table: Table,
@@ -380,10 +319,9 @@ def conditions_of(
     codes: dict[int, IntArray],
 ) -> tuple[Conditions, IntArray, IntArray]:
     """Return the conditions on the way to some leaves; of each column only the tightest bounds."""
-    paths, splits, is_left = nodes.climbed(leaves)
-    n_columns = len(ranked.columns)
-    column = nodes.column[splits]
-    passes = nodes.missing_left[splits] == is_left
+    paths, splits, is_left = _climbed(nodes, leaves)
+    n_columns, node = len(ranked.columns), nodes[splits]
+    column, passes = node["column"], node["missing_left"] == is_left
     groups, group = np.unique(paths * n_columns + column, return_inverse=True)
     group_path, group_column = np.divmod(groups, n_columns)
     n_values = ranked.n_values[group_column]
@@ -393,7 +331,7 @@ def conditions_of(
     through = has_missing.copy()
     np.logical_and.at(through, group, passes)
     gaps = _gaps(nodes, ranked, cast)[splits]
-    numeric = nodes.categories[splits] < 0
+    numeric = node["categories"] < 0
     lefts, rights = numeric & is_left, numeric & ~is_left
     np.minimum.at(below, group[lefts], gaps[lefts])
     np.maximum.at(begin, group[rights], gaps[rights])
@@ -406,7 +344,7 @@ def conditions_of(
         sets = np.ones((len(nominal), max(map(len, codes.values()))), dtype=np.bool_)
         for j, known in codes.items():
             steps = np.flatnonzero(column == j)
-            chosen = nodes.sets[nodes.categories[splits[steps]]][:, known] == is_left[steps, None]
+            chosen = categories[node["categories"][steps]][:, known] == is_left[steps, None]
             chosen[:, known < 0] = passes[steps, None]
             np.logical_and.at(sets[:, : len(known)], place[group[steps]], chosen)
         full[nominal] = sets.all(axis=1)
@@ -436,16 +374,15 @@ def conditions_of(
     return Conditions(ranked, table, encoded, keys, sets), members, sizes
 
 
-def _gaps(nodes: Nodes, ranked: RankedTable, cast: type[np.floating[Any]]) -> IntArray:
+def _gaps(nodes: npt.NDArray[Any], ranked: RankedTable, cast: type[np.floating[Any]]) -> IntArray:
     """Return how many values of its column each node sends to the left."""
-    gaps = np.zeros(len(nodes.left), dtype=np.int64)
-    numeric = (nodes.left >= 0) & (nodes.categories < 0)
-    for j, column in enumerate(ranked.columns):
-        own = np.flatnonzero(numeric & (nodes.column == j))
-        if len(own):
-            with np.errstate(over="ignore"):
-                values = column.values.astype(cast).astype(np.float64)
-            gaps[own] = np.searchsorted(values, nodes.threshold[own], side="right")
+    gaps = np.zeros(len(nodes), dtype=np.int64)
+    numeric = (nodes["left"] >= 0) & (nodes["categories"] < 0)
+    for j in np.unique(nodes["column"][numeric]).tolist():
+        own = np.flatnonzero(numeric & (nodes["column"] == j))
+        with np.errstate(over="ignore"):
+            values = ranked.columns[j].values.astype(cast).astype(np.float64)
+        gaps[own] = np.searchsorted(values, nodes["threshold"][own], side="right")
     return gaps
 
 
@@ -540,22 +477,27 @@ def rules_from_tree(
     check_flag("prune", prune)
     check_integer("max_rules", max_rules)
     encoder, trees = _parts(model)
-    nodes = read_nodes(trees)
+    nodes, sets = read_nodes(trees)
     table = _read_table(encoder or trees, X)
     classes = trees.classes_.tolist()
     require_target(model, y)
-    rows = _labelled(read_classes(y, len(table)), classes, sample_weight)
+    labels = read_classes(y, len(table))
+    codes = class_positions(labels, tuple(classes), len(table))
+    weights = read_weights(sample_weight, len(table))
+    rows = LabelledRows.of(codes, len(classes), weights)
     if encoder is None:
-        ranked, codes = _ranked(trees, table)
+        ranked, numbers = _ranked(trees, table)
     else:
         packed = encoder.transform_packed(table)
-        ranked, codes = RankedTable.of_packed(packed, encoder.propositions_), {}
-    leaves = nodes.heaviest_leaves(max_rules)
+        ranked, numbers = RankedTable.of_packed(packed, encoder.propositions_), {}
+    leaves = np.flatnonzero(nodes["left"] < 0)
+    heaviest = np.argsort(-nodes["weight"][leaves], kind="stable")[:max_rules]
+    leaves = leaves[np.sort(heaviest)]
     cast = np.float64 if isinstance(trees, HistGradientBoostingClassifier) else np.float32
     conditions, members, sizes = conditions_of(
-        nodes, leaves, ranked, table, encoder is not None, cast, codes
+        nodes, sets, leaves, ranked, table, encoder is not None, cast, numbers
     )
-    paths = _Paths(members, sizes, nodes.label[leaves])
+    paths = _Paths(members, sizes, nodes["label"][leaves])
     if (paths.labels < 0).any():
         weights = rows.by_class(paths.covers(conditions, rows))
         paths = replace(paths, labels=weights.argmax(axis=1))
@@ -667,22 +609,6 @@ def _read_table(source: Any, X: Any) -> Table:
     if isinstance(source, PropositionEncoder):
         known = [plan.name for plan in source.plans_]
     return Table.of(table, names=known) if known else table
-
-
-def _labelled(labels: npt.NDArray[Any], classes: Sequence[Any], sample_weight: Any) -> LabelledRows:
-    """Classes and weights of the training rows."""
-    place = {label: k for k, label in enumerate(classes)}
-    codes = np.array([place.get(label, -1) for label in labels.tolist()])
-    if (codes < 0).any():
-        row = int(codes.argmin())
-        raise DataError(
-            f"row {row} is of class {labels.tolist()[row]!r}, and the model knows "
-            f"{list(classes)!r}. Pass the classes that it was trained on."
-        )
-    weights = read_weights(sample_weight, len(labels))
-    if not weights.any():
-        raise DataError("all rows have weight 0; rules need some of positive weight.")
-    return LabelledRows.of(codes, len(classes), weights)
 
 
 def _ranked(trees: Any, table: Table) -> tuple[RankedTable, dict[int, IntArray]]:

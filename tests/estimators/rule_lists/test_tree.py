@@ -279,7 +279,7 @@ def test_what_is_refused():
     for given_, labels, message in (
         (X[:, :1], y, "the table has 1 columns, and the model was trained on 2"),
         (X[:0], [], "the table has no rows"),
-        (X, [0, 1, 2, 0], r"row 2 is of class 2, and the model knows \[0, 1\]"),
+        (X, [0, 1, 2, 0], r"y holds 2 \(row 2\); the classes are \[0, 1\]"),
         (X, [0, 1], "inconsistent numbers of samples"),
         (X, None, "requires y to be passed"),
         (np.array([["u", 1]] * 4, dtype=object), y, 'column "x0" holds text'),
