@@ -25,14 +25,14 @@ from .estimators.prl.published import PublishedPRL as PublishedPRL
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier
 from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch
-from .estimators.strings.classifier import StringSVC as StringSVC
-from .estimators.svm.cross_validation import FormulaSVCCV as FormulaSVCCV
+from .estimators.strings import StringSVC as StringSVC
 from .estimators.svm.extraction import RuleExtraction as RuleExtraction
 from .estimators.svm.extraction import Simplification as Simplification
 from .estimators.svm.extraction import extract_rules as extract_rules
 from .estimators.svm.extraction import simplify_svm as simplify_svm
 from .estimators.svm.machines import FormulaOneClass as FormulaOneClass
 from .estimators.svm.machines import FormulaSVC as FormulaSVC
+from .estimators.svm.machines import FormulaSVCCV as FormulaSVCCV
 from .estimators.svm.machines import FormulaSVR as FormulaSVR
 from .files.models import load as load
 from .kernels import boolean as boolean

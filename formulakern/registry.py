@@ -51,7 +51,7 @@ LEARNERS: dict[str, Learner] = {
         "svm": Learner("FormulaSVC", "svm.machines", _SVM),
         "svm-cv": Learner(
             "FormulaSVCCV",
-            "svm.cross_validation",
+            "svm.machines",
             "the same, its penalty chosen by cross-validation",
         ),
         "search": Learner(
@@ -70,7 +70,7 @@ LEARNERS: dict[str, Learner] = {
         ),
         "strings": Learner(
             "StringSVC",
-            "strings.classifier",
+            "strings",
             "a support vector machine on strings; --set kernel=...",
             reads="strings",
         ),

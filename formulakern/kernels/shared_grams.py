@@ -117,13 +117,12 @@ class CandidateGrams:
             )
         if self._pair.is_real and not kernel.accepts_real:
             TablePair(*self._given)  # raises: it names the entry that is not 0 or 1
-        tables = None if self._pair.is_real else kernel.counts_of(self._pair)
-        index = None if tables is None else self._index(tables)
-        values = None if index is None else self._values(kernel, index)
-        if index is None or values is None:
+        found = self.tabulated(kernel)
+        if found is None:
             return fill_matrix(
                 output(self.shape, out), self._pair.symmetric, kernel.prepare(self._pair)
             )
+        index, values = found
         return index.look_up(values, out)
 
     def diagonal(self, kernel: Kernel) -> FloatArray:
@@ -139,16 +138,21 @@ class CandidateGrams:
         """
         return kernel.diagonal_of(self._pair.rows_of_x())
 
-    def _index(self, tables: PairedTables) -> TripleIndex | None:
+    def tabulated(self, kernel: Kernel) -> tuple[TripleIndex, FloatArray] | None:
+        """Return the triples of counts of all pairs of rows, and the values of a kernel on them.
+
+        None if the kernel is not a function of few triples, or not finite on them: kernels say why.
+        """
+        tables = None if self._pair.is_real else kernel.counts_of(self._pair)
+        if tables is None:
+            return None
         if tables not in self._indices:
             self._indices[tables] = TripleIndex(tables) if TripleIndex.serves(tables) else None
-        return self._indices[tables]
-
-    def _values(self, kernel: Kernel, index: TripleIndex) -> FloatArray | None:
-        """The values on the triples; None also where they are not finite: kernels say why."""
+        if (index := self._indices[tables]) is None:
+            return None
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 values = kernel.on_counts(self._pair, index.counts)
         except (MagnitudeError, NotImplementedError):
             return None
-        return values if np.isfinite(values).all() else None
+        return (index, values) if np.isfinite(values).all() else None

@@ -24,13 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.tables import PairedTables, TablePair
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import RealTable
-from formulakern.errors import MagnitudeError
 from formulakern.gram.matrix import output
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.learning.kernel_machines import (
     BoxProblem,
     KernelRows,
@@ -84,29 +83,22 @@ class KernelFamily:
     """
 
     def __init__(self, kernels: Sequence[Kernel], rows: PackedTable) -> None:
-        pair = kernels[0].read(rows)
-        self.n_rows, self.n_kernels = pair.shape[0], len(kernels)
-        self._diagonals = np.array([k.diagonal_of(pair) for k in kernels])
-        indices: dict[PairedTables, TripleIndex] = {}
-        values: dict[PairedTables, dict[int, FloatArray]] = {}
-        alone: dict[int, FloatArray] = {}
+        grams = CandidateGrams(rows)
+        self.n_rows, self.n_kernels = grams.shape[0], len(kernels)
+        self._diagonals = np.array([grams.diagonal(kernel) for kernel in kernels])
+        self._alone: dict[int, FloatArray] = {}
+        shared: dict[TripleIndex, dict[int, FloatArray]] = {}
         for place, kernel in enumerate(kernels):
-            tables = None if pair.is_real else kernel.counts_of(pair)
-            if tables is not None and tables not in indices and TripleIndex.serves(tables):
-                indices[tables] = TripleIndex(tables)
-            on_triples = None
-            if tables is not None and tables in indices:
-                on_triples = _on_triples(kernel, pair, indices[tables])
-            if tables is None or on_triples is None:
-                alone[place] = kernel(rows)
+            found = grams.tabulated(kernel)
+            if found is None:
+                self._alone[place] = grams.gram(kernel)
             else:
-                values.setdefault(tables, {})[place] = on_triples
+                shared.setdefault(found[0], {})[place] = found[1]
         self._shared = [
-            _Shared(indices[tables], np.array([*found]), np.stack([*found.values()]))
-            for tables, found in values.items()
+            _Shared(index, np.array([*values]), np.stack([*values.values()]))
+            for index, values in shared.items()
         ]
-        self._alone = alone
-        self.n_shared = self.n_kernels - len(alone)
+        self.n_shared = self.n_kernels - len(self._alone)
 
     @property
     def largest(self) -> FloatArray:
@@ -167,16 +159,6 @@ class _Shared:
     index: TripleIndex
     places: np.typing.NDArray[np.intp]
     values: FloatArray
-
-
-def _on_triples(kernel: Kernel, pair: TablePair, index: TripleIndex) -> FloatArray | None:
-    """The values of a kernel on the triples; None where it is computed for every pair instead."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = kernel.on_counts(pair, index.counts)
-    except (MagnitudeError, NotImplementedError):
-        return None
-    return values if np.isfinite(values).all() else None
 
 
 def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatArray) -> FloatArray:

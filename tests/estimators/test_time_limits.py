@@ -12,7 +12,7 @@ from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.path_search import turn
 from formulakern.estimators.search import scoring
-from formulakern.estimators.svm import cross_validation
+from formulakern.estimators.svm import machines as cross_validation
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
 from formulakern.solvers import capped_lp

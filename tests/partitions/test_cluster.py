@@ -37,7 +37,7 @@ IMPORTED = ["distributed", "dask.dataframe", "sklearn.svm", "numba"] + [
     for name in (
         "prl.cross_validation",
         "hkl.classifier",
-        "svm.cross_validation",
+        "svm.machines",
         "search.estimator",
     )
 ]

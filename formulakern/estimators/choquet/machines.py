@@ -39,8 +39,13 @@ from formulakern.estimators.choquet.set_function import (
     pair_features,
 )
 from formulakern.estimators.path_search import folds_of
-from formulakern.estimators.svm.cross_validation import FOLDS, search_penalties
-from formulakern.estimators.svm.machines import KernelMachine, PairwiseMachine, RegressionMachine
+from formulakern.estimators.svm.machines import (
+    FOLDS,
+    KernelMachine,
+    PairwiseMachine,
+    RegressionMachine,
+    search_penalties,
+)
 from formulakern.estimators.targets import (
     Split,
     TrainingData,

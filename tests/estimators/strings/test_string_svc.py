@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import formulakern as fk
 from formulakern import DataError, ParameterError
-from formulakern.estimators.strings.classifier import CANDIDATES
+from formulakern.estimators.strings import CANDIDATES
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import datasets
-from formulakern.estimators.svm import cross_validation
+from formulakern.estimators.svm import machines as cross_validation
 
 WEIGHTS = "cut points are quantiles of the unweighted rows"
 EXPECTED = {

@@ -191,7 +191,7 @@ def test_many_kernels_cost_little_more_than_one(monkeypatch):
             made.append(tables.shape)
             super().__init__(tables)
 
-    monkeypatch.setattr("formulakern.learning.multiple_kernels.TripleIndex", Counted)
+    monkeypatch.setattr("formulakern.kernels.shared_grams.TripleIndex", Counted)
     rows = (np.random.default_rng(1).random((20, 9)) < 0.5).astype(np.uint8)
     KernelFamily([fk.kernel(text, "distinct") for text in FORMULAS * 4], rows)
     assert made == [(20, 20)]
