@@ -6,7 +6,7 @@ learner is one module and one row.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["LEARNERS", "Learner", "module_of"]
 
@@ -28,10 +28,48 @@ class Learner(NamedTuple):
 
 
 _SAME = "the same, its penalties chosen by cross-validation"
+_LIST = "a list of rules: if ... else if ... else"
+_SUM = "a number, as a sum of few weighted rules"
 _SVM = "a support vector machine with the kernel of a formula"
+_MKL = "the same, with a weighted sum of several formulas' kernels"
+_STRINGS = "a support vector machine on strings; --set kernel=..."
+_SETS = "weights of sets of numeric columns"
+_SETS_NUMBER = "a number, by sets of numeric columns"
+_NOVELTY = "which rows are unlike the others; reads no class"
 
-#: The name on the command line → the row; modules within ``formulakern.estimators``.
+#: The name on the command line and the row; modules within ``formulakern.estimators``.
+_ROWS: tuple[tuple[Any, ...], ...] = (
+    (
+        "hkl",
+        "HKLClassifier",
+        "hkl.classifier",
+        "few weighted rules, by hierarchical kernel learning",
+    ),
+    ("hkl-cv", "HKLClassifierCV", "hkl.cross_validation", _SAME),
+    ("prl", "PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
+    ("prl-cv", "PRLClassifierCV", "prl.cross_validation", _SAME),
+    ("prl-published", "PublishedPRL", "prl.published", "the same as published, of random columns"),
+    ("rules", "RuleListClassifier", "rule_lists.classifier", _LIST),
+    ("svm", "FormulaSVC", "svm.classifier", _SVM),
+    ("svm-cv", "FormulaSVCCV", "svm.cross_validation", _SAME.replace("penalties", "penalty")),
+    ("search", "FormulaSearch", "search.estimator", "the same, its formula found by a search"),
+    ("mkl", "FormulaMKL", "multiple_kernels", _MKL),
+    ("choquet", "ChoquetSVC", "choquet.classifier", _SETS, "classes", "numbers"),
+    ("strings", "StringSVC", "strings.classifier", _STRINGS, "classes", "strings"),
+    ("hkl-regression", "HKLRegressor", "hkl.regressor", _SUM, "numbers"),
+    ("svm-regression", "FormulaSVR", "svm.regressor", "a number, by support vectors", "numbers"),
+    (
+        "choquet-regression",
+        "ChoquetRegressor",
+        "choquet.regressor",
+        _SETS_NUMBER,
+        "numbers",
+        "numbers",
+    ),
+    ("novelty", "FormulaOneClass", "svm.regressor", _NOVELTY, "novelty"),
+)
 LEARNERS: dict[str, Learner] = {
+<<<<<<< HEAD
     name: row._replace(module=f"formulakern.estimators.{row.module}")
     for name, row in {
         "hkl": Learner(
@@ -94,6 +132,10 @@ LEARNERS: dict[str, Learner] = {
             "novelty",
         ),
     }.items()
+=======
+    name: Learner(estimator, f"formulakern.estimators.{module}", *more)
+    for name, estimator, module, *more in _ROWS
+>>>>>>> 19d4789 (Each kind of kernels is one module, and so are a command's options and the files it writes)
 }
 
 

@@ -14,6 +14,7 @@ from formulakern.cli.options import (
     FORMULA,
     NOMINAL,
     TABLE,
+    check_output,
     command,
     data_line,
     kernel_of,
@@ -21,8 +22,8 @@ from formulakern.cli.options import (
     option,
     output,
     read_dataset,
+    unwritable,
 )
-from formulakern.cli.output import check_output, unwritable
 from formulakern.errors import ParameterError
 from formulakern.files.replacing import replacing
 from formulakern.progress import Progress

@@ -22,18 +22,19 @@ from formulakern.cli.models import RULES_SECONDS, SHOWN_RULES, learned_text, unc
 from formulakern.cli.options import (
     FOLDS,
     TABLE,
+    check_output,
     command,
     data_line,
     described,
     kernel_of,
     listed,
     nominal_columns,
+    opened_output,
     option,
     output,
     read_dataset,
     select_columns,
 )
-from formulakern.cli.output import check_output, opened_output
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.files.models import save
@@ -253,7 +254,7 @@ def _with_probabilities(model: Any, seed: int) -> Any:
 def _check_columns(model: Any, name: str, X: Table) -> None:
     """Raise DataError if a model reads numbers or strings alone, and a table has no such ones."""
     from formulakern.encoding.strict import read_real
-    from formulakern.kernels.strings.strings import read_strings
+    from formulakern.kernels.strings import read_strings
 
     if LEARNERS[name].reads == "numbers":
         read_real(X)

@@ -17,14 +17,15 @@ from formulakern.cli.options import (
     MODEL,
     ROWS,
     TABLE,
+    check_output,
     command,
     open_file,
+    opened_output,
     option,
     output,
     read_dataset,
     training_columns,
 )
-from formulakern.cli.output import check_output, opened_output
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.files.models import load
 from formulakern.files.replacing import replacing

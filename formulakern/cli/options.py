@@ -6,14 +6,16 @@ import argparse
 import difflib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.text import counted
+from formulakern.files.replacing import replacing
+from formulakern.text import blocks, counted
 
 if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
@@ -30,6 +32,7 @@ __all__ = [
     "ROWS",
     "TABLE",
     "Command",
+    "check_output",
     "command",
     "data_line",
     "described",
@@ -37,11 +40,13 @@ __all__ = [
     "listed",
     "nominal_columns",
     "open_file",
+    "opened_output",
     "option",
     "output",
     "read_dataset",
     "select_columns",
     "training_columns",
+    "unwritable",
 ]
 
 #: The endings of files that hold tables.
@@ -329,3 +334,44 @@ def described(
         advice = f"--drop {dropped} leaves out an identifier"
         about.append(f"{names} {have} another value in every row: {advice}")
     return about
+
+
+# -- files that are written ------------------------------------------------------------------------
+
+
+@contextmanager
+def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterator[TextIO]:
+    """Open the terminal, or a file that :func:`check_output` accepts, for text."""
+    if path is None:
+        yield sys.stdout
+        return
+    check_output(path, force, *inputs)
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+        yield file
+    print(blocks([("written", str(path))]))
+
+
+def check_output(path: Path, force: bool, *inputs: str | None) -> None:
+    """Raise ParameterError, before any work, for a file that cannot or must not be written.
+
+    ``inputs`` are files that the command reads, under any name; with ``force`` another file may
+    exist.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise unwritable(path, "it is a folder; name a file in it")
+    if not folder.is_dir():
+        raise unwritable(path, f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise unwritable(path, "no permission")
+    if not path.is_file():
+        return
+    if any(name is not None and os.path.exists(name) and path.samefile(name) for name in inputs):
+        raise unwritable(path, "this command reads the same file; name another file")
+    if not force:
+        raise unwritable(path, "the file exists; pass --force to replace it")
+
+
+def unwritable(path: Path, reason: str) -> Exception:
+    """Return the error for a file that is not written."""
+    return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shutil
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NoReturn
 
 from formulakern import __version__
 from formulakern.cli.kernels import cache, gram, inspect
 from formulakern.cli.learning import compare, datasets, learn
 from formulakern.cli.models import explain, export, predict, report, show
-from formulakern.cli.output import end_output, failed, prepared
 from formulakern.errors import FormulaKernError
+from formulakern.text import within
 
 __all__ = ["main", "run"]
 
@@ -34,20 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     try:
-        with prepared():
+        with _prepared():
             options.run(options)
             sys.stdout.flush()
     except FormulaKernError as error:
-        return failed(str(error))
+        return _failed(str(error))
     except BrokenPipeError:  # whoever read the output has seen enough
-        end_output()
+        _end_output()
         return 1
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         what = f"cannot open {error.filename}: " if error.filename else ""
-        return failed(f"{what}{reason}.")
+        return _failed(f"{what}{reason}.")
     except MemoryError:
-        return failed("out of memory; use fewer rows.")
+        return _failed("out of memory; use fewer rows.")
     except KeyboardInterrupt:
         print("\nformulakern: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -83,3 +86,38 @@ def _parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add(commands)
     return parser
+
+
+@contextmanager
+def _prepared() -> Iterator[None]:
+    """Keep reports to the width of a terminal, and print every warning once, as a note."""
+    shown: set[str] = set()
+
+    def note(message: Warning | str, *_: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown:
+            shown.add(text)
+            print(f"formulakern: note: {text}", file=sys.stderr, flush=True)
+
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        stack.callback(setattr, warnings, "showwarning", warnings.showwarning)
+        vars(warnings)["showwarning"] = note
+        if sys.stdout is not None and sys.stdout.isatty():
+            stack.enter_context(within(shutil.get_terminal_size((100, 24)).columns))
+        yield
+
+
+def _end_output() -> None:
+    """Discard the buffer of standard output, which Python would flush again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _failed(message: str) -> int:
+    """Print an error on standard error, and return the exit status."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # a full disk, and this may be what the message says
+        _end_output()
+    print(f"formulakern: {message}", file=sys.stderr)
+    return 1

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from formulakern.kernels.inspection import Inspection, Section
+from formulakern.kernels.algebra import Inspection, Section
 
 __all__ = ["show_inspection"]
 

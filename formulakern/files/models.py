@@ -46,13 +46,12 @@ CLASSES = {
     "formulakern.estimators.search.scoring": "SearchResults",
     "formulakern.estimators.svm.extraction": "TrainedModel",
     "formulakern.kernels.algebra": "NormalizedKernel ProductKernel ScaledKernel SumKernel",
-    "formulakern.kernels.boolean.counted": "BalancedKernel ClausesOfClauses Conjunctions "
+    "formulakern.kernels.boolean": "BalancedKernel ClausesOfClauses Conjunctions "
     "CountedKernel Powers Subsets TanimotoKernel",
     "formulakern.kernels.choquet": "ChoquetKernel SubsetsUpTo",
     "formulakern.kernels.formula": "FormulaKernel",
     "formulakern.kernels.graded": "GradedKernel",
-    "formulakern.kernels.strings.k_mers": "KMerKernel WeightedDegreeKernel",
-    "formulakern.kernels.strings.strings": "Strings",
+    "formulakern.kernels.strings": "KMerKernel Strings WeightedDegreeKernel",
     "formulakern.learning.covering.optimal": "ListProgress",
     "formulakern.learning.formula_features": "ChosenFeatures FeatureList Function RowLengths",
     "formulakern.learning.hkl.active_set": "GrownSolution GrowthStep",

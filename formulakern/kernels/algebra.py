@@ -8,15 +8,17 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 
 from __future__ import annotations
 
+import html
 import math
 import operator
 import sys
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from functools import cached_property, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +39,23 @@ from formulakern.gram.matrix import (
     transposing,
 )
 from formulakern.gram.triple_index import Counts, with_themselves
-from formulakern.kernels.inspection import Inspection, Section, equation
 from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_grams import lazy_gram, lazy_product
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.solvers.blas import one_thread
+from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
 
 __all__ = [
     "DerivedKernel",
+    "Inspection",
     "Kernel",
     "NormalizedKernel",
     "ProductKernel",
     "ScaledKernel",
+    "Section",
     "SumKernel",
     "inverse_length",
     "n_columns",
@@ -62,7 +66,72 @@ MAX_PARTS, MAX_DEPTH = 10_000, 50
 #: Up to this many columns, counting twice is faster than copying what was counted once.
 NARROW = 768
 
+#: Characters of a closed form that are shown, and the width at which it is folded.
+MAX_TEXT, WIDTH = 400, 84
+
 Sizes = int | Mapping[str | None, int]
+
+
+class Section(NamedTuple):
+    """One stage: a title, and its text in a monospaced layout."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The stages of a kernel; ``print`` it, or let a notebook show it."""
+
+    title: str
+    sections: tuple[Section, ...]
+    latex: str
+
+    def __getitem__(self, title: str) -> str:
+        """The text of one stage, by its title."""
+        for section in self.sections:
+            if section.title == title:
+                return section.text
+        raise KeyError(f"{title!r}; stages: {', '.join(s.title for s in self.sections)}")
+
+    def __str__(self) -> str:
+        width = max(len(section.title) for section in self.sections)
+        blocks = [self.title, ""]
+        for section in self.sections:
+            first, *rest = section.text.splitlines() or [""]
+            blocks.append(f"{section.title:>{width}} │ {first}")
+            blocks += [f"{'':>{width}} │ {line}".rstrip() for line in rest]
+            blocks.append(f"{'':>{width}} │")
+        return "\n".join(blocks[:-1])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr><th style='text-align:right;vertical-align:top'>"
+            f"{html.escape(section.title)}</th><td style='text-align:left'>"
+            f"<pre style='margin:0'>{html.escape(section.text)}</pre></td></tr>"
+            for section in self.sections
+        )
+        latex = html.escape(self.latex)  # names of variables are in it
+        return (
+            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {latex}$</p>"
+            f"<table>{rows}</table>"
+        )
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+
+def equation(form: sympy.Expr) -> str:
+    """The closed form, folded at spaces."""
+    return textwrap.fill(
+        f"K(x, z) = {clip(str(form), MAX_TEXT)}",
+        WIDTH,
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class ScikitLearnKernel:

@@ -27,8 +27,8 @@ from formulakern.backends.tables import BlockWriter, TablePair
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.boolean.counted import (
+from formulakern.kernels.algebra import Kernel, Section
+from formulakern.kernels.boolean import (
     TINY,
     BalancedKernel,
     Conjunctions,
@@ -37,7 +37,6 @@ from formulakern.kernels.boolean.counted import (
     Subsets,
     fractions,
 )
-from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry
 
 __all__ = ["ChoquetKernel", "choquet"]

@@ -25,14 +25,15 @@ from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.triple_index import Counts
-from formulakern.kernels.algebra import Kernel, n_columns
+from formulakern.kernels.algebra import Kernel, Section, n_columns
 from formulakern.kernels.graded import GradedKernel, graded
-from formulakern.kernels.inspection import Section, clip_lines, stages
-from formulakern.program.program import Program
+from formulakern.program.program import Program, listing
 from formulakern.program.values import FLOAT64_MAX, choices, dimension, upper_bound
 from formulakern.rewrite import Rewriting, rewrite
-from formulakern.semantics import check_reading, lower
-from formulakern.syntax.formula import Formula
+from formulakern.semantics import READINGS, check_reading, lower
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.leaves import Choice as ChoiceLeaf
+from formulakern.syntax.notation import UNICODE
 from formulakern.syntax.parser import parse
 from formulakern.text import clip
 
@@ -56,6 +57,9 @@ SHORT = 200
 #: Kernels whose exact integers would have more bits than this are refused: every literal has some,
 #: and a rounding error of its own.
 MAX_BITS = 1 << 32
+
+#: Steps of a rewriting pass, lines of a tree and of the source, and characters that are shown.
+MAX_STEPS, MAX_TREE_LINES, MAX_SOURCE_LINES, MAX_TEXT = 12, 40, 90, 400
 
 #: Words that other parameters take, and that nobody means as a formula.
 KEYWORDS = {
@@ -349,9 +353,13 @@ class FormulaKernel(Kernel):
         """Text → tree → rewrites → program → closed form → source → backend."""
         backend = f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN
         return [
-            *stages(self.rewriting, self.variables, self.program),
+            Section("text", clip(str(self.formula), MAX_TEXT)),
+            Section("tree", _tree(self.formula)),
+            Section("rewrites", _rewrites(self.rewriting)),
+            Section("meaning", _meaning(self.formula, self.variables, self.program)),
+            Section("program", listing(self.program)),
             Section("closed form", closed_form),
-            Section("source", clip_lines(self.source.rstrip(), 90)),
+            Section("source", _clip_lines(self.source.rstrip(), MAX_SOURCE_LINES)),
             Section("backend", backend),
         ]
 
@@ -418,3 +426,79 @@ def inner_formula(kernel: Kernel) -> FormulaKernel:
     if not isinstance(inside, FormulaKernel):
         raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")
     return inside
+
+
+# -- what inspect shows ----------------------------------------------------------------------------
+
+
+def _tree(formula: Formula) -> str:
+    """A formula as an indented tree, at most ``MAX_TREE_LINES`` lines of it."""
+    lines: list[str] = []
+    pending: list[tuple[Formula, str, str]] = [(formula, "", "")]
+    while pending and len(lines) <= MAX_TREE_LINES:
+        node, first, rest = pending.pop()
+        below = node.inside or node.arguments
+        if isinstance(node, ChoiceLeaf):
+            lines.append(f"{first}{_choice(node)}")
+        elif node.connective is None:
+            kind = "constant" if isinstance(node, Constant) else "variable"
+            lines.append(f"{first}{node.leaf_text(UNICODE)}  ({kind})")
+        else:
+            row = node.connective
+            lines.append(f"{first}{row.unicode}  {row.name}, truth table {row.truth}")
+        branches = [("├─ ", "│  ")] * (len(below) - 1) + [("└─ ", "   ")] * bool(below)
+        for argument, (branch, under) in zip(below[::-1], branches[::-1], strict=True):
+            pending.append((argument, rest + branch, rest + under))
+    if len(lines) > MAX_TREE_LINES:
+        lines[MAX_TREE_LINES:] = [f"… ({formula.n_leaves:,} leaves in all)"]
+    return "\n".join(lines)
+
+
+def _choice(choice: ChoiceLeaf) -> str:
+    """The head of a choice, in words."""
+    how_many = {
+        "all": "all",
+        "any": "at least one",
+        "atleast": f"at least {choice.least:,}",
+        "exactly": f"exactly {choice.least:,}",
+    }[choice.kind]
+    return f"{choice.kind}  {how_many} of {choice.degree:,} different features"
+
+
+def _rewrites(rewriting: Rewriting) -> str:
+    """The passes, each with its result and at most ``MAX_STEPS`` of its steps."""
+    lines = []
+    for result in rewriting.passes:
+        lines.append(f"{result.name}: {clip(str(result.formula), MAX_TEXT)}")
+        lines += [
+            f"    {clip(str(step.before), 60)}  ⟹  {clip(str(step.after), 60)}   ({step.rule})"
+            for step in result.steps[:MAX_STEPS]
+        ]
+        if len(result.steps) > MAX_STEPS:
+            lines.append(f"    … and {len(result.steps) - MAX_STEPS:,} more steps")
+    return "\n".join(lines) or "none needed"
+
+
+def _meaning(formula: Formula, variables: str, program: Program) -> str:
+    """The reading in words, and what its variables range over."""
+    lines = [f"variables={variables!r}: {READINGS[variables].meaning}"]
+    if program.degrees is None:
+        lines.append(
+            "a choice takes different features of the formula inside; names inside are its own"
+        )
+    elif any(isinstance(leaf, Variable) for leaf in formula.leaves):
+        for name, degree in zip(program.domains, program.degrees, strict=True):
+            where = f"domain {name!r}" if name else "all columns"
+            what = "variable ranges" if degree == 1 else "variables range"
+            lines.append(f"{degree} {what} over {where}")
+    if program.divisor > 1:
+        lines.append(f"{program.divisor:,} symmetries: every feature is counted that often")
+    return "\n".join(lines)
+
+
+def _clip_lines(text: str, limit: int) -> str:
+    """At most so many lines, and how many are left out."""
+    lines = text.splitlines()
+    if len(lines) <= limit:
+        return text
+    return "\n".join([*lines[:limit], f"… ({len(lines) - limit:,} more lines)"])

@@ -22,8 +22,7 @@ from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
 from formulakern.encoding.strict import RealTable
 from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
-from formulakern.kernels.algebra import DerivedKernel, Kernel
-from formulakern.kernels.inspection import Section
+from formulakern.kernels.algebra import DerivedKernel, Kernel, Section
 from formulakern.tables.read import unfit_entry
 
 if TYPE_CHECKING:

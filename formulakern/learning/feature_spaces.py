@@ -30,7 +30,7 @@ from formulakern.kernels.algebra import (
     SumKernel,
     inverse_length,
 )
-from formulakern.kernels.boolean.counted import CountedKernel, FeatureSpace, rounded
+from formulakern.kernels.boolean import CountedKernel, FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions

@@ -12,7 +12,7 @@ from strategies import countable, tables
 import formulakern as fk
 from formulakern.backends.tables import TablePair
 from formulakern.gram.triple_index import TripleIndex
-from formulakern.kernels.boolean.counted import CountedKernel, Subsets
+from formulakern.kernels.boolean import CountedKernel, Subsets
 
 
 def one_hot(rows: int, columns: int, values: int = 3, seed: int = 0) -> np.ndarray:
@@ -192,7 +192,7 @@ def test_what_is_not_tabulated_is_computed():
     for k in (fk.kernel("a & ~b", backend="interpreter"), fk.kernel("a -> b").normalized()):
         np.testing.assert_array_equal(grams.gram(k), k(X))
     real = np.random.default_rng(0).normal(size=(9, 3))
-    from formulakern.kernels.boolean.counted import TanimotoKernel
+    from formulakern.kernels.boolean import TanimotoKernel
 
     tanimoto = TanimotoKernel()
     np.testing.assert_array_equal(fk.CandidateGrams(real).gram(tanimoto), tanimoto(real))

@@ -15,7 +15,7 @@ from formulakern.arrays import FloatArray
 from formulakern.display.report import Curve, Learned, ListedColumn, ListedTable, ScoreSum, Step
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
-from formulakern.kernels.strings.strings import Strings
+from formulakern.kernels.strings import Strings
 from formulakern.learning.kernel_machines import pairwise_votes
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble

@@ -13,7 +13,7 @@ from strategies import tables
 
 from formulakern.errors import MagnitudeError
 from formulakern.kernels import boolean
-from formulakern.kernels.boolean.counted import CountedKernel
+from formulakern.kernels.boolean import CountedKernel
 
 # -- the slow definitions: features as Python functions of a row, with squared weights ------------
 

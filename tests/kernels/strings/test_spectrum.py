@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.kernels.strings import k_mers as module
-from formulakern.kernels.strings import mismatch, spectrum
-from formulakern.kernels.strings.k_mers import k_mers, n_near, near, near_both
+from formulakern.kernels import strings as module
+from formulakern.kernels.strings import k_mers, mismatch, n_near, near, near_both, spectrum
 
 
 def generated(rows: int, most: int, letters: str = "ACGT", least: int = 1, seed: int = 0):
@@ -57,7 +56,7 @@ def test_generated_mismatches_equal_the_definition(limits, case, m):
     kernel = mismatch(k, m, alphabet="ABC")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
-            patch.setattr(f"formulakern.kernels.strings.k_mers.{name}", value)
+            patch.setattr(f"formulakern.kernels.strings.{name}", value)
         expected = np.array([[oracle.mismatch(x, z, k, m, "ABC") for z in Z] for x in X])
         np.testing.assert_array_equal(kernel(X, Z), expected)
         np.testing.assert_array_equal(kernel.diagonal(X), np.diag(kernel(X)))

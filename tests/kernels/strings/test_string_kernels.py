@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern.errors import DataError, ParameterError
-from formulakern.kernels.strings.strings import StringPair, Strings, read_strings
+from formulakern.kernels.strings import StringPair, Strings, read_strings
 
 GENERATOR = np.random.default_rng(0)
 X = ["".join(row) for row in GENERATOR.choice(list("ACGT"), (14, 20))]

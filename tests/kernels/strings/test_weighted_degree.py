@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.kernels.strings import weighted_degree, weighted_degree_shifts
-from formulakern.kernels.strings.k_mers import run_sums
+from formulakern.kernels.strings import run_sums, weighted_degree, weighted_degree_shifts
 
 
 def generated(rows: int, n: int, letters: str = "ab", seed: int = 0) -> list[str]:
