@@ -27,6 +27,7 @@ class Learner(NamedTuple):
         return self.predicts == "numbers"
 
 
+_HKL = "few weighted rules, by hierarchical kernel learning"
 _SAME = "the same, its penalties chosen by cross-validation"
 _LIST = "a list of rules: if ... else if ... else"
 _SUM = "a number, as a sum of few weighted rules"
@@ -34,108 +35,31 @@ _SVM = "a support vector machine with the kernel of a formula"
 _MKL = "the same, with a weighted sum of several formulas' kernels"
 _STRINGS = "a support vector machine on strings; --set kernel=..."
 _SETS = "weights of sets of numeric columns"
-_SETS_NUMBER = "a number, by sets of numeric columns"
+_BY_SETS = "a number, by sets of numeric columns"
 _NOVELTY = "which rows are unlike the others; reads no class"
 
-#: The name on the command line and the row; modules within ``formulakern.estimators``.
+#: The name on the command line, then the row; modules are within ``formulakern.estimators``.
 _ROWS: tuple[tuple[Any, ...], ...] = (
-    (
-        "hkl",
-        "HKLClassifier",
-        "hkl.classifier",
-        "few weighted rules, by hierarchical kernel learning",
-    ),
+    ("hkl", "HKLClassifier", "hkl.classifier", _HKL),
     ("hkl-cv", "HKLClassifierCV", "hkl.cross_validation", _SAME),
     ("prl", "PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
     ("prl-cv", "PRLClassifierCV", "prl.cross_validation", _SAME),
     ("prl-published", "PublishedPRL", "prl.published", "the same as published, of random columns"),
     ("rules", "RuleListClassifier", "rule_lists.classifier", _LIST),
-    ("svm", "FormulaSVC", "svm.classifier", _SVM),
-    ("svm-cv", "FormulaSVCCV", "svm.cross_validation", _SAME.replace("penalties", "penalty")),
+    ("svm", "FormulaSVC", "svm.machines", _SVM),
+    ("svm-cv", "FormulaSVCCV", "svm.machines", _SAME.replace("penalties", "penalty")),
     ("search", "FormulaSearch", "search.estimator", "the same, its formula found by a search"),
     ("mkl", "FormulaMKL", "multiple_kernels", _MKL),
-    ("choquet", "ChoquetSVC", "choquet.classifier", _SETS, "classes", "numbers"),
-    ("strings", "StringSVC", "strings.classifier", _STRINGS, "classes", "strings"),
+    ("choquet", "ChoquetSVC", "choquet.machines", _SETS, "classes", "numbers"),
+    ("strings", "StringSVC", "strings", _STRINGS, "classes", "strings"),
     ("hkl-regression", "HKLRegressor", "hkl.regressor", _SUM, "numbers"),
-    ("svm-regression", "FormulaSVR", "svm.regressor", "a number, by support vectors", "numbers"),
-    (
-        "choquet-regression",
-        "ChoquetRegressor",
-        "choquet.regressor",
-        _SETS_NUMBER,
-        "numbers",
-        "numbers",
-    ),
-    ("novelty", "FormulaOneClass", "svm.regressor", _NOVELTY, "novelty"),
+    ("svm-regression", "FormulaSVR", "svm.machines", "a number, by support vectors", "numbers"),
+    ("choquet-regression", "ChoquetRegressor", "choquet.machines", _BY_SETS, "numbers", "numbers"),
+    ("novelty", "FormulaOneClass", "svm.machines", _NOVELTY, "novelty"),
 )
 LEARNERS: dict[str, Learner] = {
-<<<<<<< HEAD
-    name: row._replace(module=f"formulakern.estimators.{row.module}")
-    for name, row in {
-        "hkl": Learner(
-            "HKLClassifier", "hkl.classifier", "few weighted rules, by hierarchical kernel learning"
-        ),
-        "hkl-cv": Learner("HKLClassifierCV", "hkl.cross_validation", _SAME),
-        "prl": Learner("PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
-        "prl-cv": Learner("PRLClassifierCV", "prl.cross_validation", _SAME),
-        "prl-published": Learner(
-            "PublishedPRL", "prl.published", "the same as published, of random columns"
-        ),
-        "rules": Learner(
-            "RuleListClassifier",
-            "rule_lists.classifier",
-            "a list of rules: if ... else if ... else",
-        ),
-        "svm": Learner("FormulaSVC", "svm.machines", _SVM),
-        "svm-cv": Learner(
-            "FormulaSVCCV",
-            "svm.machines",
-            "the same, its penalty chosen by cross-validation",
-        ),
-        "search": Learner(
-            "FormulaSearch", "search.estimator", "the same, its formula found by a search"
-        ),
-        "mkl": Learner(
-            "FormulaMKL",
-            "multiple_kernels",
-            "the same, with a weighted sum of several formulas' kernels",
-        ),
-        "choquet": Learner(
-            "ChoquetSVC",
-            "choquet.machines",
-            "weights of sets of numeric columns",
-            reads="numbers",
-        ),
-        "strings": Learner(
-            "StringSVC",
-            "strings",
-            "a support vector machine on strings; --set kernel=...",
-            reads="strings",
-        ),
-        "hkl-regression": Learner(
-            "HKLRegressor", "hkl.regressor", "a number, as a sum of few weighted rules", "numbers"
-        ),
-        "svm-regression": Learner(
-            "FormulaSVR", "svm.machines", "a number, by support vectors", "numbers"
-        ),
-        "choquet-regression": Learner(
-            "ChoquetRegressor",
-            "choquet.machines",
-            "a number, by sets of numeric columns",
-            "numbers",
-            "numbers",
-        ),
-        "novelty": Learner(
-            "FormulaOneClass",
-            "svm.machines",
-            "which rows are unlike the others; reads no class",
-            "novelty",
-        ),
-    }.items()
-=======
     name: Learner(estimator, f"formulakern.estimators.{module}", *more)
     for name, estimator, module, *more in _ROWS
->>>>>>> 19d4789 (Each kind of kernels is one module, and so are a command's options and the files it writes)
 }
 
 

@@ -24,13 +24,14 @@ from formulakern.estimators.targets import (
 )
 from formulakern.files.models import save
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
-<<<<<<< HEAD:formulakern/estimators/strings.py
-from formulakern.kernels.strings import string_kernel
-from formulakern.kernels.strings.k_mers import WeightedDegreeKernel, k_mers
-from formulakern.kernels.strings.strings import StringPair, Strings, read_strings
-=======
-from formulakern.kernels.strings import Strings, WeightedDegreeKernel, read_strings, string_kernel
->>>>>>> 19d4789 (Each kind of kernels is one module, and so are a command's options and the files it writes):formulakern/estimators/strings/classifier.py
+from formulakern.kernels.strings import (
+    StringPair,
+    Strings,
+    WeightedDegreeKernel,
+    k_mers,
+    read_strings,
+    string_kernel,
+)
 from formulakern.learning.kernel_machines import pair_weights
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
