@@ -16,7 +16,7 @@ from formulakern.syntax.temporal import DAY, KINDS, PARTS_OF, UNITS, Temporal, T
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
-__all__ = ["DialectName", "Lines", "Query", "TableName", "cases", "wrapped"]
+__all__ = ["DialectName", "Query", "TableName", "cases", "wrapped"]
 
 #: The parts of a qualified name, or them with dots between.
 TableName = str | Sequence[str]
@@ -673,9 +673,8 @@ def _joined(word: str, parts: Sequence[Condition]) -> Condition:
     return f"({text})", any(unknown for _, unknown in parts)
 
 
-#: Lines of an expression.  The text of a constant may go over several lines inside one of these,
-#: to which nothing may be added.
-Lines = list[str]
+#: A line break of an expression; texts in it may have line breaks of their own, but no NUL.
+BREAK = "\0"
 
 
 class Query:
@@ -721,17 +720,12 @@ class Query:
                         f"in {self.dialect.name}. Rename one of them."
                     )
 
-    def text(
-        self, answer: Lines, name: str = "predicted_class", scores: Sequence[Lines] = ()
-    ) -> str:
+    def text(self, answer: str, name: str = "predicted_class", scores: Sequence[str] = ()) -> str:
         """The query: all columns, scores, and what is predicted."""
-        added = [(total, f"score_{k}") for k, total in enumerate(scores, 1)]
-        lines = [f"SELECT {self.writer.table}.*,"]
-        for expression, wanted in [*added, (answer, name)]:
-            lines += _indented(expression)
-            lines[-1] += f" AS {self._fresh(wanted)},"
-        lines[-1] = lines[-1].removesuffix(",")
-        return "\n".join([*lines, f"FROM {self._from}"])
+        added = [*((total, f"score_{k}") for k, total in enumerate(scores, 1)), (answer, name)]
+        columns = [f"{BREAK}{expression} AS {self._fresh(wanted)}" for expression, wanted in added]
+        head = indented(",".join([f"SELECT {self.writer.table}.*", *columns]))
+        return f"{head}{BREAK}FROM {self._from}".replace(BREAK, "\n")
 
     def rows(self, condition: str) -> str:
         """The query of the rows in which a condition is true."""
@@ -774,81 +768,58 @@ class Query:
             return self.dialect.number(label)
         return self.dialect.string(str(label))
 
-    def total(self, intercept: float, terms: Iterable[str]) -> Lines:
+    def total(self, intercept: float, terms: Iterable[str]) -> str:
         """A sum, in the order of :func:`formulakern.rules.sums.weighted_sums`.
 
-        That the first number is a double makes all of them doubles.
+        The first number is a double, which makes all of them doubles.
         """
-        parts = [[self.dialect.number(float(intercept))], *([term] for term in terms)]
-        return _chain(in_groups(parts, lambda group: wrapped("", _chain(group))))
 
-    def maximum(self, parts: Sequence[Lines]) -> Lines:
-        """The largest of some expressions."""
-        name = self.dialect.greatest
+        def added(parts: Sequence[str]) -> str:
+            return f"{BREAK}+ ".join(parts)
 
-        def largest(group: Sequence[Lines]) -> Lines:
-            if len(group) == 1:
-                return group[0]
-            lines: Lines = []
-            for part in group:
-                lines += part
-                lines[-1] += ","
-            lines[-1] = lines[-1].removesuffix(",")
-            return wrapped(name, lines)
-
-        return largest(in_groups(parts, largest))
+        parts = [self.dialect.number(float(intercept)), *terms]
+        return added(in_groups(parts, lambda group: wrapped("", added(group))))
 
     def leading(
-        self, sums: Sequence[Lines], labels: Sequence[str], first: Lines, opposite: bool = False
-    ) -> Lines:
-        """The label of the largest sum, of several that of the first, after other cases.
+        self, sums: Sequence[str], labels: Sequence[str], first: Sequence[str], opposite: bool
+    ) -> str:
+        """The label of the largest sum, the first one of several, after other cases.
 
         ``opposite``: there are two sums, and the second is the first times −1.
         """
         if len(sums) == 2:
-            ahead, (start, *others) = wrapped("WHEN ", sums[0]), wrapped(" >= ", sums[1])
-            if opposite:
-                start, others = " >= 0", []
-            ahead[-1] += start
-            ahead += others
-            ahead[-1] += f" THEN {labels[0]}"
-            return cases([*first, *ahead], labels[1])
+            other = " >= 0" if opposite else wrapped(" >= ", sums[1])
+            ahead = f"{wrapped('WHEN ', sums[0])}{other} THEN {labels[0]}"
+            return cases([*first, ahead], labels[1])
         answer = self.largest(sums, labels)
         return cases(first, answer) if first else answer
 
-    def largest(
-        self, sums: Sequence[Lines], labels: Sequence[str], first: Sequence[str] = ()
-    ) -> Lines:
-        """The label of the largest sum, of several that of the first.
+    def largest(self, sums: Sequence[str], labels: Sequence[str], first: Sequence[str] = ()) -> str:
+        """The label of the largest sum, the first one of several.
 
-        ``first`` are lines about the largest sum, such as ``WHEN 0 THEN …``.
+        ``first`` are cases about the largest sum, such as ``WHEN 0 THEN …``.
         """
-        lines = [*first]
-        for total, label in zip(sums[:-1], labels, strict=False):
-            lines += wrapped("WHEN ", total)
-            lines[-1] += f" THEN {label}"
-        return cases(lines, labels[-1], self.maximum(sums))
+
+        def greatest(group: Sequence[str]) -> str:
+            more = wrapped(self.dialect.greatest, f",{BREAK}".join(group))
+            return more if len(group) > 1 else group[0]
+
+        before = zip(sums[:-1], labels, strict=False)
+        others = [f"{wrapped('WHEN ', total)} THEN {label}" for total, label in before]
+        return cases([*first, *others], labels[-1], f" {greatest(in_groups(sums, greatest))}")
 
 
-def cases(lines: Lines, otherwise: str | Lines, of: Lines | None = None) -> Lines:
-    """A ``CASE`` with these lines, and what it is where none of them applies."""
-    last = [otherwise] if isinstance(otherwise, str) else otherwise
-    head = ["CASE"] if of is None else [f"CASE {of[0]}", *of[1:]]
-    last = [f"ELSE {last[0]}", *last[1:]]
-    return [*head, *_indented([*lines, *last]), "END"]
+def cases(conditions: Sequence[str], otherwise: str, of: str = "") -> str:
+    """A ``CASE`` with these conditions, and its value if none of them applies."""
+    lines = [*conditions, f"ELSE {otherwise}"]
+    return f"CASE{of}{indented(''.join(BREAK + line for line in lines))}{BREAK}END"
 
 
-def wrapped(before: str, lines: Lines) -> Lines:
-    """Lines in parentheses, the first of which stands behind a word."""
-    if len(lines) == 1:
-        return [f"{before}({lines[0]})"]
-    return [f"{before}(", *_indented(lines), ")"]
+def wrapped(before: str, text: str) -> str:
+    """An expression in parentheses behind a word."""
+    return f"{before}({indented(BREAK + text) + BREAK if BREAK in text else text})"
 
 
-def _chain(parts: Sequence[Lines]) -> Lines:
-    first, *others = parts
-    return [*first, *(line for part in others for line in (f"+ {part[0]}", *part[1:]))]
-
-
-def _indented(lines: Iterable[str]) -> Lines:
-    return [f"  {line}" for line in lines]
+def indented(text: str) -> str:
+    """An expression whose lines behind the first are indented."""
+    return text.replace(BREAK, f"{BREAK}  ")

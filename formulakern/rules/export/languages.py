@@ -27,7 +27,7 @@ from formulakern.rules.export.tables import (
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.python.files import PythonConditions, PythonFile
 from formulakern.rules.rule import Rule
-from formulakern.rules.sql import DialectName, Lines, Query, TableName, cases, wrapped
+from formulakern.rules.sql import DialectName, Query, TableName, cases, wrapped
 from formulakern.rules.sums import LONGEST_CHAIN, in_groups
 from formulakern.syntax.formula import Variable
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
@@ -122,12 +122,12 @@ def sql_query(
         raise ParameterError(f"{rules.name} has no scores; leave scores=False.")
     columns = (name for term in rules.terms for name in term.columns)
     query = Query(table, dialect, columns, term_types(rules.terms, types))
-    lines: Lines = []
+    lines: list[str] = []
     if isinstance(rules, FirstRule):
         *labels, otherwise = query.labels(rules.labels)
         for rule, label in zip(rules.terms, labels, strict=True):
             lines.append(f"WHEN {query.writer.expression(rule.formula)} THEN {label}")
-        return query.text(cases(lines, otherwise) if lines else [otherwise])
+        return query.text(cases(lines, otherwise) if lines else otherwise)
     sums = _sums(query, rules)
     if rules.labels is None:
         return query.text(sums[0], f"predicted {rules.target}")
@@ -137,8 +137,8 @@ def sql_query(
     labels = query.labels([*rules.labels, *rules.default])
     if rules.thresholds is not None:
         for label, end in zip(labels, rules.thresholds, strict=False):
-            lines += wrapped("WHEN ", sums[0])
-            lines[-1] += f" <= {query.dialect.number(end, exact=False)} THEN {label}"
+            end = query.dialect.number(end, exact=False)
+            lines.append(f"{wrapped('WHEN ', sums[0])} <= {end} THEN {label}")
         answer = cases(lines, labels[-1])
     elif rules.default:
         answer = query.largest(sums, labels[:-1], [f"WHEN 0 THEN {labels[-1]}"])
@@ -147,7 +147,7 @@ def sql_query(
     return query.text(answer, scores=sums if scores else ())
 
 
-def _sums(query: Query, rules: Votes) -> list[Lines]:
+def _sums(query: Query, rules: Votes) -> list[str]:
     """Return the scores of all classes."""
     texts = [_value(query, term) for term in rules.terms]
     exact = len(texts) >= LONGEST_CHAIN  # then sums begin with weights too, and are of doubles
