@@ -45,6 +45,8 @@ from .kernels.graded import GradedKernel as GradedKernel
 from .kernels.graded import graded as graded
 from .kernels.shared_grams import CandidateGrams as CandidateGrams
 from .partitions.partitioned import gather_limit as gather_limit
+from .rules.class_rules import RuleList as RuleList
+from .rules.class_rules import RuleSet as RuleSet
 from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree
 from .rules.ensemble import RuleEnsemble as RuleEnsemble
@@ -57,8 +59,6 @@ from .rules.quality import rule_quality as rule_quality
 from .rules.rule import MinimalRule as MinimalRule
 from .rules.rule import Rule as Rule
 from .rules.rule import rule as rule
-from .rules.rule_list import RuleList as RuleList
-from .rules.rule_set import RuleSet as RuleSet
 from .solvers.games import GameSolution as GameSolution
 from .solvers.games import solve_game as solve_game
 from .syntax.formula import Formula as Formula

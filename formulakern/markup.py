@@ -15,13 +15,9 @@ __all__ = ["Barred", "rendered", "small_table"]
 
 @dataclass(frozen=True)
 class Barred:
-    """A cell of a notebook's table with a bar below its text.
+    """A cell of a notebook's table with a bar below its text, orange if ``end`` < ``start``.
 
-    Parameters
-    ----------
-    text : str
-    start, end : float
-        Ends of the bar, as shares of the width; the bar is orange if ``end`` is left of ``start``.
+    Ends of the bar are shares of the width.
     """
 
     text: str
@@ -62,8 +58,6 @@ def small_table(
 ) -> str:
     """Return a table for notebooks, which needs no style sheet.
 
-    Examples
-    --------
     >>> shown = small_table(["rule"], [["x < 3"]], "r", "one rule")
     >>> "x &lt; 3" in shown, "<caption" in shown
     (True, True)

@@ -15,11 +15,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.optional import new_axes
+from formulakern.rules.class_rules import RuleList
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.tables import said
 from formulakern.rules.quality import rule_quality
 from formulakern.rules.rule import Rule
-from formulakern.rules.rule_list import RuleList
 from formulakern.rules.voting import VotingRules
 from formulakern.text import clip, significant
 

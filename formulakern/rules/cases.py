@@ -1,8 +1,8 @@
-"""Which rows there can be, as far as some rules can tell them apart, and logic about them.
+"""The cases of entries that some rules distinguish, and logic about them.
 
 The comparisons on a column split its possible entries into finitely many cases: for numbers the
-constants and the gaps between them, for text the words that are named and any other word, and the
-missing entry.  A rule is a Boolean function of the bits of the cases.
+constants and the gaps between them, for text the named words and any other word, and the missing
+entry.  A rule is a Boolean function of the bits of the cases.
 """
 
 from __future__ import annotations
@@ -67,18 +67,11 @@ OPPOSITES |= {opposite: relation for relation, opposite in OPPOSITES.items()}
 class Assignments:
     """The cases of every column that some formulas read.
 
-    Parameters
-    ----------
-    values : dict
-        Column → an entry of each of its cases, None for a missing one; those before others that
-        are shown first.
-    cases : dict
-        Leaf → its column, and the cases in which it is true, as bits.
-    bases : dict
-        Part of a column, such as ``month(x)``, which counts as a column of its own → the column.
+    ``values`` has an entry of each case of a column, None for a missing one, in the order in which
+    witnesses are searched; ``cases`` the column of a leaf, and the cases in which it is true, as
+    bits; ``bases`` the column of a part of it, such as ``month(x)``, which counts as a column of
+    its own.
 
-    Examples
-    --------
     >>> from formulakern.rules.rule import rule
     >>> both = [rule("x <= 3").formula, rule("x <= 5 & y = red").formula]
     >>> Assignments.of(both).values
@@ -95,7 +88,7 @@ class Assignments:
     def of(
         cls, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
     ) -> Assignments:
-        """Return the cases that the leaves of formulas tell apart."""
+        """Return the cases that the leaves of formulas distinguish."""
         allowed, whole = _allowed_entries(domains)
         leaves: dict[Key, list[Formula]] = {}
         for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
@@ -139,13 +132,7 @@ class Assignments:
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
 
     def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
-        """Return boxes whose union are the rows in which a formula is true, or false.
-
-        Raises
-        ------
-        FormulaSizeError
-            If there are more than 10,000.
-        """
+        """Return at most 10,000 boxes of the rows in which a formula is true, or false."""
         known = self._boxes.get((formula, true))
         if known is None:
             try:
@@ -207,11 +194,6 @@ class Assignments:
 
         A box is taken off along its own columns: of the rows that are not in it, first those that
         differ in its first column, then those that agree there and differ in the second.
-
-        Raises
-        ------
-        FormulaSizeError
-            If ``steps`` do not suffice.
         """
         stack = [({**self.all, **space}, list(boxes))]
         while stack:
@@ -386,7 +368,7 @@ def _other(text: str, words: Sequence[str]) -> str:
 
 
 def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> npt.NDArray[Any]:
-    """Return the entries of which every leaf can be asked: an order is not of words."""
+    """Return the entries to which every leaf applies: an order does not apply to words."""
 
     def fits(entries: npt.NDArray[Any]) -> bool:
         table = Table({name: entries})
@@ -409,7 +391,7 @@ class RowFunctions:
     """Conditions as Boolean functions of the bits of the cases: equal functions, equal integers.
 
     The case of a column is a number, whose bits are variables of decision diagrams.  Numbers beyond
-    the last case stand for it too, so that every assignment is a row.
+    the last case count as the last one, so that every assignment is a row.
     """
 
     def __init__(
@@ -431,8 +413,7 @@ class RowFunctions:
     def up_to_sign(self, formula: Formula) -> tuple[int, bool]:
         """Return the function of a condition or of its negation, and whether it is the negation.
 
-        It is the one that is false in the row of the first cases: equal for opposite conditions,
-        and 0 for constants.
+        It is the one that is false in the row of the first cases: 0 for constants.
         """
         found = function = self.of(formula)
         while found > 1:
@@ -462,15 +443,11 @@ class RowFunctions:
         return self.diagrams.node(levels[0], *sides)
 
     def rows(self, function: int, question: str) -> int:
-        """Return rows of which a function is true, 0 if there are none.
+        """Return rows in which a function is true, 0 if there are none.
 
-        Comparisons of two columns, and a date and its parts, are not independent of the others: of
-        these rows the function is true whatever they are.
-
-        Raises
-        ------
-        FormulaError
-            If only such rows are left.
+        Comparisons of two columns, and a date and its parts, are not independent of the others: in
+        these rows the function is true whatever they are.  If only other rows are left,
+        FormulaError is raised.
         """
         values, bases = self.assignments.values, self.assignments.bases
         pairs = [key for key in values if not isinstance(key, str)]
@@ -517,8 +494,8 @@ def simplified_condition(
 ) -> MinimalForm:
     """Return what :meth:`formulakern.Rule.simplify` documents.
 
-    Here a comparison is a letter.  That ``x >= 5`` without ``x >= 3`` cannot be is a function of
-    the letters too, the possible rows, which is built from the cases of every column.
+    A comparison is a letter; which letters are true together follows from the cases of every
+    column.
     """
     asked = Assignments.of([formula, *_tests_of_missing(formula)], domains, missing)
     columns = list(asked.values)
@@ -582,7 +559,7 @@ def _said(
 ) -> list[Formula]:
     """Return the literals of a term or clause, negated ones as opposite comparisons if equal.
 
-    One may differ where another literal of the term is false, or of the clause true.
+    They may differ if another literal of the term is false, or of the clause true.
     """
     said = []
     for letter, sign in literals:

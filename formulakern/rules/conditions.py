@@ -22,10 +22,7 @@ T = TypeVar("T")
 
 
 class ConditionWriter(ABC, Generic[T]):
-    """Writes a formula as a condition, from its leaves and NOT, AND, OR and equality.
-
-    Every part of the formula is written once, whatever its connectives are.
-    """
+    """Writes a formula as a condition, each part once: leaves, NOT, AND, OR and equality."""
 
     #: What a formula without columns cannot be written as.
     TARGET: ClassVar[str]
@@ -104,7 +101,7 @@ ColumnType = Literal[
 
 
 def types_of(table: Table) -> dict[str, ColumnType]:
-    """What the columns of a table hold; nothing is said of one that is missing throughout.
+    """Return the types of the columns of a table that have entries.
 
     >>> types_of(Table({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]}))
     {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
@@ -131,10 +128,8 @@ def type_of(column: Column) -> ColumnType | None:
 
 
 def read_types(given: Any) -> dict[str, ColumnType]:
-    """What a user says about columns: a mapping from names to types, or a table with them.
+    """Return the given types of columns: a mapping from names to types, or a table with them.
 
-    Examples
-    --------
     >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
     ({'odor': 'text'}, {'odor': 'text'})
     """
@@ -154,10 +149,8 @@ def read_types(given: Any) -> dict[str, ColumnType]:
 def inferred_types(
     formulas: Iterable[Formula], numeric: Iterable[str] = ()
 ) -> dict[str, ColumnType]:
-    """What rules suggest that columns hold; nothing of columns of which they leave it open.
+    """Return the types of columns that rules imply.
 
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse_rule
     >>> inferred_types([parse_rule('odor = foul & size >= 3 & (ring | age != 0) & zip = "007"')])
     {'odor': 'text', 'size': 'number', 'ring': 'open', 'age': 'open', 'zip': 'text'}

@@ -285,7 +285,7 @@ class DecisionRules:
         Examples
         --------
         >>> from formulakern.rules.rule import rule
-        >>> from formulakern.rules.rule_list import RuleList
+        >>> from formulakern.rules.class_rules import RuleList
         >>> items = [ClassRule(rule("x <= 3"), "a"), ClassRule(rule("x <= 9"), "b")]
         >>> table, y = {"x": [1, 5, 7, 10]}, ["a", "b", "b", "c"]
         >>> RuleList(items, ("a", "b", "c"), "c").accuracy_curve(table, y)

@@ -24,20 +24,19 @@ __all__ = ["RuleEnsemble", "WeightedRule"]
 class RuleEnsemble(Written, JsonRules, VotingRules):
     """A weighted vote of rules, which predicts a class or a number.
 
-    Let r(x) be 1 where the row x satisfies the rule r, else 0; a monomial and a linear term have
+    Let r(x) be 1 if the row x satisfies the rule r, else 0; a monomial and a linear term have
     their values.  With votes V the scores of x are
 
         s_k(x) = intercept_k + Σ_r V_rk · r(x).
 
-    With classes, the one of the largest score is predicted; ties go to the class that stands
-    first.  Without classes there is one score, and it is the predicted number.
-
-    With levels, classes that have an order, there is one score too, and level k is predicted where
-    it is above θ_{k−1} and at most θ_k, the thresholds.
+    With classes, the one of the largest score is predicted, the first one of several.  Without
+    classes there is one score, the predicted number.  With levels, which are ordered classes, there
+    is one score too, and level k is predicted if it is above θ_{k−1} and at most θ_k, the
+    thresholds.
 
     A row of V has one of three shapes: w for one class and −w for another (pairwise); w, of any
     sign, for one class (against the rest); one number (regression).  :meth:`of` builds an ensemble
-    from such rows, and iterating over an ensemble gives them back, as :class:`WeightedRule`.
+    from such rows, and iterating over an ensemble yields them, as :class:`WeightedRule`.
 
     Parameters
     ----------
@@ -48,31 +47,30 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     classes : tuple of K, two at least, or None
         None for a predicted number; then K = 1.
     intercept : ndarray of shape (K,), float64
-        Where the scores start, before any rule.
+        The scores before any rule.
     support : ndarray of shape (R,), int64
-        Training rows in which each rule is true.
+        Number of training rows in which each rule is true.
     coverage, precision : ndarray of shape (R,), float64
         As in :class:`WeightedRule`.
     target : str
-        What the predicted number is called.
+        The name of the predicted number.
     base_rate : ndarray of shape (R,), float64
         As in :class:`WeightedRule`; one number counts for all.
     levels : tuple of L, or None
-        The ordered classes, lowest first, which the number stands for; only without ``classes``.
+        The ordered classes, lowest first; only without ``classes``.
     thresholds : ndarray of shape (L − 1,), float64
-        θ, in ascending order.  A level that ends where the one before does is never predicted.
+        θ, in ascending order.  A level that ends at its beginning is never predicted.
 
     Raises
     ------
     ParameterError
-        If shapes do not fit, votes, intercepts or thresholds are not finite or these not in order,
-        or a row of V has another shape.
+        If shapes do not fit, votes, intercepts or thresholds are not finite, thresholds are not in
+        order, or a row of V has another shape.
 
     Notes
     -----
-    In print a rule is for its class, or against it where the weight is negative; then the weight
-    is shown without its sign, and the precision, still the share of that class, is small beside
-    the base rate.
+    A rule of negative weight is printed against its class, with the weight without its sign; its
+    precision, still the share of that class, is below the base rate.
 
     Examples
     --------
@@ -88,19 +86,11 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     weight  speaks  coverage  precision   base  rule
        2.0  for p      27.0%     100.0%  48.0%  odor = foul
 
-    A linear term says what a step of its column counts for.
+    Levels make it a scorecard.
 
     >>> from formulakern.rules.features import LinearTerm
     >>> age, smoker = LinearTerm("age", 20, 70), rule("smoker = yes")
     >>> cost = [WeightedRule(smoker, 20.0), WeightedRule(age, 15.0)]
-    >>> print(RuleEnsemble.of(cost, None, [3.0], "cost"))
-    cost = 3 + Σ weight · rule
-    weight  rule
-      20.0  smoker = yes
-      15.0  age from 20 to 70, 0.3 per unit
-
-    Of levels it is a scorecard.
-
     >>> levels, ends = ("low", "middle", "high"), (5.0, 20.0)
     >>> risk = RuleEnsemble.of(cost, target="risk", levels=levels, thresholds=ends)
     >>> print(risk)
@@ -117,32 +107,29 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """Fewer and shorter rules of the same scores on every table, by logic.
 
-        A condition goes that the others of its rule imply.  Rules that are true of the same rows
-        become one, whose votes are added up; so do rules r and s that are opposite, for
-        v·r(x) + w·s(x) = w + (v − w)·r(x); the shorter one is kept, and of equally short ones that
-        of the larger weight.  Rules that are always true become part of the intercept, and rules
-        that are never true, or whose votes cancel, go.  Rules are joined only where each class
-        gets its votes: of three classes, one for a against b and one for a against c stay two.
+        Conditions that others of their rule imply are removed.  Rules that are true of the same
+        rows become one, whose votes are added; so do opposite rules r and s, since v·r(x) + w·s(x)
+        = w + (v − w)·r(x).  Rules that are always true become part of the intercept; rules that are
+        never true, or whose votes cancel, are removed.  Each class keeps its votes: of three
+        classes, one vote for a against b and one for a against c stay two.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
-            ``int`` stands for all whole numbers.
+            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
-            Whether entries may be missing, of columns without allowed values.  Both x = 3 and
-            x != 3 are false of a missing entry, so that they are opposite only without these.
+            Whether entries of columns without allowed values may be missing.  Both x = 3 and x != 3
+            are false for a missing entry, so they are opposite only without missing entries.
 
         Returns
         -------
         RuleEnsemble
-            Largest weight first.  Where sums round, scores are those of before up to rounding.
-            Where a rule comes to speak for another one of more than two classes, its precision is
-            nan.
+            Largest weight first; scores are equal up to rounding.  The precision of a rule that
+            comes to vote for another one of more than two classes is nan.
 
         Notes
         -----
-        Every change is proved; what a decision diagram within its limits does not prove is left.
+        Every change is proved by a decision diagram or by cases within their limits.
 
         Examples
         --------
@@ -168,14 +155,12 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     ) -> JoinedRules[Self]:
         """Fewer rules of nearly the same scores on given rows.
 
-        First rules are joined as :meth:`simplified` does.  Then, of two rules r and s with the
-        same conditions but one each, bounds of one column or opposites (``age >= 30`` and
-        ``age >= 31``; ``x = 3`` and ``x != 3``), and with votes for the same classes, s may go:
-        v·r + w·s becomes (v + w)·r, or w + (v − w)·r where s is mostly the opposite of r.  Scores
-        change by ``|w|`` in the rows in which that is not what s is.  Again and again the pair goes
-        for which the squares of these changes have the least sum (of equal ones that with the
-        shortest rule), among all that keep every score s_k within the tolerance of what it was at
-        first, ::
+        First, rules are joined by :meth:`simplified`.  Then, of two rules r and s with votes for
+        the same classes and the same conditions but one each, bounds of one column or opposites
+        (``age >= 30`` and ``age >= 31``; ``x = 3`` and ``x != 3``), s may be removed: v·r + w·s
+        becomes (v + w)·r, or w + (v − w)·r if s is mostly the opposite of r.  The pair with the
+        least sum of squared changes goes first, among all that keep every score s_k within the
+        tolerance of its first value, ::
 
             max_i max_k |s_k(x_i) − s'_k(x_i)| ≤ tolerance,
 
@@ -186,16 +171,16 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         X : DataFrame, mapping of columns, array-like or Table of n rows
             Such as the training table.
         tolerance : float ≥ 0, default=0
-            In units of the scores.  0: rules are joined that are equal or opposite on all rows.
+            In units of the scores.  0 joins rules that are equal or opposite on all rows.
         max_changed : int ≥ 0, default=0
-            Of so many rows the prediction may change.
+            The number of rows whose prediction may change.
         domains, missing
             As for :meth:`simplified`.
 
         Returns
         -------
         JoinedRules
-            ``rules``, and how much they change: ``change``, ``n_changed``, ``replaced``.
+            ``rules``, and their changes: ``change``, ``n_changed``, ``replaced``.
 
         Raises
         ------
@@ -206,7 +191,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         Notes
         -----
-        P pairs are compared in O(Pn).  Each step sorts what is left, and tries pairs in this
+        P pairs are compared in O(Pn).  Each step sorts the remaining pairs and tries them in this
         order, in O(nK) each, K the number of classes, until one may be joined.
 
         Examples
@@ -352,9 +337,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         )
 
     def to_latex(self, top: int | None = None) -> str:
-        """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.
+        r"""A LaTeX ``tabular`` with one line per rule: weight, class, and the rule.
 
-        Between them coverage, precision and base rate, where they are known.
+        Coverage, precision and base rate are included if known.
 
         Parameters
         ----------
@@ -366,10 +351,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         >>> from formulakern import RuleEnsemble, WeightedRule, rule
         >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
         >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
-        \\begin{tabular}{rll}
-        weight & speaks & rule \\\\
-        \\hline
-        0.5 & for $\\text{large}$ & $\\text{size} \\geq 3$ \\\\
-        \\end{tabular}
+        \begin{tabular}{rll}
+        weight & speaks & rule \\
+        \hline
+        0.5 & for $\text{large}$ & $\text{size} \geq 3$ \\
+        \end{tabular}
         """
         return ensemble_latex(self if top is None else self.head(top))

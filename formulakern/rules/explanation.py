@@ -45,8 +45,7 @@ START = "every row (the intercept)"
 class RowExplanations(ABC):
     """Explanations of n rows: one row prints all its reasons, more rows print a line each.
 
-    Iterating gives an explanation for each row; so does indexing with a number.  Indexing with a
-    slice gives an explanation of the rows inside.
+    Iterating and indexing with a number give an explanation of one row, a slice one of its rows.
     """
 
     #: Attributes with an entry for each row.
@@ -92,13 +91,7 @@ class RowExplanations(ABC):
         return replace(self, **rows)  # type: ignore[type-var]
 
     def _only(self, name: str) -> int:
-        """Return 0, the number of the only row.
-
-        Raises
-        ------
-        DataError
-            If there are more.
-        """
+        """Return 0, the number of the only row; raise DataError if there are more."""
         if len(self) != 1:
             raise DataError(
                 f"{name} is that of one row; this explains {len(self):,}. Take one: explained[i]."
@@ -148,15 +141,8 @@ class RowExplanations(ABC):
 
 
 def given_rows(rows: Any) -> Table:
-    """A table of rows; one row may be given as column → value.
+    """Return a table of rows, of which there is at least one; one row may be column → value.
 
-    Raises
-    ------
-    DataError
-        If there is none.
-
-    Examples
-    --------
     >>> len(given_rows({"odor": "foul"})), len(given_rows({"odor": ["foul", "none"]}))
     (1, 2)
     """
@@ -195,25 +181,24 @@ def _transposed(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(RowExplanations):
-    """Why n rows were predicted as they were: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
+    """The reasons of n predictions: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
 
-    It is a sequence of explanations of one row each.  ``explained[i]`` prints all terms of row i,
-    which add up to its score; more rows print one below the other with their heaviest reasons.
+    ``explained[i]`` prints all terms of row i, which add up to its score; more rows print one below
+    the other with their largest terms.
 
     Parameters
     ----------
     ensemble : RuleEnsemble
         All rules, with votes V.
     values : ndarray of shape (n, R), float64
-        r(x): 1 where a row satisfies a rule, else 0; of monomials and linear terms their values.
+        r(x): 1 if a row satisfies a rule, else 0; of monomials and linear terms their values.
 
     Examples
     --------
     >>> from formulakern.rules.ensemble import WeightedRule
     >>> from formulakern.rules.rule import rule
     >>> cost = [WeightedRule(rule("smoker"), 20.0), WeightedRule(rule("age >= 50"), 15.0)]
-    >>> ensemble = RuleEnsemble.of(cost, None, [3.0], "cost")
-    >>> explained = Explanation.of(ensemble, [[1, 1], [0, 1]])
+    >>> explained = Explanation.of(RuleEnsemble.of(cost, None, [3.0], "cost"), [[1, 1], [0, 1]])
     >>> print(explained[0])
     cost = 38
        +3.0  every row (the intercept)
@@ -254,21 +239,17 @@ class Explanation(RowExplanations):
         return self.ensemble.intercept
 
     def added(self, name: Any = None) -> FloatArray:
-        """Return what each rule adds to a score: V_rk · r(x).
+        """Return the contribution V_rk · r(x) of each rule to a score, shape (n, R).
 
         Parameters
         ----------
         name : object, optional
-            The class, where there are classes.
-
-        Returns
-        -------
-        ndarray of shape (n, R)
+            The class; None if a number is predicted.
 
         Raises
         ------
         ParameterError
-            If there is no such class.
+            If the class is unknown.
         """
         return np.asarray(self.values * self.ensemble.votes[:, self._place(name)])
 
@@ -285,7 +266,7 @@ class Explanation(RowExplanations):
 
     @property
     def scores(self) -> dict[Any, float]:
-        """Class → score of the only row; for a number, what it is called → the number."""
+        """Class → score of the only row; for a number, its name → the number."""
         row = self._only("scores")
         names = [self.ensemble.target] if self.ensemble.classes is None else self.ensemble.classes
         return dict(zip(names, self.totals[row].tolist(), strict=True))
@@ -298,10 +279,7 @@ class Explanation(RowExplanations):
 
     @property
     def contributions(self) -> tuple[float, ...]:
-        """The gain of each of these for its class, and the loss of the other class if there is one.
-
-        Or what it adds to the number; negative where a monomial or the weight is.
-        """
+        """The gain of each of ``rules`` for its class, or for the predicted number."""
         self._only("contributions")
         return tuple(self._given[self._order].tolist())
 
@@ -434,10 +412,9 @@ class Explanation(RowExplanations):
         return columns
 
     def to_frame(self) -> Any:
-        """A line for each row, class and rule that adds something to its score: ``adds``.
+        """A line for each row, class and rule that contributes to its score: ``adds``.
 
         The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
-        Columns: row (from 0), prediction, class (not of numbers), adds, value, rule.
         """
         return super().to_frame()
 
@@ -456,15 +433,7 @@ def _signed(amounts: list[float]) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionExplanation(RowExplanations):
-    """Explanations of lists and of sets.
-
-    Parameters
-    ----------
-    decision : RuleList or RuleSet
-    table : Table of n rows
-    covers : ndarray of shape (n, R), bool
-        Which rows satisfy which rule.
-    """
+    """Explanations of lists and of sets, of the rows that satisfy each rule."""
 
     ROWS = ("table", "covers")
 
@@ -484,9 +453,7 @@ class DecisionExplanation(RowExplanations):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListExplanation(DecisionExplanation):
-    """Which rule of a list decides each row, and which conditions of earlier ones fail.
-
-    It is a sequence of explanations of one row each.
+    """The rule of a list that decides each row, and the conditions of earlier rules that fail.
 
     Parameters
     ----------
@@ -519,7 +486,7 @@ class ListExplanation(DecisionExplanation):
 
     @cached_property
     def failed(self) -> tuple[tuple[Rule, ...], ...]:
-        """Of each earlier rule the conditions that are false on the only row."""
+        """The conditions of each earlier rule that are false on the only row."""
         earlier = [item.rule.formula for item in self.decision.rules[: self.position]]
         parts = [conditions_of(formula) or (formula,) for formula in earlier]
         every = list(dict.fromkeys(part for some in parts for part in some))
@@ -569,9 +536,7 @@ class ListExplanation(DecisionExplanation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SetExplanation(DecisionExplanation):
-    """The rules of a set that each row satisfies, and how they vote.
-
-    It is a sequence of explanations of one row each.
+    """The rules of a set that each row satisfies, and their votes.
 
     Parameters
     ----------
@@ -580,7 +545,7 @@ class SetExplanation(DecisionExplanation):
     covers : ndarray of shape (n, R), bool
         Which rows satisfy which rule.
     rule_votes : ndarray of shape (R, K)
-        What each rule votes for each class.
+        The votes of each rule for each class.
     """
 
     rule_votes: FloatArray
@@ -651,6 +616,6 @@ class SetExplanation(DecisionExplanation):
 
 
 def first_of(covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """The first true column of every row; the number of columns where none is."""
+    """Return the first true column of every row; the number of columns if there is none."""
     padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
     return np.asarray(padded.argmax(axis=1), dtype=np.intp)

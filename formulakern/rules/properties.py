@@ -26,13 +26,13 @@ class LogicalAnswer:
     Parameters
     ----------
     question : str
-        What was asked about the rules.
+        The property of the rules.
     holds : bool
         The answer.
     witness : mapping of column to entry, or None
         A row for which it does not hold, with None for a missing entry.
     row : int or None
-        Its number in the table that was asked about, from 0.
+        Its number in the table, from 0.
     rules : tuple of int
         The rules that the witness satisfies, from 0: two at least, or none.
 
@@ -77,14 +77,12 @@ def mutually_exclusive(
     Parameters
     ----------
     rules : iterable of Rule, str, Formula or ClassRule
-        Also a RuleList or RuleSet; its default is left out.
+        Also a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        Asks about the rows of this table.  Without it the question is one of logic: about all rows
-        that there can be.
+        The rows; without it the question is one of logic, about all possible rows.
     domains : mapping of column to allowed values or ``int``, or table, optional
-        For logic: the entries that there can be, in any combination; None among them is a missing
-        one, and ``int`` stands for all whole numbers.  Other columns may hold any number and any
-        text of which the rules can be asked.
+        For logic: the possible entries, in any combination; None is a missing one, and ``int``
+        all whole numbers.  Other columns may hold any number and any text.
     missing : bool
         For logic: whether entries of columns without allowed values may be missing.  Comparisons
         with a missing entry are false.
@@ -105,16 +103,15 @@ def mutually_exclusive(
 
     Notes
     -----
-    By logic the answer is exact.  The constants that a column is compared with split its values
-    into finitely many cases, and a rule is a Boolean function of the cases, a decision diagram.
+    By logic the answer is exact.  The constants in comparisons split the values of a column into
+    finitely many cases, and a rule is a Boolean function of the cases, a decision diagram.
 
     Examples
     --------
     >>> import formulakern as fk
     >>> print(fk.mutually_exclusive(["x <= 3 & y = red", "x > 3", "y = blue & x = 2"]))
     mutually exclusive
-    >>> answer = fk.mutually_exclusive(["x <= 3", "y = red"])
-    >>> print(answer)
+    >>> print(fk.mutually_exclusive(["x <= 3", "y = red"]))
     not mutually exclusive: rules 1 and 2 are true of x = 2, y = red
     >>> bool(fk.mutually_exclusive(["x <= 3", "y = red"], {"x": [1, 5], "y": ["blue", "red"]}))
     True
@@ -142,14 +139,12 @@ def exhaustive(
     Parameters
     ----------
     rules : iterable of Rule, str, Formula or ClassRule
-        Also a RuleList or RuleSet; its default is left out.
+        Also a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        Asks about the rows of this table.  Without it the question is one of logic: about all rows
-        that there can be.
+        The rows; without it the question is one of logic, about all possible rows.
     domains : mapping of column to allowed values or ``int``, or table, optional
-        For logic: the entries that there can be, in any combination; None among them is a missing
-        one, and ``int`` stands for all whole numbers.  Other columns may hold any number and any
-        text of which the rules can be asked.
+        For logic: the possible entries, in any combination; None is a missing one, and ``int``
+        all whole numbers.  Other columns may hold any number and any text.
     missing : bool
         For logic: whether entries of columns without allowed values may be missing.  Comparisons
         with a missing entry are false.

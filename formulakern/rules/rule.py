@@ -113,24 +113,24 @@ class Rule:
         Parameters
         ----------
         table : str, or sequence of str
-            Name of the table; dots stand between a schema and its table, unless the parts are
-            given: ``("schema", "my.table")``.
+            Name of the table; dots separate a schema from its table, unless the parts are given:
+            ``("schema", "my.table")``.
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
-            Whose SQL.
+            The dialect of SQL.
         types : mapping of column to type, or a table, optional
             As for :meth:`formulakern.RuleEnsemble.to_sql`.
 
         Returns
         -------
         str
-            A comparison with NULL or NaN counts as false, as it does here.
+            A comparison with NULL or NaN is false.
 
         Raises
         ------
         DataError
-            If something has no SQL, or a name cannot be written in this dialect.
+            If a condition has no SQL, or a name cannot be written in this dialect.
         ParameterError
-            If there is no such dialect or type, or ``table`` is no name.
+            If the dialect, a type or the table is not valid.
 
         Examples
         --------
@@ -144,13 +144,12 @@ class Rule:
         return query.rows(query.writer.expression(self.formula))
 
     def to_python(self) -> str:
-        """A file of Python with a function that says of one row whether it satisfies the rule.
+        """A file of Python with a function that decides whether one row satisfies the rule.
 
         Returns
         -------
         str
-            It defines ``predict(row, missing=())``, as :meth:`formulakern.RuleEnsemble.to_python`
-            describes it.
+            It defines ``predict(row, missing=())``; see :meth:`formulakern.RuleEnsemble.to_python`.
 
         Raises
         ------
@@ -176,11 +175,11 @@ class Rule:
         form : {"shortest", "dnf", "cnf"}
             As for :meth:`formulakern.Formula.simplify`.
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The entries that there can be; None among them is a missing one, and ``int`` stands for
-            all whole numbers.  Other columns may hold anything of which the rule can be asked.
+            The possible entries; None is a missing one, and ``int`` all whole numbers.  Other
+            columns may hold any entry.
         missing : bool
             Whether entries of columns without allowed values may be missing.  Comparisons with a
-            missing entry are false, so that ``x <= 3 | x > 3`` says that x is not missing.
+            missing entry are false, so that ``x <= 3 | x > 3`` means that x is not missing.
 
         Returns
         -------
@@ -195,11 +194,6 @@ class Rule:
         FormulaSizeError
             If a decision diagram passes its limits.
 
-        Notes
-        -----
-        Comparisons are letters; the cases of a column (below, at, between and above its constants;
-        each word; missing) say which of them go together, and what cannot be is free.
-
         Examples
         --------
         >>> print(rule("x >= 3 & x >= 5").simplify().rule)
@@ -212,7 +206,7 @@ class Rule:
         return MinimalRule(**vars(simplified_condition(self.formula, form, domains, missing)))
 
     def equivalent(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether two rules are true of the same rows, of all that there can be.
+        """Whether two rules are true of the same rows, of all possible rows.
 
         Parameters
         ----------
@@ -223,38 +217,29 @@ class Rule:
         Raises
         ------
         FormulaError
-            If that depends on a comparison of two columns, or on an order that is not known.
+            If the answer depends on a comparison of two columns, or on an unknown order.
         FormulaSizeError
             If a decision diagram passes its limits.
 
         Examples
         --------
-        >>> rule("~(x > 3)").equivalent(rule("x <= 3"))
-        False
-        >>> rule("~(x > 3)").equivalent(rule("x <= 3"), missing=False)
-        True
+        >>> equal = rule("~(x > 3)").equivalent
+        >>> equal(rule("x <= 3")), equal(rule("x <= 3"), missing=False)
+        (False, True)
         """
         return not self._somewhere(self ^ _as_rule(other), "equivalent()", domains, missing)
 
     def implies(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether another rule is true of every row that this one is true of.
+        """Whether this rule implies another one; parameters as in :meth:`equivalent`.
 
-        Parameters and errors are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> rule("x >= 5 & y = red").implies(rule("x > 3"))
         True
         """
         return not self._somewhere(self & ~_as_rule(other), "implies()", domains, missing)
 
     def is_tautology(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of every row that there can be.
+        """Whether the rule is true of every possible row; parameters as in :meth:`equivalent`.
 
-        Parameters and errors are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> split = rule("x <= 3 | x > 3")
         >>> split.is_tautology(), split.is_tautology(missing=False)
         (False, True)
@@ -262,24 +247,16 @@ class Rule:
         return not self._somewhere(~self, "is_tautology()", domains, missing)
 
     def is_satisfiable(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of some row that there can be.
+        """Whether the rule is true of a possible row; parameters as in :meth:`equivalent`.
 
-        Parameters and errors are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> rule("x = a & x = b").is_satisfiable()
         False
         """
         return self._somewhere(self, "is_satisfiable()", domains, missing)
 
     def is_contradiction(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of no row that there can be.
+        """Whether the rule is true of no possible row; parameters as in :meth:`equivalent`.
 
-        Parameters and errors are those of :meth:`equivalent`.
-
-        Examples
-        --------
         >>> rule("x >= 5 & x < 3").is_contradiction()
         True
         """

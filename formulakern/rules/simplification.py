@@ -281,7 +281,7 @@ def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
 
 @dataclass(frozen=True, repr=False)
 class JoinedRules(Generic[V]):
-    """Return what :meth:`formulakern.RuleEnsemble.joined` returns.
+    """The result of :meth:`formulakern.RuleEnsemble.joined`.
 
     Parameters
     ----------
@@ -289,10 +289,10 @@ class JoinedRules(Generic[V]):
     change : float
         max_i max_k |s_k(x_i) − s'_k(x_i)|, the largest change of any score on the rows.
     n_changed : int
-        Of how many rows the prediction is another one; 0 where numbers are predicted.
+        Number of rows whose prediction changes; 0 if numbers are predicted.
     n_rows : int
     replaced : tuple of (Rule, Rule)
-        Every rule that is gone, and the one that stands for it, or whose negation does.
+        Every removed rule, and the rule that replaces it, itself or its negation.
     """
 
     rules: V

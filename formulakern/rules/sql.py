@@ -745,21 +745,8 @@ class Query:
 
     # -- expressions ------------------------------------------------------------------------------
 
-    def labels(self, classes: Sequence[Any]) -> list[str]:
-        """Classes as constants of one type."""
-        plain = [label.item() if hasattr(label, "item") else label for label in classes]
-        kinds = {type(label) for label in plain if label is not None}
-        if kinds == {int, float}:
-            plain = [None if label is None else float(label) for label in plain]
-        elif len(kinds) > 1 and self.dialect.name != "sqlite":
-            raise DataError(
-                f"the classes {list(classes)!r} are of several types, which one column of "
-                f"{self.dialect.name} SQL does not hold; use classes that are all text or all "
-                "numbers."
-            )
-        return list(map(self._label, plain))
-
-    def _label(self, label: Any) -> str:
+    def label(self, label: Any) -> str:
+        """A class as a constant."""
         if label is None:
             return "NULL"
         if isinstance(label, bool):

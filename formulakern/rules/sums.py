@@ -1,7 +1,7 @@
-"""Sums of weighted rules, added up in an order that is part of what a model means.
+"""Sums of weighted rules, in an order of additions that is part of the model.
 
-Where two classes have equal scores, rounding decides, and it depends on the order of additions.  So
-this order is fixed, and what is exported adds up in the same one.
+If two classes have equal scores, rounding decides, and it depends on the order of additions.
+Exported models add in the same order.
 """
 
 from __future__ import annotations

@@ -30,27 +30,26 @@ NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate"
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """One row of an ensemble: a rule, its vote, and how it does on the training rows.
+    """One row of an ensemble: a rule, its vote, and its counts on the training rows.
 
     Parameters
     ----------
     rule : Rule, Monomial or LinearTerm
-        The latter two count with their values, and are satisfied where these are not 0.
+        The latter two contribute their values, and are satisfied if these are not 0.
     weight : float
-        What a row that satisfies the rule gains for ``winner``, or for the predicted number.
-        Positive where there is a ``loser``.
+        The gain of a row that satisfies the rule, for ``winner`` or for the predicted number.
+        Positive if there is a ``loser``.
     winner : object
-        The class that the rule votes for; None where a number is predicted.
+        The class that the rule votes for; None if a number is predicted.
     loser : object
-        The class that it votes against; None where it is about ``winner`` alone, against the rest.
+        The class that it votes against; None if it votes for ``winner`` against the rest.
     support : int
         Number of training rows that satisfy the rule.
     coverage : float
-        ``support`` as a share of the training rows; nan where it is not known.
+        ``support`` as a share of the training rows; nan if unknown.
     precision : float
-        Share, by number, of the supporting rows that are of class ``winner``.  Rows have weights
-        in it only if the user gave them some; those of classes do not count.  nan where there are
-        no such rows, where it is not known, and where a number is predicted.
+        Share of the supporting rows that are of class ``winner``, weighted by the user's sample
+        weights; nan if unknown.
     base_rate : float
         The same share among all training rows: the precision of a rule that is always true.
 
@@ -78,7 +77,7 @@ class WeightedRule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VotingRules:
-    """What a :class:`formulakern.RuleEnsemble` holds and predicts, with the same parameters."""
+    """The fields and predictions of a :class:`formulakern.RuleEnsemble`."""
 
     rules: tuple[Term, ...]
     votes: FloatArray
@@ -153,23 +152,23 @@ class VotingRules:
         Parameters
         ----------
         items : iterable of WeightedRule
-            A winner or loser of None stands for no class; where None is a class, give ``votes``.
+            A winner or loser of None is not a class; if None is a class, give ``votes``.
         classes : sequence of K, optional
-            All classes, in the learner's order; none where a number is predicted.
+            All classes, in the learner's order; None if a number is predicted.
         intercept : array-like of shape (K,), optional
             0 by default; of shape (1,) without classes.
         target : str
-            What the predicted number is called.
+            The name of the predicted number.
         levels : sequence, optional
-            Ordered classes that the number stands for.
+            Ordered classes, into which thresholds divide the number.
         thresholds : array-like
-            Where each of them ends but the last.
+            The upper ends of all levels but the last.
 
         Raises
         ------
         ParameterError
-            If a rule votes for a class that is not among ``classes``, or one for a class against
-            another does not have a positive weight.
+            If a rule votes for an unknown class, or one for a class against another has no positive
+            weight.
 
         Examples
         --------
@@ -240,7 +239,7 @@ class VotingRules:
 
     @property
     def n_rules(self) -> int:
-        """How many different rules there are: one may vote in several rows, about other classes."""
+        """The number of different rules; one may vote in several rows, about other classes."""
         return len(set(self.rules))
 
     @property

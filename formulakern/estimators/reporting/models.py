@@ -17,6 +17,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.kernels.strings import Strings
 from formulakern.learning.kernel_machines import pairwise_votes
+from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation import Explanation
@@ -27,8 +28,6 @@ from formulakern.rules.export.tables import (
     said,
     stance,
 )
-from formulakern.rules.rule_list import RuleList
-from formulakern.rules.rule_set import RuleSet
 from formulakern.tables.table import Table
 from formulakern.text import clip, counted
 

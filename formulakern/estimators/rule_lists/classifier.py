@@ -44,9 +44,8 @@ from formulakern.learning.covering.sequential import (
 )
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily, needs_rows
+from formulakern.rules.class_rules import ClassRule, RuleList, RuleSet
 from formulakern.rules.rule import Rule
-from formulakern.rules.rule_list import ClassRule, RuleList
-from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse

@@ -44,9 +44,9 @@ from formulakern.learning.covering.tree_rules import (
     ordered,
     shortest_subset,
 )
+from formulakern.rules.class_rules import RuleList
 from formulakern.rules.decision import ClassRule, class_positions
 from formulakern.rules.rule import Rule
-from formulakern.rules.rule_list import RuleList
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.column import did_you_mean

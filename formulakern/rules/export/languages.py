@@ -46,16 +46,8 @@ __all__ = ["FirstRule", "Votes", "Written", "WrittenRules"]
 class FirstRule:
     """R rules, of which the first that covers a row decides its class.
 
-    Parameters
-    ----------
-    terms : sequence of R Rule
-    labels : sequence of R + 1
-        The class of each rule, and of rows that no rule covers.
-    name : str
-        Of such rules in an error: "a list of rules".
-    classes : sequence of K, optional
-    probabilities : sequence of R + 1 sequences, optional
-        The probability of each class where a rule decides, and for other rows.
+    ``labels`` are the classes of the R rules, and of rows that no rule covers; ``name`` is that of
+    such rules in an error; ``probabilities`` are those of the classes for each label.
     """
 
     terms: Sequence[Rule]
@@ -67,23 +59,12 @@ class FirstRule:
 
 @dataclass(frozen=True)
 class Votes:
-    """R terms that add up to a number, to a score that levels part, or to scores of K classes.
+    """R terms that add up to a number, to a score of levels, or to scores of K classes.
 
-    Parameters
-    ----------
-    terms : sequence of R Term
-    votes : ndarray of shape (R, K)
-    intercept : sequence of K float
-    labels : sequence, or None
-        Classes or levels; None for a number.
-    thresholds : sequence of float, optional
-        The largest score of every level but the last one.
-    target : str
-        The name of a number.
-    default : tuple
-        The class of rows whose scores are all 0; empty if they are of the first class.
-    is_opposite : bool
-        Whether there are two scores, the second the first times −1.
+    ``votes`` has shape (R, K).  ``labels`` are classes or levels, None for a number; ``thresholds``
+    are the largest scores of all levels but the last; ``target`` is the name of a number;
+    ``default`` holds the class of rows whose scores are all 0, or is empty if they are of the first
+    class; ``is_opposite`` if there are two scores, the second the first times −1.
     """
 
     terms: Sequence[Term]
@@ -97,7 +78,7 @@ class Votes:
 
     @property
     def factors(self) -> list[str]:
-        """The columns of monomials, without which a row has no class."""
+        """Return the columns of monomials; a row without them has no class."""
         columns = (t.columns for t in self.terms if isinstance(t, Monomial))
         return list(dict.fromkeys(name for names in columns for name in names))
 
@@ -123,8 +104,9 @@ def sql_query(
     columns = (name for term in rules.terms for name in term.columns)
     query = Query(table, dialect, columns, term_types(rules.terms, types))
     lines: list[str] = []
+    kind = f"{dialect} SQL"
     if isinstance(rules, FirstRule):
-        *labels, otherwise = query.labels(rules.labels)
+        *labels, otherwise = map(query.label, _of_one_type(rules.labels, kind))
         for rule, label in zip(rules.terms, labels, strict=True):
             lines.append(f"WHEN {query.writer.expression(rule.formula)} THEN {label}")
         return query.text(cases(lines, otherwise) if lines else otherwise)
@@ -134,7 +116,7 @@ def sql_query(
     if rules.factors:
         present = " AND ".join(map(query.writer.present, rules.factors))
         lines.append(f"WHEN NOT ({present}) THEN NULL")
-    labels = query.labels([*rules.labels, *rules.default])
+    labels = list(map(query.label, _of_one_type([*rules.labels, *rules.default], kind)))
     if rules.thresholds is not None:
         for label, end in zip(labels, rules.thresholds, strict=False):
             end = query.dialect.number(end, exact=False)
@@ -279,6 +261,20 @@ def _labels(labels: Sequence[Any]) -> str:
 
 
 Expression = Any
+
+
+def _of_one_type(labels: Sequence[Any], target: str) -> list[Any]:
+    """Return classes of which all are text, all truth values or all numbers, or None."""
+    values = [label.item() if hasattr(label, "item") else label for label in labels]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) > 1 and target != "sqlite SQL":
+        raise DataError(
+            f"the classes {values!r} are of several types, which a column of {target} does not "
+            "hold; use classes that are all text or all numbers."
+        )
+    return values
 
 
 @dataclass(frozen=True)
@@ -475,22 +471,14 @@ def _held(value: Any) -> Any:
     return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
-def plain_classes(labels: Sequence[Any]) -> list[Any]:
-    """Classes as plain values: all text, all truth values or all numbers, and None."""
-    values = [plain(label) for label in labels]
-    kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
-    if len(kinds) > 1:
-        raise DataError(
-            f"the classes {values!r} are of several types, which a column of polars does not hold; "
-            "use classes that are all text or all numbers."
-        )
-    for value in values:
-        if isinstance(value, str) and not is_unicode(value):
+def _polars_classes(labels: Sequence[Any]) -> list[Any]:
+    for label in labels:
+        if isinstance(plain(label), str) and not is_unicode(label):
             raise DataError(
-                f"the class {value!r} holds half of a surrogate pair, which a column of polars "
+                f"the class {label!r} holds half of a surrogate pair, which a column of polars "
                 "does not hold; rename it."
             )
-    return values
+    return _of_one_type(labels, "polars")
 
 
 def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
@@ -499,14 +487,14 @@ def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
 
     frames = PolarsConditions(polars, term_types(rules.terms, types))
     if isinstance(rules, FirstRule):
-        *labels, otherwise = plain_classes(rules.labels)
+        *labels, otherwise = _polars_classes(rules.labels)
         conditions = [frames.condition(rule.formula) for rule in rules.terms]
         answer = frames.cases(list(zip(conditions, labels, strict=True)), otherwise)
         return answer.alias("predicted_class")
     sums = frames.sums(rules)
     if rules.labels is None:
         return sums[0].alias(f"predicted {rules.target}")
-    labels = plain_classes([*rules.labels, *rules.default])
+    labels = _polars_classes([*rules.labels, *rules.default])
     if rules.thresholds is not None:
         *below, last = labels
         ends = zip(rules.thresholds, below, strict=False)
@@ -541,53 +529,44 @@ class Written(ABC):
         types: Any = None,
         scores: bool = False,
     ) -> str:
-        """A query that gives every row of a database table what :meth:`predict` says.
+        """Return a query that gives every row of a database table its prediction.
 
         Parameters
         ----------
         table : str, or sequence of str
-            Name of the table, with a column for each that the rules read; dots stand between a
-            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+            Name of the table, with the columns that the rules read.  Dots separate a schema from
+            its table, unless the parts are given: ``("schema", "my.table")``.
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
-            Whose SQL.
+            The dialect of SQL.
         types : mapping of column to type, or a table, optional
-            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
-            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
-            (of day), "duration"; or a table that shows it, such as that of training.  By default
-            what the rules suggest.  A model knows: its own ``to_sql`` says it.
-            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
+            The types of columns: "boolean", "truth" (truth values, or 1 and 0), "integer",
+            "number", "text", "stamp" (dates, or time stamps without time zone), "instant" (with
+            one), "time" (of day), "duration"; or a table with such columns, such as the training
+            table.  By default they are inferred from the rules.  SQLite has text for dates: ISO
+            8601, such as ``2020-02-01 10:30:15.25``.
         scores : bool, default=False
-            Whether a column ``score_k`` for each class is added too, where rules have scores.
+            Whether to add a column ``score_k`` for each class, if the rules have scores.
 
         Returns
         -------
         str
-            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, which is
-            NULL where it is unknown, or ``predicted`` with the name of a number.  A comparison
-            with NULL or NaN counts as false, as it does here.  Scores are added up in double
-            precision and in the order of :meth:`predict`, so that they are the same numbers, and
-            ties are ties.
+            ``SELECT``: all columns, the scores, and ``predicted_class``, which is NULL if it is
+            unknown, or ``predicted`` with the name of a number.  A comparison with NULL or NaN is
+            false.  Scores are added in double precision and in the order of :meth:`predict`, so
+            that they are the same numbers.
 
         Raises
         ------
         DataError
-            If a rule holds something that has no SQL, a name or a class cannot be written in this
-            dialect, or the types of columns do not fit the rules.
+            If a rule has no SQL, a name or a class cannot be written in this dialect, or the types
+            of columns do not fit the rules.
         ParameterError
-            If there is no such dialect or type, ``table`` is no name, or there are no scores.
+            If the dialect, a type or the table is not valid, or there are no scores.
 
         Examples
         --------
         >>> import formulakern as fk
         >>> large = fk.rule("size >= 3")
-        >>> listed = fk.RuleList([fk.ClassRule(large, "L")], ("S", "L"), "S")
-        >>> print(listed.to_sql("shirts"))
-        SELECT "shirts".*,
-          CASE
-            WHEN "shirts"."size" >= 3 THEN 'L'
-            ELSE 'S'
-          END AS "predicted_class"
-        FROM "shirts"
         >>> weighed = fk.RuleEnsemble.of([fk.WeightedRule(large, 0.5, "L", "S")], ("L", "S"))
         >>> print(weighed.to_sql("shirts"))
         SELECT "shirts".*,
@@ -609,24 +588,24 @@ class Written(ABC):
         return sql_query(self._exported(), table, dialect, types, scores)
 
     def to_polars(self, types: Any = None) -> polars.Expr:
-        """An expression of polars that gives every row what :meth:`predict` says.
+        """Return an expression of polars that gives every row its prediction.
 
         Parameters
         ----------
         types : mapping of column to type, or a table, optional
-            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+            The types of columns, as for :meth:`to_sql`; inferred from the rules by default.
 
         Returns
         -------
         polars.Expr
-            For ``frame.with_columns(…)``, of a lazy frame too.  Null and NaN are missing.  Sums are
-            added in the order of :meth:`predict`.  Dates and times count in microseconds.
+            For ``frame.with_columns(…)``, also of a lazy frame.  Null and NaN are missing; dates
+            and times count in microseconds.
 
         Raises
         ------
         DataError
-            If something has no expression: classes of several types, a column that is compared
-            with what it does not hold.
+            If a rule has no expression, classes are of several types, or a column is compared with
+            a value of another type.
 
         Examples
         --------
@@ -641,13 +620,13 @@ class Written(ABC):
         return expression
 
     def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """Return a function that gives the rows of a pandas data frame what :meth:`predict` gives.
+        """Return a function that gives the rows of a pandas data frame their predictions.
 
         Returns
         -------
         callable
-            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  NA and
-            NaN are missing; an unknown class is None.
+            From a DataFrame to a Series with its index.  NA and NaN are missing; an unknown class
+            is None.
 
         Examples
         --------
@@ -666,24 +645,20 @@ class Written(ABC):
         return answer
 
     def to_python(self) -> str:
-        """A file of Python with a function that gives one row what :meth:`predict` says.
+        """Return a file of Python with a function that gives one row its prediction.
 
         Returns
         -------
         str
             It needs Python 3.10 or later and nothing else, and defines
 
-            * ``predict(row, missing=())``: the class, level or number of a row, which is a mapping
-              from the names of columns to values: numbers, text, truth values, dates; scalars of
-              NumPy and pandas too.  None and nan are missing, and so are the texts in ``missing``,
-              as ``("", "?")`` for rows of ``csv.DictReader``.  Text counts as a number where the
-              rules compare numbers, as in a file.  A KeyError names a column that is absent, a
-              ValueError one that cannot be compared.
-            * ``score(row, missing=())``, not of trees: the score of every class, of a list its
+            * ``predict(row, missing=())``: the class, level or number of a row, a mapping from the
+              names of columns to numbers, text, truth values or dates, also scalars of NumPy and
+              pandas.  None, nan and the texts in ``missing`` are missing, such as ``("", "?")`` for
+              rows of ``csv.DictReader``.  Text is read as a number if the rules compare numbers.
+              It raises KeyError if a column is absent and ValueError if one cannot be compared.
+            * ``score(row, missing=())``, not for trees: the score of every class, of a list its
               probability; or the predicted number.
-
-            They answer what this does for a table of that one row.  Sums are added in the order of
-            :meth:`predict`.  Names and values of the rules are literals in it.
 
         Raises
         ------
@@ -694,9 +669,8 @@ class Written(ABC):
         --------
         >>> import formulakern as fk
         >>> items = [fk.ClassRule(fk.rule("size >= 3 & colour != red"), "L")]
-        >>> text = fk.RuleList(items, ("S", "L"), "S").to_python()
         >>> made = {}
-        >>> exec(text, made)
+        >>> exec(fk.RuleList(items, ("S", "L"), "S").to_python(), made)
         >>> made["predict"]({"size": "3.5", "colour": "blue"})
         'L'
         >>> made["predict"]({"size": 4, "colour": ""}, missing=("", "?"))

@@ -85,11 +85,10 @@ def ensemble_cells(
     said: Callable[[Term, float], str],
     name: Callable[[Any], str] = str,
 ) -> dict[str, list[str]]:
-    """Columns of text: weight, what a rule speaks for, coverage, precision, base rate, rule.
+    """Columns of text: weight, class, coverage, precision, base rate, rule.
 
-    What is not known of any rule is left out.  The votes of a rule about several classes stand one
-    below the other, and the rule stands beside the first.  Weights are negative only where a number
-    is predicted.
+    Unknown columns are left out.  The votes of a rule about several classes are in adjacent rows,
+    the rule in the first.  Weights are negative only if a number is predicted.
     """
     ensemble = rules_together(ensemble)
     pairs = itertools.pairwise((None, *ensemble.rules))
@@ -115,7 +114,7 @@ def ensemble_cells(
 
 
 def rules_together(ensemble: V) -> V:
-    """The same votes; those of one rule stand one below the other."""
+    """Return the same votes, with those of one rule in adjacent rows."""
     first: dict[Term, int] = {}
     for row, term in enumerate(ensemble.rules):
         first.setdefault(term, row)
@@ -123,10 +122,9 @@ def rules_together(ensemble: V) -> V:
 
 
 def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
-    """The first rules as a table; rules are broken after connectives only.
+    """Return the first rules as a table; rules are broken after connectives only.
 
-    ``decides`` is False of rules that are not all of a model: then a first line that says what
-    their weights decide is left out.
+    ``decides``: whether a first line has the meaning of the weights, which holds for whole models.
     """
     lines = [how_it_decides(ensemble)] if decides else []
     if not len(ensemble) and ensemble.classes is not None:
@@ -141,12 +139,12 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
 
 
 def said(term: Term, weight: float) -> str:
-    """A rule; of a linear term also what a step of its column counts for."""
+    """Return a rule; a linear term with the contribution of a step of its column."""
     return f"{term}, {term.effect(weight)}" if isinstance(term, LinearTerm) else str(term)
 
 
 def how_it_decides(ensemble: VotingRules) -> str:
-    """Return how the weights of the rules decide, in one line."""
+    """Return the meaning of the weights of the rules, in one line."""
     if ensemble.levels is not None:
         if not len(ensemble):
             return f"{ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row"

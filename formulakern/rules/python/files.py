@@ -42,17 +42,13 @@ class Text:
 
 @dataclass
 class PythonConditions(ConditionWriter[Text]):
-    """Writes conditions, and the lines that read what they need.
+    r"""Writes conditions, and the lines that read what they need; names and values are literals.
 
-    Names and values of the rules stand in the text as literals only.
-
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse_rule
     >>> conditions = PythonConditions()
     >>> print(conditions.condition(parse_rule("odor = foul & ~(size >= 3) ^ wet")).text)
     (x1 == 'foul' and not x2 >= 3) != x3
-    >>> print(*conditions.lines, sep="\\n")
+    >>> print(*conditions.lines, sep="\n")
     x1 = entry(row, 'odor', missing)
     x2 = number(row, 'size', missing)
     x3 = truth(row, 'wet', missing)
