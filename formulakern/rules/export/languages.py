@@ -119,8 +119,8 @@ def sql_query(
     labels = list(map(query.label, _of_one_type([*rules.labels, *rules.default], kind)))
     if rules.thresholds is not None:
         for label, end in zip(labels, rules.thresholds, strict=False):
-            end = query.dialect.number(end, exact=False)
-            lines.append(f"{wrapped('WHEN ', sums[0])} <= {end} THEN {label}")
+            largest = query.dialect.number(end, exact=False)
+            lines.append(f"{wrapped('WHEN ', sums[0])} <= {largest} THEN {label}")
         answer = cases(lines, labels[-1])
     elif rules.default:
         answer = query.largest(sums, labels[:-1], [f"WHEN 0 THEN {labels[-1]}"])
