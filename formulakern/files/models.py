@@ -43,7 +43,7 @@ CLASSES = {
     "formulakern.estimators.multiple_kernels": "FormulaWeights",
     "formulakern.estimators.prl.base": "EpochHistory",
     "formulakern.estimators.rule_lists.classifier": "ListHistory",
-    "formulakern.estimators.search.scoring": "SearchResults",
+    "formulakern.estimators.search.estimator": "SearchResults",
     "formulakern.estimators.svm.extraction": "TrainedModel",
     "formulakern.kernels.algebra": "NormalizedKernel ProductKernel ScaledKernel SumKernel",
     "formulakern.kernels.boolean": "BalancedKernel ClausesOfClauses Conjunctions "

@@ -11,7 +11,7 @@ from formulakern import FormulaSVC
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.path_search import turn
-from formulakern.estimators.search import scoring
+from formulakern.estimators.search import estimator as scoring
 from formulakern.estimators.svm import machines as cross_validation
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch

@@ -12,7 +12,7 @@ from joblib.parallel import ThreadingBackend
 
 import formulakern as fk
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.estimators.search import scoring
+from formulakern.estimators.search import estimator as scoring
 from formulakern.estimators.workers import _FILTERS, Workers
 
 

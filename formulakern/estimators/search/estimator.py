@@ -1,43 +1,43 @@
-"""Choosing a formula when nobody knows the rule: draw many, rank them, fit the best."""
+"""Choosing a formula when nobody knows the rule: draw many, score them in a race, fit the best."""
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import config_context
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots import search_results
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, class_score
-from formulakern.estimators.path_search import COMPARING, scorer_of
+from formulakern.estimators.path_search import COMPARING, compared, scorer_of
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.search.candidates import (
     draw_candidates,
     equal_kernels,
     read_candidates,
+    simplicity,
 )
-from formulakern.estimators.search.scoring import (
-    CandidateScore,
-    Race,
-    Scorer,
-    Scoring,
-    SearchResults,
-    area_score,
-)
-from formulakern.estimators.svm.evaluation import check_folds, subsample
+from formulakern.estimators.svm.evaluation import area_under_curve, check_folds, subsample
 from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import (
     Split,
@@ -46,14 +46,49 @@ from formulakern.estimators.targets import (
     require_target,
     splits,
 )
+from formulakern.estimators.workers import Workers
+from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
+from formulakern.markup import small_table
+from formulakern.measures import enclosing_ball, margin
+from formulakern.optional import data_frame
+from formulakern.progress import Progress
+from formulakern.rules.refitting import logistic_weights
 from formulakern.syntax.formula import Formula
-from formulakern.text import clip
+from formulakern.text import aligned, clip
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FormulaSearch"]
 
+#: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
+Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
+#: Rows of the printed table, and characters of a formula in it.
+SHOWN, WIDTH = 10, 48
+#: The least logarithm of a probability that counts.
+LEAST = math.log(1e-6)
+#: Of the squared weight of decisions of standard deviation 1, in units of a row's log loss.
+RIDGE = 1e-3
+#: Decisions with a smaller standard deviation than this, relative to the largest, are equal.
+FLAT = 1e-9
+#: The status of a candidate that ranks behind others, whatever its score.
+ONE_CLASS = "one class for all rows held out"
+#: Larger numbers in a Gram matrix are not given to the solver.
+LARGEST = 1e100
+#: Scores that differ less are equal.
+SAME = 1e-12
+#: So many of the best candidates, and the first one, are scored with every C.
+AGAIN = 3
+#: The share of a bar that scoring has, if there is no time limit.
+SCORING = 0.8
+#: Rows that all candidates are scored on at first, by how much they grow, and by what power of that
+#: a candidate takes longer, at most: a Gram matrix has n² entries, its solver takes up to n³ steps.
+FIRST, GROWTH, POWER = 400, 2, 3
+#: Rows that the second largest class has in the first sample, at least.
+ENOUGH = 10
 #: ``C="auto"``.
 AUTO_CS = (1.0, 10.0, 100.0)
 #: ``cv="auto"``: so many folds, once more for each of these numbers of rows that is not passed.
@@ -62,6 +97,529 @@ FOLDS, SMALL = 3, (60, 150)
 LAST, ROWS = 2.0, 20_000
 #: A model of all rows whose relative duality gap is larger is not better than one of a sample.
 OPEN = 0.5
+
+
+@dataclass(frozen=True)
+class CandidateScore:
+    """One candidate: what was computed (NaN elsewhere), how long it took, what went wrong.
+
+    ``margin`` is half the distance between the classes, ``ratio`` R² / distance².  ``one_class`` is
+    whether the models of all folds decide for one class on all rows held out.  ``scores``, of every
+    row or fold, are compared with those of others.
+    """
+
+    radius: float = np.nan
+    margin: float = np.nan
+    ratio: float = np.nan
+    mean_score: float = np.nan
+    std_score: float = np.nan
+    C: float = np.nan
+    seconds: float = 0.0
+    status: str = "ok"
+    one_class: bool = False
+    scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
+
+
+class SearchResults(UserDict[str, Any]):
+    """The columns of a search; a mapping from names to arrays, for ``pandas.DataFrame(results)``.
+
+    Prints as a table of the best candidates.
+
+    Parameters
+    ----------
+    formulas : list of Formula or Kernel
+    scores : list of CandidateScore
+    by : {"ratio", "mean_score"}
+        What ranks: the smallest ratio, or the largest score, is the best.
+
+    Attributes
+    ----------
+    formula, status : list
+    rank : ndarray of int64
+        1 for the best; candidates without a finite criterion share the last rank.  Those whose
+        models decide for one class on all rows held out are behind all that do not.  Of equal ones
+        (to twelve digits) that of the fewest variables is the best, then of the fewest connectives,
+        then the first.
+    radius, margin, ratio, mean_score, std_score, C, seconds : ndarray of float64
+        See :class:`CandidateScore`.
+    behind, error : ndarray of float64
+        The mean difference to the score of the best, over rows (or folds, for other criteria than
+        "log_loss"), and its standard error; NaN if a ratio ranks.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.parser import parse
+    >>> scores = [CandidateScore(ratio=3.0), CandidateScore(status="stopped")]
+    >>> results = SearchResults([parse("a & b"), parse("a | b")], scores, "ratio")
+    >>> results["rank"], results["ratio"]
+    (array([1, 2]), array([ 3., nan]))
+    >>> print(results)
+    2 candidates, 1 scored; the best by the radius-margin ratio:
+    rank  formula  ratio  status
+       1  a & b        3  ok
+       2  a | b        -  stopped
+    """
+
+    def __init__(
+        self, formulas: list[Formula | Kernel], scores: list[CandidateScore], by: str
+    ) -> None:
+        self.by = by
+        super().__init__(formula=list(formulas))
+        for name in ("radius", "margin", "ratio", "mean_score", "std_score", "C", "seconds"):
+            self[name] = np.array([getattr(score, name) for score in scores], dtype=float)
+        self["status"] = [score.status for score in scores]
+        losses = np.array([float(f"{loss:.12g}") for loss in self._losses()])
+        variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
+        unscored = np.isinf(losses)
+        one_class = np.array([score.one_class for score in scores])
+        self._order = np.lexsort((connectives, variables, losses, one_class, unscored))  # stable
+        best = scores[self._order[0]].scores
+        known = [len(score.scores) == len(best) > 0 for score in scores]
+        pairs = [
+            compared(best, score.scores) if some else (np.nan, np.nan)
+            for score, some in zip(scores, known, strict=True)
+        ]
+        self["behind"], self["error"] = np.array(pairs).T
+        rank = np.empty(len(scores), dtype=np.int64)
+        rank[self._order] = np.arange(1, len(scores) + 1)
+        self["rank"] = np.minimum(rank, self.n_scored + 1)
+
+    def leading(self, n: int) -> list[int]:
+        """The positions of the n best candidates of those with a finite criterion."""
+        return [int(place) for place in self._order[: min(n, self.n_scored)]]
+
+    @property
+    def best_index(self) -> int | None:
+        """The position of the best candidate; None if there is no finite criterion."""
+        best = int(self._order[0])
+        return best if np.isfinite(self._losses()[best]) else None
+
+    @property
+    def n_scored(self) -> int:
+        """How many candidates have a finite criterion."""
+        return int(np.isfinite(self._losses()).sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """The columns as a pandas DataFrame, the best candidate first.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        formulas = list(map(str, self["formula"]))
+        return data_frame({**self, "formula": formulas}).iloc[self._order]
+
+    def pictured(self, score_name: str = "score") -> dict[str, Any]:
+        """Return what :func:`formulakern.plot.search_results` draws: score against ratio.
+
+        Where only one of both was computed, that against the rank.
+
+        Parameters
+        ----------
+        score_name : str
+            What the cross-validated score is.
+        """
+        ratio, score = self["ratio"], self["mean_score"]
+        names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
+        x, y, titles = ratio, score, names
+        if not (np.isfinite(ratio) & np.isfinite(score)).any():
+            y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
+            x, titles = self["rank"].astype(float), ("rank", name)
+        texts = [str(formula) for formula in self["formula"]]
+        return {
+            "formulas": texts,
+            "x": x,
+            "y": y,
+            "xlabel": titles[0],
+            "ylabel": titles[1],
+            "best": self.best_index,
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score against ratio, or one of them against the rank.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            A new figure by default.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        return search_results(self, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<SearchResults: {len(self._order)} candidates, {self.n_scored} scored>"
+
+    def __str__(self) -> str:
+        head, rows, sides = self._cells(WIDTH)
+        lines = aligned([head, *rows], sides)
+        return "\n".join([f"{self._title()}:", *(line.rstrip() for line in lines)])
+
+    def _repr_html_(self) -> str:
+        head, rows, sides = self._cells(400)
+        more = len(self._order) - len(rows)
+        foot = f"… and {more:,} more candidates" if more > 0 else ""
+        return small_table(head, rows, sides.replace("<", "r", 1), self._title(), foot)
+
+    def _title(self) -> str:
+        what = "the radius-margin ratio" if self.by == "ratio" else "cross-validation"
+        return f"{len(self._order):,} candidates, {self.n_scored:,} scored; the best by {what}"
+
+    def _cells(self, width: int) -> tuple[list[str], list[list[str]], str]:
+        """Headings, the lines of the best candidates, and how columns stand."""
+        measures = ("ratio", "mean_score", "behind", "error")
+        names = [name for name in measures if np.isfinite(self[name]).any()]
+        if len(np.unique(self["C"][np.isfinite(self["C"])])) > 1:
+            names.append("C")
+        rows = []
+        for i in self._order[:SHOWN].tolist():
+            numbers = ["-" if np.isnan(self[name][i]) else f"{self[name][i]:.4g}" for name in names]
+            formula = clip(str(self["formula"][i]), width)
+            rows.append([str(self["rank"][i]), formula, *numbers, self["status"][i]])
+        return ["rank", "formula", *names, "status"], rows, "><" + ">" * len(names) + "<"
+
+    def _losses(self) -> npt.NDArray[np.float64]:
+        """What is smallest for the best candidate; infinite for those that cannot be ranked."""
+        column = self[self.by]
+        losses = column if self.by == "ratio" else -column
+        return np.where(np.isfinite(losses), losses, np.inf)
+
+
+def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[float, float, float]:
+    """Radius, margin and radius-margin ratio of a Gram matrix."""
+    diagonal = gram.diagonal().copy()
+    distances_from_first = diagonal + diagonal[0] - 2 * gram[0]  # squared
+    if (distances_from_first <= 1e-14 * diagonal.max(initial=0.0)).all():
+        raise DataError("all rows have equal feature vectors: the kernel tells none apart.")
+    if C is not None:
+        np.fill_diagonal(gram, diagonal + 1 / C)
+    try:
+        radius = enclosing_ball(gram, check=False).radius
+        classes = np.unique(y)
+        parts = classes[1:] if len(classes) == 2 else classes
+        distances = [margin(gram, y == part, check=False).distance for part in parts]
+    finally:
+        np.fill_diagonal(gram, diagonal)
+    ratios = [radius**2 / distance**2 if distance else math.inf for distance in distances]
+    ratio = math.fsum(ratios) / len(ratios)
+    return radius, radius / math.sqrt(ratio) / 2, ratio
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What is computed for every candidate, on the Gram matrices of the training rows.
+
+    ``svc`` has the parameters of the support vector machine of a fold, ``weights`` what multiplies
+    C for every row.  ``splits`` is empty to leave cross-validation out, and ``scorer`` is None for
+    the log loss of what is held out (see :func:`log_scores`).  ``ratio`` is whether to compute the
+    radius-margin ratio.  ``buffers`` are the Gram matrices that no candidate is written to, and
+    ``running`` has an entry for each candidate that a thread is scoring.
+    """
+
+    grams: CandidateGrams
+    y: npt.NDArray[Any]
+    svc: dict[str, Any]
+    weights: FloatArray
+    splits: Sequence[Split]
+    scorer: Scorer | None
+    ratio: bool
+    margin_C: float | None
+    buffers: list[FloatArray] = field(default_factory=list)
+    running: list[Any] = field(default_factory=list)
+
+    def score(self, kernel: Kernel | FormulaKernError, C: float | None = None) -> CandidateScore:
+        """Return everything about one candidate, with the error of its kernel as its status."""
+        begun = time.perf_counter()
+        svc = self.svc if C is None else self.svc | {"C": C}
+        found: dict[str, Any] = {"C": svc["C"]}
+        out = self.buffers.pop() if self.buffers else None
+        self.running.append(kernel)
+        try:
+            if isinstance(kernel, FormulaKernError):
+                raise kernel
+            out = gram = self.grams.gram(kernel, out)
+            if self.ratio:
+                found["radius"], found["margin"], found["ratio"] = ratio_of(
+                    gram, self.y, self.margin_C
+                )
+                if math.isinf(found["ratio"]):
+                    found["status"] = "the classes are not separable: the ratio is infinite"
+            if self.splits:
+                largest = float(gram.diagonal().max())  # of the matrix, as it is semidefinite
+                if largest > LARGEST:
+                    raise MagnitudeError(
+                        f"the largest K[i, i] is {largest:.3g}, beyond what the support vector "
+                        "machine can square. Use normalize=True."
+                    )
+                folds = [self._fold(svc, gram, *split) for split in self.splits]
+                if self.scorer is None:
+                    of_folds, scores = self._log_loss(folds)
+                    decided = np.unique(np.concatenate(folds).argmax(axis=1))
+                    if len(decided) == 1:
+                        found |= {"one_class": True, "status": ONE_CLASS}
+                else:
+                    of_folds = scores = np.array(folds)
+                found["mean_score"], found["std_score"] = np.nanmean(scores), np.std(of_folds)
+                found["scores"] = scores
+                if not np.isfinite(found["mean_score"]):
+                    found["status"] = "the score is not a finite number"
+        except MemoryError:
+            raise
+        except FormulaKernError as error:
+            first = str(error).partition("\n")[0].split(". ")[0].rstrip(".")
+            found["status"] = f"{type(error).__name__}: {first}"
+        finally:
+            self.running.pop()
+            if out is not None:
+                self.buffers.append(out)
+        return CandidateScore(seconds=time.perf_counter() - begun, **found)
+
+    def _fold(
+        self,
+        svc: dict[str, Any],
+        gram: FloatArray,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+    ) -> Any:
+        """The score of a fold; for the log loss, the decisions for all classes."""
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            model = SVC(kernel="precomputed", **svc)
+            model.fit(gram[np.ix_(train, train)], self.y[train], self.weights[train])
+            rows = gram[np.ix_(test, train)]
+            if self.scorer is not None:
+                return float(self.scorer(model, rows, self.y[test]))
+            decision = model.decision_function(rows)
+        if decision.ndim == 1:
+            decision = np.stack([-decision, decision], axis=1)
+        classes = np.unique(self.y)
+        least = decision.min(axis=1, keepdims=True) - 1  # for classes that the fold does not have
+        whole = np.repeat(least, len(classes), axis=1)
+        whole[:, np.searchsorted(classes, model.classes_)] = decision
+        return whole
+
+    def _log_loss(self, decisions: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The mean score of every fold, and the mean score of every row (nan if never held out)."""
+        rows = np.concatenate([test for _, test in self.splits])
+        codes = np.unique(self.y, return_inverse=True)[1]
+        values = log_scores(np.concatenate(decisions), codes[rows])
+        ends = np.cumsum([len(test) for _, test in self.splits])
+        folds = np.array([part.mean() for part in np.split(values, ends[:-1]) if len(part)])
+        with np.errstate(invalid="ignore"):
+            return folds, np.bincount(rows, values, len(codes)) / np.bincount(
+                rows, None, len(codes)
+            )
+
+
+def area_score(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
+    """Return the area under the ROC curve of the rows of a Gram matrix."""
+    return area_under_curve(y, model.decision_function(gram), model.classes_)
+
+
+def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    """The logarithm of the probability of the right class, for decisions that are calibrated.
+
+    For each class k a_k ≥ 0 and b_k are such that 1/(1 + exp(−a_k d_k − b_k)) is most likely to
+    say which rows are of class k; the probabilities of a row are these, divided by their sum.
+
+    References
+    ----------
+    J. Platt, "Probabilistic outputs for support vector machines", 1999; B. Zadrozny & C. Elkan,
+    "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002,
+    doi:10.1145/775047.775151.
+
+    Examples
+    --------
+    >>> useless, good = np.zeros((4, 2)), np.array([[2, -2], [2, -2], [-1, 1], [1, -1]], float)
+    >>> codes = np.array([0, 0, 1, 0])
+    >>> log_scores(useless, codes).round(2)
+    array([-0.29, -0.29, -1.39, -0.29])
+    >>> bool(log_scores(good, codes).mean() > -0.1)
+    True
+    """
+    n, n_classes = decisions.shape
+    parts = range(n_classes) if n_classes > 2 else (1,)
+    logs = np.empty((n, n_classes))
+    for k in parts:
+        values, of_class = decisions[:, k], (codes == k).astype(np.intp)
+        spread = float(values.std())
+        apart = spread > FLAT * float(np.abs(values).max())
+        values = values / spread if apart else np.zeros(n)
+        up = np.array([[0.0, 1.0]])
+        weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
+        if weights[0] < 0:  # worse than none
+            weights, bias = logistic_weights(np.zeros((n, 1)), up, of_class, RIDGE)
+        score = weights[0] * values + bias[1] - bias[0]
+        logs[:, k] = -np.logaddexp(0.0, -score)
+        if n_classes == 2:
+            logs[:, 0] = -np.logaddexp(0.0, score)
+    right = logs[np.arange(n), codes]
+    if n_classes > 2:
+        right = right - np.logaddexp.reduce(logs, axis=1)
+    return np.asarray(np.maximum(right, LEAST))
+
+
+# -- the race --------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Race:
+    """The candidates of a search, scored several at once, within a time limit on few rows first.
+
+    The latter is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
+    identification and hyperparameter optimization", AISTATS 2016, arXiv:1502.07943.  ``scoring_of``
+    takes positions of rows, or None for all; ``make`` has a function for the kernel of each of the
+    formulas; ``by`` is the column of :class:`SearchResults` that ranks.
+    """
+
+    scoring_of: Callable[[npt.NDArray[np.intp] | None], Scoring]
+    classes: npt.NDArray[Any]
+    formulas: Sequence[Formula | Kernel]
+    make: Sequence[Callable[[], Kernel]]
+    by: str
+    n_jobs: int | None
+    bar: Progress
+    deadline: Deadline
+
+    def run(self, Cs: Sequence[float]) -> tuple[list[CandidateScore], int]:
+        """Return a score for each candidate, and the number of rows that the best ones had.
+
+        The first candidate and the best ones are also scored with each of ``Cs``.
+        """
+        n, done, seconds = len(self.classes), 0, 0.0
+        found = dict.fromkeys(range(len(self.make)), CandidateScore(status="the time was over"))
+        places, size = [*found], n
+        if self.deadline.limited:
+            second = int(np.sort(np.unique(self.classes, return_counts=True)[1])[-2])
+            size = max(FIRST, -(-ENOUGH * n // second))
+        while True:
+            rows = subsample(self.classes, size)
+            scoring = self.scoring_of(None if len(rows) == n else rows)
+            new = self.scored(scoring, places)
+            ended = any(score.status == "interrupted" for score in new.values())
+            if ended and done:
+                break  # all candidates are known on fewer rows
+            found, done = found | new, len(rows)
+            best = self.leading(new, -(-len(places) // 2))
+            seconds = float(np.mean([new[k].seconds for k in best] or [0.0]))
+            longer = min(GROWTH, n / done) ** POWER * seconds * len(best)
+            if ended or not best or done == n or self.deadline.over(longer):
+                break
+            found |= {k: _left_out(found[k], done) for k in places if k not in best}
+            places, size = sorted(best), GROWTH * done
+        if self.by == "mean_score" and not ended and not self.deadline.over(seconds * len(Cs)):
+            found |= self.scored_again(scoring, new, Cs)
+        return [found[k] for k in range(len(found))], done
+
+    def leading(self, scores: Mapping[int, CandidateScore], n: int) -> list[int]:
+        """Return the n best candidates."""
+        formulas = [self.formulas[k] for k in scores]
+        results, places = SearchResults(formulas, [*scores.values()], self.by), [*scores]
+        return [places[k] for k in results.leading(n)]
+
+    def scored(
+        self, scoring: Scoring, places: Sequence[int], C: float | None = None
+    ) -> dict[int, CandidateScore]:
+        """Return a score for some candidates, whatever the order in which they are computed."""
+        scores: dict[int, CandidateScore] = {}
+        workers, interrupted = Workers(self.n_jobs), False
+        sent = workers.send(scoring)
+
+        def in_time() -> Iterator[tuple[Any, ...]]:
+            for place in places:
+                if place != places[0] and self.deadline.over():
+                    return
+                try:  # kernels are built in this process
+                    yield place, sent, self.make[place](), C
+                except FormulaKernError as error:
+                    yield place, sent, error, C
+
+        try:
+            with (
+                interruptible(finds=False),
+                closing(workers.answers(_scored, in_time())) as ready,  # type: ignore[type-var]
+            ):
+                for place, score in ready:
+                    scores[place] = score
+                    finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
+                    known = f"best score {max(finite):.4g}" if finite else ""
+                    what = f"candidate {len(scores)} of {len(places)}"
+                    share = SCORING * len(scores) / len(places) * (not self.deadline.limited)
+                    self.bar.at(share, what, known, _line(place, self.formulas[place], score))
+        except KeyboardInterrupt:
+            if not any(np.isfinite(getattr(score, self.by)) for score in scores.values()):
+                raise
+            interrupted = True
+        finally:
+            while scoring.running:  # in threads, which end what they have begun
+                time.sleep(0.01)
+        if interrupted:
+            warnings.warn(
+                f"interrupted after {len(scores)} of {len(places)} candidates: the best of these "
+                "is fitted.",
+                stacklevel=3,
+            )
+        return {place: scores.get(place, CandidateScore(status="interrupted")) for place in places}
+
+    def scored_again(
+        self, scoring: Scoring, scores: Mapping[int, CandidateScore], Cs: Sequence[float]
+    ) -> dict[int, CandidateScore]:
+        """Score the first candidate and the three best with other C; keep the better scores."""
+        found = dict(scores)
+        first = next(iter(scores))
+        listed = dict.fromkeys([first, *self.leading(scores, AGAIN)])
+        again = [k for k in listed if np.isfinite(scores[k].mean_score)]
+        for C in Cs:
+            late = self.deadline.over(sum(scores[k].seconds for k in again))
+            if not again or late or any(s.status == "interrupted" for s in found.values()):
+                break
+            try:
+                new = self.scored(scoring, again, C)
+            except KeyboardInterrupt:
+                warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
+                break
+            for place, score in new.items():
+                before = found[place]
+                if not np.isfinite(score.mean_score) or score.one_class > before.one_class:
+                    continue
+                better = score.mean_score > before.mean_score + SAME
+                if better or score.one_class < before.one_class:
+                    found[place] = score
+        return found
+
+
+def _scored(
+    place: int, scoring: Scoring, kernel: Kernel | FormulaKernError, C: float | None
+) -> tuple[int, CandidateScore]:
+    return place, scoring.score(kernel, C)
+
+
+def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
+    parts = [f"candidate {place}: {formula}"]
+    if not np.isnan(score.ratio):
+        parts.append(f"ratio {score.ratio:.4g}")
+    if not np.isnan(score.mean_score):
+        parts.append(f"score {score.mean_score:.4g}")
+    if score.status != "ok":
+        parts.append(score.status)
+    return ", ".join([*parts, f"{score.seconds:.2f} s"])
+
+
+def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
+    """Return the score of a candidate that is worse than half of the others on fewer rows."""
+    value = score.mean_score if np.isfinite(score.mean_score) else score.ratio
+    if not np.isfinite(value):
+        return score
+    status = f"left out: {value:.4g} on {n_rows:,} rows"
+    return CandidateScore(
+        C=score.C, seconds=score.seconds, status=status, one_class=score.one_class
+    )
+
+
+# -- the estimator --------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)

@@ -24,9 +24,9 @@ from formulakern import (
     datasets,
 )
 from formulakern.errors import MissingDependencyError
-from formulakern.estimators.search import scoring as search_run
+from formulakern.estimators.search import estimator as search_run
 from formulakern.estimators.search.candidates import draw_candidates, equal_kernels
-from formulakern.estimators.search.scoring import (
+from formulakern.estimators.search.estimator import (
     CandidateScore,
     SearchResults,
     log_scores,
