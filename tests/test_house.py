@@ -34,7 +34,6 @@ STOREYS = (
         "optional",
         "progress",
         "registry",
-        "slices",
         "text",
     ),
     ("partitions", "syntax", "program", "solvers"),

@@ -1,6 +1,6 @@
 """Long searches in short slices."""
 
-from formulakern.slices import MOST_WORK, run_slices
+from formulakern.deadline import MOST_WORK, run_slices
 
 
 class Counted:

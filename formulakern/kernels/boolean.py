@@ -1143,22 +1143,18 @@ class Conjunctions(Family):
 
     @property
     def accepts_real(self) -> bool:
-        """Columns of one length only: the elementary symmetric polynomial."""
         return not self.signed and self.min_length == self.max_length
 
     @property
     def description(self) -> str:
-        """The features, in words."""
         exactly = self.min_length == self.max_length
         number = f"{self.max_length}" if exactly else f"{self.min_length} to {self.max_length}"
         return f"conjunctions of {number} {in_words(self.signed)}"
 
     def check(self, n: int) -> None:
-        """At least ``min_length`` columns."""
         _check_columns(self.min_length, n)
 
     def dimension(self, n: int) -> int:
-        """The number of conjunctions."""
         self.check(n)
         return super().dimension(n)
 
@@ -1171,7 +1167,6 @@ class Conjunctions(Family):
             value += value - last + before
 
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
-        """Σ C(t, k), times kinds^k."""
         import sympy
 
         if self.min_length == self.max_length:
@@ -1180,7 +1175,6 @@ class Conjunctions(Family):
         return sympy.Sum(kinds**k * sympy.binomial(t, k), (k, self.min_length, self.max_length))
 
     def real(self, pairs: RowPairs) -> FloatArray:
-        """e_d(x∘z)."""
         return elementary_symmetric(pairs, self.max_length)
 
 
@@ -1195,18 +1189,15 @@ class Subsets(Family):
 
     @property
     def description(self) -> str:
-        """The features, in words."""
         weight = f", those of k weighted by {self.sigma!r}^(k/2)" if self.weighted else ""
         least = "at least one" if self.min_length else "the empty one included"
         return f"conjunctions of any number of {in_words(self.signed)}, {least}{weight}"
 
     @property
     def weighted(self) -> bool:
-        """Unless σ is 1."""
         return self.sigma != 1
 
     def squared_weight(self, length: int) -> float:
-        """σ^length."""
         return self.sigma**length
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
@@ -1224,11 +1215,9 @@ class Subsets(Family):
             value, exponent = leading(value, exponent)
 
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
-        """(1 + kinds·σ)^t, less 1 without the empty one."""
         return (1 + kinds * _rational(self.sigma)) ** t - self.min_length
 
     def real(self, pairs: RowPairs) -> FloatArray:
-        """Π (1 + σ·tᵢ), less 1 without the empty one."""
         if not self.min_length:
             return product_of_one_plus(pairs)
         return product_less_one(pairs, self.sigma, self.signed)
@@ -1248,7 +1237,6 @@ class Powers(Family):
 
     @property
     def description(self) -> str:
-        """The features, in words."""
         least, d = "at least one and " * self.min_length, self.max_length
         return (
             f"conjunctions of {least}at most {d} different columns, those of k weighted "
@@ -1265,7 +1253,6 @@ class Powers(Family):
         return value / (1 << digits * self.max_length)
 
     def check(self, n: int) -> None:
-        """Numbers that can be written out."""
         numerator, digits = of_float(self.constant)
         bits = (max(numerator, 1) + (n << digits)).bit_length()
         _check_bits(self.max_length * bits, self.max_length)
@@ -1279,11 +1266,9 @@ class Powers(Family):
             value += 1 << digits
 
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
-        """(t + c)^d."""
         return (t + _rational(self.constant)) ** self.max_length
 
     def real(self, pairs: RowPairs) -> FloatArray:
-        """(⟨x, z⟩ + c)^d."""
         base = pairs.inner() + self.constant
         return np.asarray(base**self.max_length)
 
@@ -1303,7 +1288,6 @@ class ClausesOfClauses(Family):
 
     @property
     def description(self) -> str:
-        """The features, in words."""
         part, whole = f"{self.form}s", "disjunctions" if self.disjunctive else "conjunctions"
         clauses = f"{part} of {self.min_length} {in_words(True)}"
         return clauses if self.outer == 1 else f"{whole} of {self.outer} different {clauses} each"
@@ -1319,7 +1303,6 @@ class ClausesOfClauses(Family):
         return self.form == "conjunction"
 
     def check(self, n: int) -> None:
-        """At least c columns, and at least d clauses."""
         _check_columns(self.min_length, n, "d" if self.outer == 1 else "c")
         clauses = self._clauses(n)
         if self.outer > clauses:
@@ -1352,12 +1335,10 @@ class ClausesOfClauses(Family):
             yield same + math.comb(neither + agreeing, self.outer), 0
 
     def dimension(self, n: int) -> int:
-        """C(2^c·C(n, c), d)."""
         self.check(n)
         return math.comb(self._clauses(n), self.outer)
 
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
-        """In binomial coefficients of binomial coefficients."""
         from sympy import binomial
 
         c = self.min_length
@@ -1365,7 +1346,6 @@ class ClausesOfClauses(Family):
         return self._same(n, binomial) + last
 
     def closed_total(self, n: sympy.Expr) -> sympy.Expr:
-        """C(2^c·C(n, c), d)."""
         from sympy import binomial
 
         return binomial(2**self.min_length * binomial(n, self.min_length), self.outer)
@@ -1394,7 +1374,6 @@ class CountedKernel(Kernel):
 
     @property
     def accepts_real(self) -> bool:
-        """Whether the family is defined on real vectors too."""
         return self.family.accepts_real
 
     @property
@@ -1414,7 +1393,6 @@ class CountedKernel(Kernel):
         return _tabulated(self.family, pair.x.n_columns, last, self.scale)
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Tabulate, and look up; on real tables the real form, block by block."""
         if pair.is_real:
             return real_fill(pair, self._real(pair.x.n_columns), repr(self))
         table = self.table(pair)
@@ -1423,11 +1401,9 @@ class CountedKernel(Kernel):
         return fill if fits else then(fill, lambda _, __, block: self._check(block, pair))
 
     def counts_of(self, pair: TablePair) -> PairedTables:
-        """The counts of all columns."""
         return pair.tables((None,))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        """Looked up in the table of exact values."""
         s, p, q = counts.s[0], counts.p[0], counts.q[0]
         return np.asarray(self.table(pair)[self.family.argument(s, p, q, pair.x.n_columns)])
 
@@ -1438,19 +1414,15 @@ class CountedKernel(Kernel):
         return self._check(self.table(pair)[_own(self.family, pair)], pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, on 0/1 tables: t is the same integer for (x, z) and (z, x)."""
         return not pair.is_real
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The number of features on n columns, an exact integer."""
         return self.family.dimension(n_columns(n))
 
     def scaled_into_range(self, pair: TablePair) -> CountedKernel:
-        """This kernel, or at scale="probability" where it leaves float64."""
         return self if self._fits(pair) else replace(self, scale="probability")
 
     def within_range(self, pair: TablePair) -> Kernel:
-        """This kernel, or where it leaves float64 one with the same cosines that does not."""
         return self if self._fits(pair) else BalancedKernel(self)
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
@@ -1471,7 +1443,6 @@ class CountedKernel(Kernel):
         return then(fill, balance)
 
     def polynomial(self) -> sympy.Expr:
-        """The closed form in s, p, q and n on rows of 0 and 1."""
         from formulakern.kernels.polynomial import symbols  # it loads SymPy
 
         s, p, q, n = (symbols(None)[letter] for letter in "spqn")
@@ -1479,7 +1450,6 @@ class CountedKernel(Kernel):
         return form if self.scale == "count" else form / self.family.closed_total(n)
 
     def stages(self, closed_form: str) -> list[Section]:
-        """The feature space in words, the closed form, how it is computed."""
         from formulakern.kernels.polynomial import symbols
 
         argument = "agreeing columns m = n - p - q + 2*s" if self.family.signed else "shared ones s"
@@ -1539,12 +1509,10 @@ class BalancedKernel(DerivedKernel):
     kernel: CountedKernel
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Fill, with the exponents of the rows."""
         x, z = (self._squares(rows)[2] for rows in (pair.rows_of_x(), pair.rows_of_z()))
         return self.kernel.balanced(pair, x, z)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Between 1/4 and 2, or 0."""
         square, exponent, half = self._squares(pair)
         return np.asarray(np.ldexp(square, exponent - 2 * half))
 
@@ -1554,7 +1522,6 @@ class BalancedKernel(DerivedKernel):
         return square, exponent, (np.frexp(square)[1] + exponent) // 2
 
     def polynomial(self) -> sympy.Expr:
-        """That of the kernel inside, up to a factor for every row."""
         return self.kernel.polynomial()
 
 
@@ -1568,7 +1535,6 @@ class TanimotoKernel(Kernel):
     accepts_real: ClassVar[bool] = True
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Count the shared ones, then divide block by block."""
         if pair.is_real:
             return real_fill(pair, _tanimoto, repr(self))
         tables = pair.tables((None,))
@@ -1581,13 +1547,11 @@ class TanimotoKernel(Kernel):
         return then(shared, divide)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """1 for every row."""
         if pair.is_real:
             return real_diagonal(pair, _tanimoto, repr(self))
         return np.ones(pair.x.n_rows)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, on 0/1 tables: integers, divided once."""
         return not pair.is_real
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
@@ -1599,7 +1563,6 @@ class TanimotoKernel(Kernel):
         return int(2 ** n_columns(n))
 
     def polynomial(self) -> sympy.Expr:
-        """s / (p + q − s), on rows of 0 and 1 that are not both zero."""
         import sympy
 
         from formulakern.kernels.polynomial import symbols
@@ -1608,7 +1571,6 @@ class TanimotoKernel(Kernel):
         return sympy.Piecewise((1, sympy.Eq(p + q, 0)), (s / (p + q - s), True))
 
     def stages(self, closed_form: str) -> list[Section]:
-        """The closed form, and how it is computed."""
         return [
             Section("feature space", "no list of formulas: a mixture of weighted monomials"),
             Section("closed form", closed_form),

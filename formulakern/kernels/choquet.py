@@ -295,7 +295,6 @@ class SubsetsUpTo(Conjunctions):
     """Sets of ``min_length`` to k columns, k at most the number of columns."""
 
     def check(self, n: int) -> None:
-        """At least k columns."""
         if self.max_length > n:
             raise ParameterError(
                 f"additivity={self.max_length:,}; expected at most the number of columns, {n:,}, "
@@ -316,7 +315,6 @@ class ChoquetKernel(CountedKernel):
         return self.family.max_length if isinstance(self.family, SubsetsUpTo) else None
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Sort the rows, then fill by the compiled loop; rows of 0 and 1 are counted."""
         if not pair.is_real:
             return super().prepare(pair)
         divisor, exponent = self._divisor(pair.x.n_columns)
@@ -334,7 +332,6 @@ class ChoquetKernel(CountedKernel):
         return self._check(np.where((total > 0) & (found < TINY), np.nan, found), pair)
 
     def within_range(self, pair: TablePair) -> Kernel:
-        """A kernel with the same cosines, whose values fit into float64 for any n."""
         return BalancedKernel(self) if pair.is_real else super().within_range(pair)
 
     def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
@@ -409,7 +406,6 @@ class ChoquetKernel(CountedKernel):
         return float(fraction[n]), int(exponent[n])
 
     def stages(self, closed_form: str) -> list[Section]:
-        """The feature space, the closed form on rows of 0 and 1, how it is computed."""
         most = "" if self.additivity is None else f" of at most {self.additivity} columns"
         number, _, backend, *_ = super().stages(closed_form)[1:]
         full = "sorted rows and a tree of sums, O(n log n) a pair"

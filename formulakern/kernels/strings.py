@@ -430,7 +430,7 @@ class StringPair(RowPair):
         return x, z[0] if z else x
 
     def aligned_codes(self, kernel: object) -> tuple[Codes, Codes]:
-        """The codes of strings of one length n: of shape (rows, n)."""
+        """The codes of strings of one length n, (rows, n)."""
         first = next((int(side.lengths[0]) for side in self.sides if side.n_rows), 0)
         for side in self.sides:
             other = np.flatnonzero(side.lengths != first)
@@ -462,25 +462,17 @@ def read_strings(X: Any, column: str | int | None = None, role: str = "X") -> St
         return X
     if isinstance(X, (str, bytes)):
         raise DataError(f"{role} is one {type(X).__name__}; expected several. For one: [{role}].")
-    values = _one_dimensional(X)
-    values = _column_of(X, column, role) if values is None else values
+    series = as_series(X)
+    several = isinstance(X, (list, tuple)) and not any(
+        isinstance(row, (list, tuple, np.ndarray)) for row in X[:1]
+    )
+    if isinstance(X, np.ndarray):
+        several = X.ndim == 1 and X.dtype.names is None
+    values = _listed(X) if series is not None or several else _column_of(X, column, role)
     for row, value in enumerate(values):
         if not isinstance(value, str) or not value:
             raise _unfit(value, row, role)
     return Strings.of(values, role)
-
-
-def _one_dimensional(X: Any) -> list[Any] | None:
-    """The entries, where X is no table."""
-    series = as_series(X)
-    if series is not None:
-        return list(series.to_list())
-    if isinstance(X, np.ndarray):
-        return list(X.tolist()) if X.ndim == 1 and X.dtype.names is None else None
-    if isinstance(X, (list, tuple)):
-        rows = any(isinstance(row, (list, tuple, np.ndarray)) for row in X[:1])
-        return None if rows else list(X)
-    return None
 
 
 def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
@@ -509,7 +501,9 @@ def _listed(values: Any) -> list[Any]:
         raise DataError(
             f"a column of X is {clip(repr(values), 40)}; expected one string per row. Write [...]."
         )
-    return list(series.to_list() if series is not None else values)
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return list(values if series is None else series.to_list())
 
 
 def _holds_text(values: Any) -> bool:
@@ -545,7 +539,6 @@ class StringKernel(Kernel):
     requires_vector_input: ClassVar[bool] = False
 
     def read(self, X: Any, Z: Any = None) -> Any:
-        """The strings of X and Z."""
         return StringPair(X, Z)
 
     def alphabet_size(self, n: int | Mapping[str | None, int]) -> int:
@@ -607,7 +600,6 @@ class WeightedDegreeKernel(StringKernel):
         return x, z
 
     def prepare(self, pair: Any) -> BlockWriter:
-        """Bit planes and one compiled loop; runs in NumPy where that is little work."""
         x, z = self.codes(pair)
         n, deltas = x.shape[1], self.deltas(x.shape[1])
         if not weighted_degree_block.pays(len(x) * len(z) * n * (2 * len(deltas) - 1)):
@@ -646,7 +638,6 @@ class WeightedDegreeKernel(StringKernel):
         return np.asarray(values / (d * (d + 1) / 2))
 
     def diagonal_of(self, pair: Any) -> FloatArray:
-        """From the runs of letters that return after s positions."""
         x, _ = self.codes(pair)
         step = max(1, (1 << 22) // x.shape[1])
         parts = [x[start : start + step] for start in range(0, len(x), step)]
@@ -672,7 +663,6 @@ class WeightedDegreeKernel(StringKernel):
         return sympy.Sum(beta * (shared[k, 0] + apart), (k, 1, d))
 
     def stages(self, closed_form: str) -> list[Section]:
-        """The feature space in words, the closed form, how it is computed."""
         apart = f" or up to {self.shifts:,} positions away" if self.shifts else ""
         return [
             Section(
@@ -899,12 +889,10 @@ class KMerKernel(StringKernel):
         return (self.length, self.mismatches, letters)
 
     def prepare(self, pair: Any) -> BlockWriter:
-        """From the numbers of the k-mers, which are found once for each pair of tables."""
         fill: BlockWriter = pair.remembered(self, self._prepared)[0]
         return fill
 
     def diagonal_of(self, pair: Any) -> FloatArray:
-        """Sums of squared counts, if only equal k-mers count."""
         if self.mismatches:
             return super().diagonal_of(pair)
         counts = pair.remembered(self, self._prepared)[1]
@@ -947,7 +935,6 @@ class KMerKernel(StringKernel):
         return fill, x
 
     def exactly_symmetric(self, pair: Any) -> bool:
-        """Where sums are integers below 2^53."""
         return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
 
     def near_both(self) -> FloatArray:
@@ -963,7 +950,6 @@ class KMerKernel(StringKernel):
         return np.array([float(near_both(h, k, m, letters)) for h in range(k + 1)])
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """A^k, for an alphabet of A letters."""
         letters = self.alphabet_size(n) if self.alphabet is None else len(self.alphabet)
         return int(letters**self.length)
 
@@ -978,7 +964,6 @@ class KMerKernel(StringKernel):
         return sympy.Add(*(near_both(h, k, m, A) * shared[h] for h in range(min(2 * m, k) + 1)))
 
     def stages(self, closed_form: str) -> list[Section]:
-        """The feature space in words, the closed form, how it is computed."""
         k, m = self.length, self.mismatches
         if self.alphabet is None:
             space = f"how often u is in a string, for every u of {k:,}"
@@ -1216,13 +1201,7 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
         for place in range(x_starts[row], x_starts[row + 1]):
             feature, count = x_features[place], x_counts[place]
             first, stop = z_starts[feature], z_starts[feature + 1]
-            last = stop
-            while first < last:  # the first that is not before the block
-                middle = (first + last) // 2
-                if z_rows[middle] < column_start:
-                    first = middle + 1
-                else:
-                    last = middle
+            first += np.searchsorted(z_rows[first:stop], column_start)
             while first < stop and z_rows[first] < column_stop:
                 to[z_rows[first] - column_start] += count * z_counts[first]
                 first += 1

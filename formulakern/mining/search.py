@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.compilation import CompiledFunction
-from formulakern.deadline import Deadline, TimeLimit
+from formulakern.deadline import DONE, FULL, Deadline, TimeLimit, run_slices
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
-from formulakern.slices import DONE, FULL, run_slices
 
 __all__ = [
     "TOTAL_BITS",

@@ -11,9 +11,8 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
-from formulakern.deadline import UNLIMITED, Deadline, TimeLimit, check_time_limit
+from formulakern.deadline import UNLIMITED, Deadline, TimeLimit, check_time_limit, run_slices
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.slices import run_slices
 from formulakern.solvers.game_dynamics import TINY, FictitiousPlay, Hedge, scaled
 from formulakern.solvers.input import LARGEST, read_matrix, read_vector
 from formulakern.solvers.solution import Certified, warn_unless

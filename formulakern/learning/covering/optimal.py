@@ -61,13 +61,21 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.checks import check_integer, check_number
 from formulakern.compilation import compiled
-from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver, TimeLimit, check_time_limit
+from formulakern.deadline import (
+    DONE,
+    SLICE,
+    UNLIMITED,
+    Deadline,
+    TimeIsOver,
+    TimeLimit,
+    check_time_limit,
+    run_slices,
+)
 from formulakern.encoding.bits import Words, n_words, ones, select_bits, transposed
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
 from formulakern.mining.sums import sort_descending
-from formulakern.slices import DONE, SLICE, run_slices
 
 __all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
 
@@ -609,7 +617,7 @@ STATE_BYTES, MAX_STATES = 25, 2**24
 
 
 class ListSearch:
-    """A search that can stop and go on (:class:`formulakern.slices.Search`).
+    """A search that can stop and go on (:class:`formulakern.deadline.Search`).
 
     All costs are in units, without what every list gets wrong in ``found.base`` inside the arrays,
     and with it outside.

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
+from formulakern.deadline import DONE, FULL, SLICE, enlarged
 from formulakern.encoding.bits import all_ones, n_words
 from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
-from formulakern.slices import DONE, FULL, SLICE, enlarged
 
 __all__ = [
     "Lattice",

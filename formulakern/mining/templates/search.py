@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.compilation import compiled
+from formulakern.deadline import DONE, SLICE
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
@@ -37,7 +38,6 @@ from formulakern.mining.templates.expansion import (
     expand,
     truth_table,
 )
-from formulakern.slices import DONE, SLICE
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
 __all__ = ["function_of", "mine_templates"]

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from strategies import tables
 
 import formulakern as fk
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, Outcome
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
 from formulakern.learning.covering import optimal
 from formulakern.learning.covering.optimal import optimal_rule_list
-from formulakern.slices import Outcome
 
 CLOSE = 1e-9
 

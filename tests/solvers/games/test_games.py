@@ -18,8 +18,7 @@ from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
-from formulakern.deadline import Deadline
-from formulakern.slices import FIRST_WORK
+from formulakern.deadline import FIRST_WORK, Deadline
 from formulakern.solvers.game_dynamics import BLOCK, FictitiousPlay, Hedge
 from formulakern.solvers.games import METHODS, Run
 
