@@ -580,16 +580,20 @@ class CombinedKernel(Kernel):
 
     @property
     def accepts_real(self) -> bool:
+        """Whether all parts read real numbers."""
         return all(part.accepts_real for part in self.parts)
 
     @property
     def reads(self) -> str:
+        """What the rows of all parts are."""
         return self.parts[0].reads
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
+        """Return the rows of X and Z as the parts read them."""
         return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
+        """Return the joint counts of the parts if all read the same."""
         first, *others = [part.counts_of(pair) for part in self.parts]
         return first if all(other is first for other in others) else None
 
@@ -691,6 +695,7 @@ class DerivedKernel(CombinedKernel):
         return (self.kernel,)
 
     def dimension(self, n: Sizes) -> int:
+        """Return the dimension of the kernel inside."""
         return self.kernel.dimension(n)
 
 
