@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
-from formulakern.deadline import UNLIMITED, Deadline, enlarged
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.features import Column, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, Step
 from formulakern.solvers.capped_lp import solve_capped_lp
