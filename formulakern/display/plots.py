@@ -93,7 +93,7 @@ def picture(draw: F) -> F:
 
 
 def fitted(model: Any, name: str, expected: str) -> Any:
-    """An attribute of a fitted model, or the value itself where it is no model."""
+    """An attribute of a fitted model, or the value itself if it is not a model."""
     if hasattr(model, name):
         return getattr(model, name)
     if not hasattr(model, "fit"):
@@ -491,7 +491,7 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
     search : fitted FormulaSearch, or its ``results_``
         Whose candidates are drawn.
     named : int
-        So many of the best candidates are named beside the axes.
+        The number of the best candidates that are named next to the axes.
     {shared}
     ParameterError
         If it is something else.
@@ -542,7 +542,7 @@ def _logarithmic_if_wide(ax: Axes, values: FloatArray) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-#: Classes whose names are written beside a matrix; columns of a matrix with written numbers.
+#: Classes whose names are written next to a matrix; columns of a matrix with written numbers.
 MAX_NAMED_CLASSES, MAX_WRITTEN_COLUMNS = 12, 12
 #: Targets with more different numbers than this are not classes.
 MAX_CLASSES = 20
@@ -552,9 +552,8 @@ MAX_CLASSES = 20
 def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the Gram matrix of a kernel as a heat map, rows and columns ordered by class.
 
-    Drawn is K_ij = k(x_i, x_j), rows of one class side by side, in the order in which they came;
-    or rows by their number, where y is that.  A kernel that suits the classes has light blocks on
-    the diagonal.
+    K_ij = k(x_i, x_j), with rows of one class next to each other, or sorted by y if it holds
+    numbers. A kernel that suits the classes has light blocks on the diagonal.
 
     Parameters
     ----------
@@ -627,7 +626,7 @@ def kernel_pca(
     """Draw rows in the plane of two kernel principal components, coloured by class.
 
     Let K̃ = (I − 11ᵀ/n) K (I − 11ᵀ/n) be the matrix of the centred features, with eigenvalues
-    λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  Row i stands at √λ_c · u_ci, its place along
+    λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  Row i is drawn at √λ_c · u_ci along
     component c, which has the share λ_c / tr K̃ of the variance.  The sign of a component is chosen
     so that its largest coordinate is positive.
 
@@ -636,14 +635,14 @@ def kernel_pca(
     kernel : Kernel, fitted estimator, callable or ndarray of shape (n_rows, n_rows)
         As in :func:`gram`.
     X : table of shape (n_rows, n_columns), optional
-        Not where the matrix itself is given.
+        The rows; not with a matrix.
     y : array-like of shape (n_rows,), optional
         Classes, or numbers (fractions, or more than twenty different ones).
     components : tuple of two int
         Which components, from 0.
     {shared}
     ParameterError
-        If the kernel is something else, X is missing, or there is no such component.
+        If the kernel is something else, X is missing, or a component does not exist.
     DataError
         If the matrix is not square and finite, or there is not a class for every row.
 
@@ -1146,12 +1145,11 @@ def coverage_precision(
     model : fitted estimator with rules for classes, RuleExtraction, RuleEnsemble, RuleList, RuleSet
         Whose rules are drawn.
     X : table of shape (n_rows, n_columns), optional
-        By default the figures are those of the training rows, which the rules know; of a
-        list, of the rows that each rule decides; of a set they are needed.
+        By default the training rows; of a list, those that each rule decides; needed for a set.
     y : array-like of shape (n_rows,), optional
         Their classes.
     named : int
-        So many rules are named beside the axes, the first ones (those of the largest weights).
+        The number of rules that are named next to the axes, those of the largest weights.
     {shared}
     ParameterError
         If there are no rules, they predict a number, or their rows were not counted.
@@ -1270,8 +1268,7 @@ def rule_curves(
     """Draw a score against the number of rules, a line for each learner.
 
     A line is a staircase: with k rules a learner has the score of the largest of its numbers that
-    is at most k; behind its last number it is dotted.  The names of the learners stand where the
-    lines end.
+    is at most k; behind its last number it is dotted.
 
     Parameters
     ----------
@@ -1300,7 +1297,7 @@ def rule_curves(
     Notes
     -----
     A rule that votes in several rows of an ensemble, about other classes, counts once.  Refitting
-    costs what :meth:`formulakern.RuleEnsemble.accuracy_curve` says.
+    costs as much as in :meth:`formulakern.RuleEnsemble.accuracy_curve`.
 
     Examples
     --------

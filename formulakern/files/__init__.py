@@ -1,1 +1,1 @@
-"""Models as files: plain JSON, read without running anything that stands in it."""
+"""Models as files: plain JSON, read without running anything in it."""

@@ -189,7 +189,7 @@ class Writer:
         try:
             made = value.__reduce_ex__(4)
             function, arguments, state, items, pairs = (*made, None, None, None)[:5]
-        except (TypeError, ValueError):  # a generator, a file, a text that stands for a name
+        except (TypeError, ValueError):  # a generator, a file, the text of a name
             raise self._unknown(value) from None
         if items is not None or pairs is not None:
             raise self._unknown(value)

@@ -30,8 +30,7 @@ class RuleSet(WrittenRules):
 
         s_k(x) = Σ_j V_jk · r_j(x);
 
-    of the default class if all sums are 0.  Ties go to the class that stands first;
-    :meth:`explain` names them.
+    of the default class if all sums are 0.  Ties go to the first class; :meth:`explain` names them.
 
     Parameters
     ----------
@@ -163,7 +162,7 @@ class RuleSet(WrittenRules):
         >>> wet = ClassRule(rule("water = sometimes"), "amphibian")
         >>> voting = RuleSet((dry, wet), ("amphibian", "reptile"))
         >>> print(voting.explain({"birth": "no", "fly": "no", "water": "sometimes"}))
-        class amphibian, which stands first: a tie of amphibian, reptile
+        class amphibian, the first of a tie: amphibian, reptile
           rule 1 votes reptile 1: birth = no & fly = no
           rule 2 votes amphibian 1: water = sometimes
         """
@@ -313,7 +312,7 @@ class RuleList(WrittenRules):
         """A shorter list that predicts the same on every table, by logic.
 
         * A condition goes where the other conditions of its rule, and that no earlier rule covers
-          the row, imply it: ``x <= 5`` beside ``x <= 3``.
+          the row, imply it: ``x <= 5`` next to ``x <= 3``.
         * A rule goes that earlier rules cover together: it never fires.
         * A rule goes whose rows get the same class without it, such as a last one of the default
           class.  Its counts are added to those of what decides its rows instead; where that is not

@@ -209,14 +209,14 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         return joined_votes(self, X, tolerance, max_changed, domains, missing)
 
     def refitted(self, table: Any, y: Any, ridge: float = RIDGE) -> Self:
-        r"""Return the same rules with new weights, which the penalty of learning does not shrink.
+        r"""Return the same rules with new weights, without the penalty of learning.
 
         With the scores s_k(x_i) = b_k + Σ_r β_r D_rk r(x_i), where β_r D_rk are the new votes,
 
             minimise  Σ_i (ln Σ_k exp(s_k(x_i)) − s_{y_i}(x_i))  +  ridge/2 · Σ_r β_r².
 
         D_r is 1 at the class that r votes for, and −1 at the one that it votes against, if any.
-        Where a number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
+        If a number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
 
         Parameters
         ----------
@@ -232,9 +232,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Returns
         -------
         RuleEnsemble
-            Largest weight first.  Supports, precisions and base rates are those of before; a rule
-            for one class against another whose weight changes its sign speaks for the other one,
-            and has their complements, or nan where there are more than these two classes.
+            Largest weight first, with the same supports, precisions and base rates.  A rule for one
+            class against another whose weight changes its sign votes for the other one, and has
+            their complements, or nan if there are more than these two classes.
 
         Raises
         ------

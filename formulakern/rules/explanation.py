@@ -577,7 +577,7 @@ class SetExplanation(DecisionExplanation):
         votes = ", ".join(f"{name}: {vote:g}" for name, vote in self.votes.items() if vote)
         if self.tie:
             names = ", ".join(map(str, self.tie))
-            return f"class {self.prediction}, which stands first: a tie of {names}"
+            return f"class {self.prediction}, the first of a tie: {names}"
         if votes:
             return f"class {self.prediction} ({votes})"
         if self.decision.default is None:

@@ -434,11 +434,11 @@ class SqlConditions(ConditionWriter[Condition]):
         kind = self.types.get(name)
         if kind == "text":
             raise DataError(
-                f'column "{name}" holds text, and a rule reads numbers of it, which SQL does in '
-                "another way. Make it a column of numbers, and say so by types."
+                f'column "{name}" holds text, and a rule reads it as numbers, which SQL does in '
+                "another way. Make it a column of numbers, and give its type in types."
             )
         if kind in KINDS:
-            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are no numbers.')
+            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are not numbers.')
         if self.dialect.boolean and kind in ("boolean", "truth", "open"):
             true, false = self._truth(name)[0], self._truth(name, False)[0]
             return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
@@ -455,7 +455,7 @@ class SqlConditions(ConditionWriter[Condition]):
         if kind == "text" or kind in KINDS:
             held = KINDS[kind][0] if kind in KINDS else kind
             raise DataError(
-                f'column "{name}" holds {held}, which is no truth value in SQL; '
+                f'column "{name}" holds {held}, which is not a truth value in SQL; '
                 f"compare it with a value: {Variable(name)} = …"
             )
         if kind == "boolean" and self.dialect.boolean:
@@ -522,7 +522,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return self._guarded(text, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
-        """The kind of dates or times that a column, or else a value beside it, is of."""
+        """The kind of dates or times of a column, or of a value that it is compared with."""
         kind = self.types.get(name)
         if kind in KINDS:
             return kind
@@ -530,8 +530,8 @@ class SqlConditions(ConditionWriter[Condition]):
         if found and kind is not None:
             raise DataError(
                 f'column "{name}" holds {_held(kind)}; it is compared with {found[0]}, one of '
-                f"{KINDS[found[0].kind][0]}. Make it a column of those, and say so by types: "
-                f"{{{name!r}: {found[0].kind!r}}}."
+                f"{KINDS[found[0].kind][0]}. Make it a column of those, and give its type in "
+                f"types: {{{name!r}: {found[0].kind!r}}}."
             )
         return found[0].kind if found else None
 
@@ -541,12 +541,12 @@ class SqlConditions(ConditionWriter[Condition]):
         if kind not in (None, "text"):
             raise DataError(
                 f'column "{name}" holds {_held(kind)}, and a rule compares it with categories in '
-                "their order. Make it a column of text, and say so by types."
+                "their order. Make it a column of text, and give its type in types."
             )
         return self._equal(name, "=", words) if words else (FALSE, False)
 
     def _ordered_word(self, name: str, value: str) -> int | float:
-        """A word that stands for a number."""
+        """The number that a word spells."""
         number = number_of(value)
         if number is None:
             raise DataError(
@@ -572,7 +572,7 @@ class SqlConditions(ConditionWriter[Condition]):
                 ]
                 raise DataError(
                     f"two columns are compared that differ in kind: {' and '.join(held)}. "
-                    "Convert one of them, and say so by types."
+                    "Convert one of them, and give its type in types."
                 )
             left, right = (self.dialect.compared(column, kind) for column in (left, right))
         elif kinds == ["text", "text"] and sign in ("=", "<>"):
@@ -581,7 +581,7 @@ class SqlConditions(ConditionWriter[Condition]):
             numbers, texts = (name, other) if kinds[1] == "text" else (other, name)
             raise DataError(
                 f'column "{texts}" holds text and "{numbers}" does not; SQL does not compare them '
-                "as a rule does. Make them columns of one type, and say so by types."
+                "as a rule does. Make them columns of one type, and give it in types."
             )
         elif None not in kinds and kinds != ["boolean", "boolean"]:
             left, right = self.number(name), self.number(other)
@@ -626,7 +626,7 @@ class SqlConditions(ConditionWriter[Condition]):
         )
 
     def _constant(self, value: Any) -> str:
-        """A constant beside a column of which nothing is known."""
+        """A constant that a column of unknown type is compared with."""
         if isinstance(value, str):
             return self.dialect.string(value)
         return self.dialect.number(value, exact=False)

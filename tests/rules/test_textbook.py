@@ -67,9 +67,7 @@ def test_three_animals_under_votes():
     assert VOTING.explain(LEMUR).fired == (2,)
     found = VOTING.explain(TURTLE)
     assert (found.fired, found.tie) == ((3, 4), ("amphibians", "reptiles"))
-    assert str(found).startswith(
-        "class amphibians, which stands first: a tie of amphibians, reptiles"
-    )
+    assert str(found).startswith("class amphibians, the first of a tie: amphibians, reptiles")
     assert (VOTING.explain(DOGFISH).prediction, VOTING.explain(DOGFISH).fired) == (None, ())
 
 

@@ -338,7 +338,7 @@ class PolarsConditions(ConditionWriter[Expression]):
         return true & self.present(name)
 
     def _ordered(self, leaf: Comparison, relation: str, value: Any) -> Expression:
-        """A column, or a part of it, beside one value."""
+        """A column, or a part of it, compared with one value."""
         name, compare = leaf.column, RELATIONS[relation]
         kind = self._temporal(name, value)
         if leaf.part is not None:
@@ -395,7 +395,7 @@ class PolarsConditions(ConditionWriter[Expression]):
         if isinstance(value, Temporal):
             raise DataError(
                 f'column "{name}" holds no {KINDS[value.kind][0]}, and is compared with {value}. '
-                "Say by types what it holds."
+                "Give its type in types."
             )
         return None
 

@@ -158,7 +158,7 @@ class PythonConditions(ConditionWriter[Text]):
         return Text(f"compare({found}, {relation!r}, {value!r})")
 
     def _literal(self, value: Any) -> str:
-        """A literal; a date or time is a name, beside which stands what it is."""
+        """A literal; a date or time is a named constant."""
         if isinstance(value, Temporal):
             return self.constants.setdefault(value, f"T{len(self.constants) + 1}")
         return repr(value)

@@ -124,7 +124,7 @@ def number(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def number_or_word(row: Row, name: str, missing: Texts = ()) -> Any:
-    """The same, but text that is no number stays text."""
+    """An entry as a number or, if it is another text, as text; nan if it is missing."""
     found = entry(row, name, missing)
     if isinstance(found, str):
         known = read_number(found)

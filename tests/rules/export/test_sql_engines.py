@@ -207,10 +207,10 @@ def test_which_dates_have_no_sql():
         ("month(z) = June", "duckdb", {"z": "instant"}, "depends on a time zone"),
         ("month(t) = June", "duckdb", {"t": "time"}, "which have no month"),
         ("w > 12345-01-01", "duckdb", {}, "years of SQL"),
-        ("w > 2020-02-01", "sqlite", {"w": "text"}, r"say so by types: \{'w': 'stamp'\}"),
+        ("w > 2020-02-01", "sqlite", {"w": "text"}, r"give its type in types: \{'w': 'stamp'\}"),
         ("w = foul", "sqlite", {"w": "stamp"}, "it is compared with 'foul'"),
         ("w = `z`", "duckdb", {"w": "stamp", "z": "instant"}, "differ in kind"),
-        ("w", "duckdb", {"w": "stamp"}, "no truth value"),
+        ("w", "duckdb", {"w": "stamp"}, "not a truth value"),
         ("grade >= mid", "duckdb", {}, "the order of 'mid'"),
     ):
         with pytest.raises(DataError, match=message):
