@@ -28,15 +28,7 @@ def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
 def different_rows(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """The first of each set of equal rows, in the order of their bytes, and the set of every row.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m, n), C-contiguous
-        With at least one column.
-
-    Returns
-    -------
-    first, kind : ndarray of shape (number of different rows,) and (m,), intp
-        ``rows[first][kind]`` equals ``rows``.
+    ``rows``, C-contiguous and with a column at least, equals ``rows[first][kind]``.
     """
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
     _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
@@ -48,17 +40,8 @@ def different_groups(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """The first of each set of equal pairs (group, words), in order, and the set of every pair.
 
-    Parameters
-    ----------
-    group : ndarray of shape (m,), intp
-        Not negative, and small.
-    words : ndarray of shape (m, n), uint64
-
-    Returns
-    -------
-    first, kind : ndarray of shape (number of different pairs,) and (m,), intp
-
-    n + 1 steps, each linear in m where its numbers are small, and a sort of m numbers elsewhere.
+    Groups, (m,), are small and not negative; words are uint64 (m, n).  n + 1 steps, each linear in
+    m if its numbers are small, else a sort of m numbers.
 
     >>> different_groups(np.array([1, 0, 1]), np.array([[5], [5], [5]], dtype=np.uint64))
     (array([1, 0]), array([1, 0, 1]))

@@ -68,21 +68,12 @@ def learner(
     nominal: str | list[str] = "auto",
     **usual: Any,
 ) -> Any:
-    """Return a new estimator.
+    """Return a new estimator of a name of ``LEARNERS``.
 
-    Parameters
-    ----------
-    name : str
-        One of ``LEARNERS``.
-    settings : sequence of str
-        ``"parameter=value"``; a value is a literal of Python, or else text.  A parameter of the
-        automatic encoder is ``"encoder__parameter=value"``.
-    given : mapping of str to value
-        Further parameters.
-    nominal : "auto", "all" or list of str
-        The numeric columns whose numbers are names.
-    **usual
-        Parameters that are set if the estimator has them and nothing else sets them.
+    ``settings`` are ``"parameter=value"``, the value a literal of Python or else text; a parameter
+    of the automatic encoder is ``"encoder__parameter=value"``.  ``given`` are further parameters,
+    ``nominal`` the numeric columns whose numbers are names, and ``usual`` parameters that are set
+    if the estimator has them and nothing else sets them.
 
     >>> learner("prl", ["degree=1", "C=10"])
     PRLClassifier(C=10, degree=1)

@@ -104,11 +104,6 @@ def monotone_conjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
     -------
     FormulaKernel
 
-    Raises
-    ------
-    ParameterError
-        If d is no integer of at least 1.
-
     References
     ----------
     Polato, Lauriola & Aiolli (2018), A Novel Boolean Kernels Family for Categorical Data,
@@ -146,8 +141,6 @@ def monotone_disjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
 
     Raises
     ------
-    ParameterError
-        If d is no integer of at least 1.
     FormulaSizeError
         At use, if d is above 199: without subtractions, terms grow with d².
 
@@ -187,8 +180,6 @@ def monotone_dnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
 
     Raises
     ------
-    ParameterError
-        If d or c is no integer of at least 1.
     FormulaSizeError
         At use, if d is above 199: without subtractions, terms grow with d².
 
@@ -233,8 +224,6 @@ def monotone_cnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
 
     Raises
     ------
-    ParameterError
-        If d or c is no integer of at least 1.
     FormulaSizeError
         At use, if c is above 199: without subtractions, terms grow with c².
 
@@ -344,7 +333,7 @@ def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
     Raises
     ------
     ParameterError
-        If d is no integer of at least 1; at use, if the table has fewer than d columns.
+        At use, if the table has fewer than d columns.
 
     Notes
     -----
@@ -446,7 +435,7 @@ def conjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
     Raises
     ------
     ParameterError
-        If d is no integer of at least 1; at use, if the table has fewer than d columns.
+        At use, if the table has fewer than d columns.
 
     References
     ----------
@@ -486,7 +475,7 @@ def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
     Raises
     ------
     ParameterError
-        If d is no integer of at least 1; at use, if the table has fewer than d columns.
+        At use, if the table has fewer than d columns.
 
     References
     ----------
@@ -528,8 +517,8 @@ def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
     Raises
     ------
     ParameterError
-        If d or c is no integer of at least 1; at use, if the table has fewer than c columns, there
-        are fewer than d conjunctions, or a binomial coefficient has over 200,000 binary digits.
+        At use, if the table has fewer than c columns, there are fewer than d conjunctions, or a
+        binomial coefficient has over 200,000 binary digits.
 
     References
     ----------
@@ -607,11 +596,6 @@ def d_dnf(d: int, *, scale: Scale = "count") -> CountedKernel:
     Returns
     -------
     CountedKernel
-
-    Raises
-    ------
-    ParameterError
-        If d is no integer of at least 1.
 
     References
     ----------
@@ -804,12 +788,8 @@ class RowPairs:
 def product_of_one_plus(pairs: RowPairs) -> FloatArray:
     """Π (1 + xᵢzᵢ), for factors of any size: exponents of two are added up separately.
 
-    Returns
-    -------
-    ndarray of shape ``pairs.shape``, float64
-
-    The relative error is at most about 2·10⁻¹⁶ per column where all products are at least 0; a
-    product near −1 loses the digits that 1 + xᵢzᵢ loses.
+    The relative error is at most about 2·10⁻¹⁶ per column if all products are at least 0; a product
+    near −1 loses the digits that 1 + xᵢzᵢ loses.
 
     >>> product_of_one_plus(RowPairs.of(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
     array([[0.]])
@@ -833,15 +813,10 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
 
 
 def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> FloatArray:
-    """Π (1 + weight·tᵢ) − 1 without cancellation where the terms are at least 0.
+    """Π (1 + weight·tᵢ) − 1 without cancellation if the terms are at least 0.
 
-    Returns
-    -------
-    ndarray of shape ``pairs.shape``, float64
-
-    P ← P + w·t + P·w·t, column after column: for terms of at least 0 nothing is subtracted, and the
-    relative error is at most about 4·10⁻¹⁶ per column; with terms of both signs the same holds
-    relative to Π (1 + |w·tᵢ|).
+    P ← P + w·t + P·w·t, column after column: the relative error is at most about 4·10⁻¹⁶ per
+    column; with terms of both signs the same holds relative to Π (1 + |w·tᵢ|).
 
     >>> product_less_one(RowPairs(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10)), 1.0)
     array([2.e-20])
@@ -859,14 +834,8 @@ def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> Fl
 def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
     """e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
-    Returns
-    -------
-    ndarray of shape ``pairs.shape``, float64
-
-    e_k ← e_k + t·e_{k−1}, column after column, in d + 1 arrays: the sums of all sets among the
-    columns so far.  The relative error is at most about 4·10⁻¹⁶ per column for terms of at least 0,
-    and the absolute one that times e_d(|t|) for others (Newton's identities, from power sums, would
-    cancel).
+    e_k ← e_k + t·e_{k−1}, column after column.  The error is at most about 4·10⁻¹⁶ per column,
+    relative to e_d(|t|) (Newton's identities, from power sums, would cancel).
 
     >>> elementary_symmetric(RowPairs(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1))), 2)
     array([11.])

@@ -48,22 +48,11 @@ SPREAD = 900
 
 
 class SortedRows(NamedTuple):
-    """Rows of non-negative numbers, each divided by a power of two and sorted, largest first.
+    """Rows of non-negative numbers, each divided by 2^exponent and sorted, largest first.
 
-    Parameters
-    ----------
-    order : ndarray of shape (rows, n), int32
-        The columns of the sorted entries.
-    rank : ndarray of shape (rows, n), int32
-        The place of every column in this order.
-    values : ndarray of shape (rows, n), float64
-        The sorted entries; the first is in [1/2, 1), or 0.
-    steps : ndarray of shape (rows, n), float64
-        Every sorted entry less the next.
-    positive : ndarray of shape (rows,), int64
-        How many are positive.
-    exponent : ndarray of shape (rows,), int64
-        Kernel values are multiplied by two to the power of the exponents of both rows.
+    ``order`` are the columns of the sorted entries, ``rank`` the place of every column in this
+    order, ``values`` the sorted entries, below 1, ``steps`` each less the next one, ``positive``
+    how many are.
     """
 
     order: Annotated[Any, "int32[:, ::1]"]

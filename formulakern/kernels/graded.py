@@ -183,14 +183,8 @@ class GradedKernel(DerivedKernel):
 class LevelSets:
     """The level sets of the rows of a table, and the lengths of their levels.
 
-    Parameters
-    ----------
-    sets : PackedTable
-        All level sets, row after row, the smallest first.
-    starts : int64 (rows + 1,)
-        The level sets of row i are ``starts[i] … starts[i + 1]``.
-    widths : float64 (level sets,)
-        The length of the interval of levels; those of a row sum to 1.
+    ``sets`` are all level sets, row after row, the smallest first; those of row i are
+    ``starts[i] … starts[i + 1]``, and the widths of their levels sum to 1.
     """
 
     sets: PackedTable
@@ -291,15 +285,7 @@ def _add_up(
 def sum_levels(
     values: Any, x_starts: Any, x_widths: Any, z_starts: Any, z_widths: Any, out: Any
 ) -> None:
-    """``out[r, c] = Σ x_widths[i] · z_widths[j] · values[i, j]`` over the level sets of r and c.
-
-    Parameters
-    ----------
-    values : float64 (level sets of x, level sets of z)
-    x_starts, z_starts : int64 (rows + 1,) and (columns + 1,)
-    x_widths, z_widths : float64 (level sets,)
-    out : float64 (rows, columns)
-    """
+    """``out[r, c] = Σ x_widths[i] · z_widths[j] · values[i, j]`` over the level sets of r and c."""
     for r in range(out.shape[0]):
         for c in range(out.shape[1]):
             total = 0.0

@@ -79,37 +79,17 @@ class CandidateGrams:
         return self._pair.shape
 
     def empty(self) -> FloatArray:
-        """An uninitialised matrix to pass as ``out``.
-
-        Raises
-        ------
-        GramSizeError
-            If it does not fit into memory.
-        """
+        """Return an uninitialised matrix to pass as ``out``; GramSizeError if it does not fit."""
         return output(self.shape, None)
 
     def gram(self, kernel: Kernel, out: FloatArray | None = None) -> FloatArray:
-        """The Gram matrix of a kernel: ``kernel(X, Z)``.
+        """Return the Gram matrix ``kernel(X, Z)``, float64, with the errors of that call.
 
         Parameters
         ----------
         kernel : Kernel
         out : float64 of shape ``shape``, C-contiguous, optional
             Receives the matrix, so that many kernels need the memory of one.
-
-        Returns
-        -------
-        ndarray of shape ``shape``, float64
-            ``out``, where it is given.
-
-        Raises
-        ------
-        DataError
-            If the kernel cannot read these tables.
-        FormulaSizeError, MagnitudeError, ParameterError
-            As ``kernel(X, Z)`` does.
-        GramSizeError
-            If the matrix does not fit into memory.
         """
         if not isinstance(kernel, Kernel):
             raise ParameterError(
@@ -126,16 +106,7 @@ class CandidateGrams:
         return index.look_up(values, out)
 
     def diagonal(self, kernel: Kernel) -> FloatArray:
-        """K(x, x) for every row of X: ``kernel.diagonal(X)``.
-
-        Parameters
-        ----------
-        kernel : Kernel
-
-        Returns
-        -------
-        ndarray of shape (rows of X,), float64
-        """
+        """Return K(x, x) for every row of X, float64: ``kernel.diagonal(X)``."""
         return kernel.diagonal_of(self._pair.rows_of_x())
 
     def tabulated(self, kernel: Kernel) -> tuple[TripleIndex, FloatArray] | None:

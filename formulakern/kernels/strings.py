@@ -340,18 +340,9 @@ def _read(text: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """Strings, one after the other.
+    """Strings, one after the other: string i is ``points[starts[i] : starts[i + 1]]``.
 
-    Build it by :func:`read_strings`.
-
-    Parameters
-    ----------
-    points : uint32 of shape (letters of all strings,)
-        A letter is a Unicode code point.
-    starts : int64 of shape (rows + 1,)
-        String i is ``points[starts[i] : starts[i + 1]]``.
-    role : str
-        What messages call the argument.
+    A letter is a Unicode code point; ``role`` is the argument's name in messages.
 
     >>> strings = Strings.of(["ab", "c"])
     >>> strings.n_rows, strings.lengths, strings.take(np.array([1]))[0]
@@ -695,17 +686,9 @@ def _moved(codes: Codes, moves: list[int]) -> Codes:
 
 
 def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
-    """The bits of numbers below 2^planes, 64 numbers in a word.
+    """The bits of numbers (rows, moves, n) below 2^planes: (rows, moves, planes, ceil(n / 64)).
 
-    Parameters
-    ----------
-    codes : integers of shape (rows, moves, n)
-    planes : int
-
-    Returns
-    -------
-    uint64 of shape (rows, moves, planes, ceil(n / 64))
-        Bit i of word w of plane p is bit p of number 64·w + i.
+    Bit i of word w of plane p is bit p of number 64·w + i.
 
     >>> bit_planes(np.array([[[3, 1, 2]]]), 2)
     array([[[[3],
@@ -726,15 +709,6 @@ def run_sums(equal: npt.NDArray[np.bool_], d: int) -> IntArray:
 
     A run of r true ones has r − k + 1 of them, so it adds, with m = min(d, r),
     m·d·r − (d + r)·m(m − 1)/2 + (m − 1)m(2m − 1)/6.
-
-    Parameters
-    ----------
-    equal : bool of shape (…, n)
-    d : int
-
-    Returns
-    -------
-    int64 of shape (…,)
 
     >>> run_sums(np.array([[True, True, False, True]]), 2)  # 2 · 3 ones + 1 · 1 pair
     array([7])
@@ -816,21 +790,10 @@ def weighted_degree_block(
 ) -> None:
     """Fill a block with weighted degree kernels, with or without shifts.
 
-    Parameters
-    ----------
-    x : uint64 (rows, 2·S + 1, planes, words)
-        Every string of x as it is, then moved by 1, −1, 2, −2, …, S, −S positions.
-    valid : uint64 (2·S + 1, words)
-        The positions that have a letter in both strings.
-    weights : float64 (S + 1,)
-        Of the matches at each shift.
-    z : uint64 (planes, words, strings of z padded to a multiple of TILE)
-    degree : int
-    work : (uint64 (words + 1, TILE), uint64 (2, TILE), float64 (TILE,))
-        Zeros; all are 0 again afterwards, but the masks before the last word.
-    columns : (int, int)
-        The first string of z, and that behind the last.
-    out : float64 (rows, columns)
+    ``x`` holds the bit planes of every string as it is, then moved by 1, −1, …, S, −S positions,
+    ``valid`` the positions that have a letter in both strings, ``weights`` those of the matches at
+    each shift, ``z`` the planes (planes, words, strings padded to a multiple of TILE), and ``work``
+    zeros, which all are 0 again afterwards but the masks before the last word.
     """
     masks, sums, values = work
     divisor = degree * (degree + 1) / 2
@@ -985,22 +948,10 @@ class KMerKernel(StringKernel):
 
 
 def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The k-mers of strings that follow each other.
+    """The k-mers of strings that follow each other: string, place in ``codes``, and number of each.
 
-    Parameters
-    ----------
-    codes : integers of shape (letters,)
-    lengths : int64 of shape (strings,)
-        Of every string, at least k.
-    k : int
-
-    Returns
-    -------
-    rows, places, numbers : int64 of shape (k-mers,)
-        The string of each, where it begins in ``codes``, and a number; two k-mers have one number
-        if and only if they are equal.
-
-    A k-mer is known by the numbers of the two halves of it, which may overlap: O(log k) passes.
+    Two k-mers have one number if and only if they are equal.  A k-mer is known by the numbers of
+    the two halves of it, which may overlap: O(log k) passes.
 
     >>> k_mers(np.array([0, 1, 0, 1, 1]), np.array([3, 2]), 2)[0]
     array([0, 0, 1])
@@ -1027,15 +978,7 @@ def n_near(k: int, m: int, letters: int) -> int:
 def near(k_mers: Codes, m: int, letters: int) -> IntArray:
     """All k-mers that differ from some at m positions at most, as numbers to the base ``letters``.
 
-    Parameters
-    ----------
-    k_mers : integers of shape (n, k)
-        ``letters``^k is below 2^63.
-    m, letters : int
-
-    Returns
-    -------
-    int64 of shape (n, number of near ones)
+    An array of shape (k-mers, number of near ones); ``letters``^k is below 2^63.
 
     >>> near(np.array([[1, 0]]), 1, 2)
     array([[2, 0, 3]])
@@ -1183,14 +1126,8 @@ def _parts(matrix: Any) -> tuple[Any, Any, FloatArray]:
 def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
     """Fill a block with Σ_u x[i, u]·z[j, u].
 
-    Parameters
-    ----------
-    x, z : (int32, int32, float64)
-        The rows of x, and the columns of z, as SciPy's compressed matrices have them: ``indptr``,
-        ``indices`` (ascending) and ``data``.
-    block : tuple of int
-        First and last row of x, first and last row of z; the last ones are left out.
-    out : float64 (rows, columns)
+    ``x`` are the rows of x, ``z`` the columns of z, each as ``indptr``, ``indices`` (ascending) and
+    ``data`` of SciPy's compressed matrices; ``block`` are the first and last row of x, then of z.
     """
     x_starts, x_features, x_counts = x
     z_starts, z_rows, z_counts = z
