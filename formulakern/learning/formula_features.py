@@ -93,15 +93,7 @@ INSTANCES = 1 << 20
 
 @dataclass(frozen=True)
 class Function:
-    """A Boolean function of its arguments, written as a formula over s0, s1, …
-
-    Parameters
-    ----------
-    formula : Formula
-    arguments : tuple of Variable
-    table : bytes
-        Its values for all truth values of the arguments; functions with one table are equal.
-    """
+    """A Boolean function as a formula over s0, s1, …; functions of one table are equal."""
 
     formula: Formula
     arguments: tuple[Variable, ...]
@@ -112,17 +104,9 @@ class Function:
 class FeatureList:
     """Features, one column each: a function of columns of a table, times the root of a weight.
 
-    Parameters
-    ----------
-    functions : tuple of Function
-    function : ndarray of shape (F,), int64
-        Which of them a feature is.
-    columns : ndarray of shape (F, most arguments), int64
-        What it is a function of, ascending; −1 behind the last.
-    weights : ndarray of shape (F,), float64
-        What a feature adds to the kernel, where it is true in both rows.
-    group : ndarray of shape (F,), int64
-        Of several spaces, which one it is from; its rows are divided by the same lengths.
+    Feature f is ``functions[function[f]]`` of ``columns[f]``, ascending and then −1, int64
+    (F, most arguments); ``weights[f]`` is what it adds to the kernel if it is true in both rows.
+    The rows of one ``group`` are divided by the same lengths.
     """
 
     functions: tuple[Function, ...]
@@ -142,15 +126,15 @@ class FeatureList:
         }
         return replace(self, **parts)
 
-    def sums(self, table: PackedTable, measure: FloatArray) -> FloatArray:
-        """Return Σ_x μ(x) over the rows x in which a feature is true."""
-        whole = np.zeros(64 * n_words(table.n_rows))
-        whole[: table.n_rows] = measure
+    def sums(self, table: PackedTable, measures: FloatArray) -> FloatArray:
+        """Return Σ_x μ(x) over the rows x in which a feature is true; μ (groups, m) by group."""
+        whole = np.zeros((len(measures), 64 * n_words(table.n_rows)))
+        whole[:, : table.n_rows] = measures
         sums = np.zeros(len(self))
 
         def work(start: int, stop: int) -> None:
             part = self.take(np.arange(start, stop))
-            sum_true(_program(part, table), whole, sums[start:stop])
+            sum_true(_program(part, table), whole, _writeable(part.group), sums[start:stop])
 
         _share(work, len(self), len(self) * n_words(table.n_rows))
         return sums
@@ -474,9 +458,9 @@ def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any
     return np.int64(n_true)
 
 
-@compiled("void(state, float64[::1], float64[::1])", state=FeatureProgram)
-def sum_true(program: Any, measure: Any, sums: Any) -> None:
-    """Σ over the rows in which a feature is true of a measure, for each feature."""
+@compiled("void(state, float64[:, ::1], int64[::1], float64[::1])", state=FeatureProgram)
+def sum_true(program: Any, measures: Any, group: Any, sums: Any) -> None:
+    """Σ over the rows in which a feature is true of the measure of its group."""
     planes = _planes(program)
     sums[:] = 0.0
     for begin in range(0, program.words.shape[1], WIDTH):
@@ -484,7 +468,7 @@ def sum_true(program: Any, measure: Any, sums: Any) -> None:
         n = min(WIDTH, program.words.shape[1] - begin)
         for chunk in range(len(program.starts) - 1):
             for f in range(_evaluate(program, chunk, planes)):
-                total = 0.0
+                total, measure = 0.0, measures[group[chunk * CHUNK + f]]
                 for w in range(n):
                     word = planes[program.first + f, w]
                     while word:
@@ -644,17 +628,10 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class RowLengths:
-    """What the features of a row are divided by.
+    """What the features of a row are divided by, computed once for rows of equal numbers of ones.
 
-    K(x, x) depends only on how many ones x has in each domain, so it is computed once for rows that
-    agree in that.
-
-    Parameters
-    ----------
-    groups : tuple of tuple of Kernel
-        For each group of features the kernels by whose lengths √K(x, x) rows are divided.
-    domains : tuple of tuple of int
-        The columns of every domain that these kernels have.
+    For each group of features there are kernels by whose lengths √K(x, x) rows are divided, and
+    ``domains`` are the columns of every domain that these have.
     """
 
     groups: tuple[tuple[Kernel, ...], ...]
@@ -773,16 +750,10 @@ class _Draws:
 class _Part:
     """A formula, or one that a choice holds, over variables and choices.
 
-    Parameters
-    ----------
-    atoms : list of int or (Choice, _Part)
-        What is substituted: variables, as the number of their range, and choices.
-    table : ndarray of shape (2, …, 2), bool
-        The truth table over the atoms.
-    sizes : list of int
-        The numbers of columns of the ranges, of which ``distinct`` variables hold different ones.
-    symmetries : list of tuple
-        Permutations of the atoms that give the same feature.
+    ``atoms`` are what is substituted: variables, as the number of their range, and choices with
+    their parts; ``table`` is the truth table over these. Ranges have ``sizes`` columns, of which
+    ``distinct`` variables hold different ones. ``symmetries`` are the permutations of the atoms
+    that give the same feature.
     """
 
     atoms: list[Any]
@@ -980,18 +951,9 @@ MAX_WORK = 1 << 34
 class ChosenFeatures:
     """Features, and what is known about the error of their products.
 
-    Parameters
-    ----------
-    features : FeatureList
-        Weights are those that make the products unbiased.
-    lengths : RowLengths
-        What the features of a row are divided by.
-    complete : bool
-        Whether these are all features, so that products are the kernel on any rows.
-    squared_error : float
-        A bound on the expected mean of (K̂ − K)² over all pairs of training rows.
-    n_draws : int
-        Of independent draws; 0 where there were none.
+    ``complete`` if these are all features, so that products are the kernel on any rows; else
+    ``squared_error`` bounds the expected mean of (K̂ − K)² over all pairs of training rows, of
+    ``n_draws`` independent draws, 0 if there were none.
     """
 
     features: FeatureList
@@ -1040,15 +1002,6 @@ def _grouped(listed: FeatureList, group: int) -> FeatureList:
     return replace(listed, group=np.full(len(listed), group, dtype=np.int64))
 
 
-def _sums(features: FeatureList, table: PackedTable, squares: FloatArray) -> FloatArray:
-    """‖φ_f‖², the sum of s(x)² over the rows in which a feature is true."""
-    sums = np.zeros(len(features))
-    for group, measure in enumerate(squares):
-        here = np.flatnonzero(features.group == group)
-        sums[here] = features.take(here).sums(table, measure)
-    return sums
-
-
 def _sample_listed(
     listed: FeatureList,
     lengths: RowLengths,
@@ -1056,7 +1009,7 @@ def _sample_listed(
     n_components: int,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
-    shares = listed.weights * _sums(listed, table, lengths.factors(table) ** 2)
+    shares = listed.weights * listed.sums(table, lengths.factors(table) ** 2)
     if not shares.any():
         raise DataError(
             f"none of {len(listed):,} features is true in any row of the table, so that none can "
@@ -1103,20 +1056,14 @@ def _sample_drawn(
         space, rows = spaces[number], drawn[owner == number]
         found = features_of(space.expansion, samplers[number].draw(table, rows, generator))
         found = _grouped(found, groups[number])
-        shares = _sums(found, table, squares) / trace
+        shares = found.sums(table, squares) / trace
         lists.append(replace(found, weights=found.weights / (n_components * shares)))
     squared = (trace / table.n_rows) ** 2 / n_components
     return ChosenFeatures(merged(lists), lengths, False, squared, n_components)
 
 
 def inclusion_probabilities(shares: FloatArray, number: int) -> FloatArray:
-    """min(1, c·share), with c such that they add up to a number, or 1 for all that are positive.
-
-    Examples
-    --------
-    >>> inclusion_probabilities(np.array([6.0, 1.0, 0.0, 1.0]), 2)
-    array([1. , 0.5, 0. , 0.5])
-    """
+    """min(1, c·share), with c such that they add up to a number, or 1 for all that are positive."""
     order = np.argsort(-shares, kind="stable")
     ordered = shares[order]
     if np.count_nonzero(shares) <= number:
@@ -1134,11 +1081,6 @@ def pivotal_sample(chances: FloatArray, generator: np.random.Generator) -> NDArr
 
     Two at a time, in order: chances a and b become (a + b, 0) or (0, a + b), or where they pass 1
     together (1, a + b − 1) or (a + b − 1, 1), so that each stays what it was on average.
-
-    Examples
-    --------
-    >>> pivotal_sample(np.array([1.0, 0.5, 0.0, 0.5]), np.random.default_rng(0)).tolist()
-    [0, 1]
     """
     selected = np.flatnonzero(chances >= 1.0).tolist()
     unsure = np.flatnonzero((chances > 0.0) & (chances < 1.0))

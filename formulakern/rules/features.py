@@ -41,20 +41,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Conjunction:
-    """The feature that is 1 where all of some propositions are true.
+    """The feature that is 1 where all of some propositions, columns of a packed table, are true.
 
-    Parameters
-    ----------
-    propositions : tuple of int
-        Columns of a packed table; none is the feature that is always 1.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.strict import read_packed
-    >>> pair = Conjunction((0, 2))
-    >>> pair.values(read_packed([[1, 0, 1], [0, 1, 1]]))
-    array([ True, False])
-    >>> print(pair.named([Variable("wet"), Variable("cold"), Variable("dark")]))
+    >>> print(Conjunction((0, 2)).named([Variable("wet"), Variable("cold"), Variable("dark")]))
     wet & dark
     """
 
@@ -78,23 +67,10 @@ BIAS = Conjunction(())
 
 @dataclass(frozen=True)
 class Instance:
-    """A formula template with propositions in the places of its variables.
+    """A formula template with propositions, columns of a packed table, in place of its variables.
 
-    Parameters
-    ----------
-    template : Formula
-        Over the variables ``places``, constants and connectives.
-    places : tuple of Variable
-    propositions : tuple of int
-        For each place a column of a packed table.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.strict import read_packed
     >>> a, b = Variable("a"), Variable("b")
     >>> instance = Instance(a & ~b, (a, b), (1, 0))
-    >>> instance.values(read_packed([[1, 0, 1], [0, 1, 1]]))
-    array([False,  True])
     >>> print(instance.named([Variable("wet"), Variable("cold"), Variable("dark")]))
     cold & ~wet
     """
@@ -309,15 +285,7 @@ def _plain(number: float) -> str:
 
 @dataclass(frozen=True)
 class Degree:
-    """The feature that is a column of degrees of an encoded table.
-
-    Parameters
-    ----------
-    place : int
-        Of the column among those of degrees.
-    term : LinearTerm
-        What it says of the user's own table.
-    """
+    """The feature that is a column of degrees of an encoded table; its term names it."""
 
     place: int
     term: LinearTerm
@@ -338,17 +306,9 @@ Term: TypeAlias = Rule | Monomial | LinearTerm
 
 
 def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
-    """Features on the rows of an encoded table.
+    """Evaluate r features on m encoded rows (float64 (m, n) for monomials): shape (m, r).
 
-    Parameters
-    ----------
-    features : sequence of r features
-        Of one kind, or conjunctions and degrees.
-    encoded : PackedTable of m rows, or for monomials float64 (m, n)
-
-    Returns
-    -------
-    ndarray of shape (m, r), bool, or float64 for monomials and where there are degrees
+    They are of one kind, or conjunctions and degrees; bool, or float64 if they are graded.
     """
     graded = any(isinstance(feature, Degree) for feature in features)
     kind = np.bool_ if isinstance(encoded, PackedTable) and not graded else np.float64

@@ -447,13 +447,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return table
 
     def _checked_relations(self) -> tuple[str, ...]:
-        """The relations as a tuple.
-
-        Raises
-        ------
-        ParameterError
-            If one is unknown, or there is none.
-        """
+        """Return the relations as a tuple."""
         one = isinstance(self.relations, str) or not isinstance(self.relations, Iterable)
         given: tuple[Any, ...] = (self.relations,) if one else tuple(self.relations)
         if not given or any(relation not in RELATIONS for relation in given):

@@ -209,16 +209,9 @@ OPPOSITE |= {other: relation for relation, other in OPPOSITE.items()}
 class Conditions:
     """Different conditions on the columns of a table.
 
-    Parameters
-    ----------
-    ranked : RankedTable
-    table : Table
-    encoded : bool
-        Whether the columns of ``ranked`` are propositions about the table, not its own.
-    keys : ndarray of shape (C, 4), int64
-        Column; kind; bound, or row of ``sets``; whether a missing value fulfils the condition.
-    sets : ndarray of shape (S, most values), bool
-        Sets of ranks.
+    A row of ``keys`` (C, 4) is the column, the kind, the bound or row of ``sets``, and whether a
+    missing value fulfils the condition; ``sets`` (S, most values) are sets of ranks. If
+    ``encoded``, the columns of ``ranked`` are propositions about the table, not its own.
     """
 
     ranked: RankedTable

@@ -4,6 +4,10 @@ A rule set is judged by the bits that it takes to send the classes of the traini
 who has their other columns: first the rules (the theory), then on which rows they err (the
 exceptions).  All functions work on arrays that broadcast together; rows may have weights, so that
 counts need not be whole.
+
+Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470; as in RIPPER: Cohen (1995),
+Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2, and in Weka's
+``RuleStats`` (``dataDL``, ``theoryDL``).
 """
 
 from __future__ import annotations
@@ -28,11 +32,6 @@ def subset_bits(n: npt.ArrayLike, k: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
     .. math:: S(n, k, p) = k \log_2 \frac{1}{p} + (n - k) \log_2 \frac{1}{1 - p}
 
     with 0·log 0 = 0.  It is smallest where p = k/n, and infinite where p rules the subset out.
-
-    References
-    ----------
-    Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470.
-    Cohen (1995), Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2.
 
     Examples
     --------
@@ -68,12 +67,6 @@ def exception_bits(
         S(c, fp, fp / c) + S(u, fn, (1 - r) e / u) & \text{otherwise}
         \end{cases}
 
-    References
-    ----------
-    Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470; as in RIPPER:
-    Cohen (1995), Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2, and
-    in Weka's ``RuleStats.dataDL``.
-
     Examples
     --------
     >>> exception_bits(0.5, covered=4, uncovered=3, fp=[0, 1], fn=0).round(3)
@@ -102,11 +95,6 @@ def theory_bits(n_conditions_possible: npt.ArrayLike, k: npt.ArrayLike) -> Float
 
     ‖k‖ stands for the bits of an integer, whose second term counts from k = 2 on.  The factor ½ is
     for conditions that depend on each other.  A rule set takes the sum over its rules.
-
-    References
-    ----------
-    Cohen (1995), Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2;
-    Weka's ``RuleStats.theoryDL``.
 
     Examples
     --------

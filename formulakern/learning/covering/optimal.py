@@ -95,15 +95,8 @@ CHUNK = 1 << 20
 class Grid:
     """Weights as whole numbers of a common unit, so that sums are exact in any order.
 
-    Parameters
-    ----------
-    units : int64 (m, K)
-    exponent : int
-        The unit is 2 to this power.
-    planes : bool
-        Whether a weight is laid out as a sum of powers of 2.
-    moved : float
-        Σ |w_ik − its rounded value|: no list's error moves by more.
+    ``units`` (m, K) count 2 to the power of ``exponent``; ``planes`` lay a weight out as a sum of
+    powers of 2. No list's error moves by more than ``moved`` = Σ |w_ik − its rounded value|.
     """
 
     units: IntArray
@@ -138,12 +131,8 @@ class Grid:
 class Layout:
     """Atoms, packed 64 to a word; all in a word are of one kind and one weight.
 
-    Parameters
-    ----------
-    rows : int64 (64 W,)
-        The row of each bit, −1 for none.
-    kinds, units : int64 (W,)
-        The column of the weights that a word's atoms belong to, and what each weighs.
+    ``rows`` (64 W,) is the row of each bit, −1 for none; ``kinds`` and ``units`` (W,) are the
+    column of the weights that a word's atoms belong to, and what each weighs.
     """
 
     rows: IntArray
@@ -208,20 +197,11 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Antecedents:
-    """Conjunctions with different covers, and the rows that they tell apart.
+    """Conjunctions with different covers, shorter ones first, and the rows that they tell apart.
 
-    Parameters
-    ----------
-    conjunctions : list of A tuples of int
-        Shorter ones first.
-    covers : uint64 (A, W)
-        Over the atoms of ``layout``.
-    layout : Layout
-        Its kinds are the K classes, and after them the weight that is misclassified in every case
-        because rows that no antecedent tells apart are of different classes.
-    n_classes : int
-    base : int
-        Units of weight that every list gets wrong and that ``layout`` leaves out.
+    ``covers`` (A, W) are over the atoms of ``layout``, whose kinds are the K classes, and after
+    them the weight that is misclassified in every case because rows that no antecedent tells apart
+    are of different classes. Every list gets ``base`` more units wrong, which ``layout`` omits.
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -378,34 +358,13 @@ class ListProgress:
 class OptimalList:
     """A rule list, and how much better any other can be.
 
-    Parameters
-    ----------
-    conjunctions : list of R tuples of int
-        Positions of propositions.
-    labels : list of R ints
-        The class that each rule predicts, as a column of the weights.
-    default : int
-        The class of rows that no rule covers.
-    counts : float64 (R + 1, K)
-        Weight by class of the rows that each rule decides, and last the default.
-    objective : float
-        ``error + penalty * R``.
-    error : float
-        Share of the weight that is misclassified.
-    bound : float
-        No list has a smaller objective.
-    gap : float
-        ``objective - bound``.
-    rounding : float
-        How far rounding the weights and the penalties may have moved the bound, which allows for
-        it already.  0 for weights such as whole numbers.
-    n_antecedents, n_evaluated : int
-        Conjunctions that lists are made of, and prefixes that were evaluated.
-    seconds : float
-    stopped : {"optimal", "time", "interrupted"}
-        "optimal": the gap is at most ``tol``, apart from rounding.
-    history : tuple of ListProgress
-        Whenever the objective or the bound changed.
+    Rule r is a conjunction of propositions, by position, for the class of the column ``labels[r]``
+    of the weights; rows that none covers are of class ``default``. ``counts`` (R + 1, K) are the
+    weights by class that each rule decides, and last the default. ``error`` is the share of the
+    weight that is misclassified, ``objective`` adds ``penalty * R``, and no list has a smaller one
+    than ``bound``, ``gap`` below it. ``rounding`` is how far rounding weights and penalties may
+    have moved the bound, which allows for it: 0 for weights such as whole numbers. ``stopped`` is
+    "optimal" (the gap is at most ``tol``, apart from rounding), "time" or "interrupted".
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -621,15 +580,6 @@ class ListSearch:
 
     All costs are in units, without what every list gets wrong in ``found.base`` inside the arrays,
     and with it outside.
-
-    Parameters
-    ----------
-    found : Antecedents
-    max_rules : int
-    penalty, tol : int
-        In units.
-    max_bytes : int
-        For the levels and the table of states.
     """
 
     def __init__(

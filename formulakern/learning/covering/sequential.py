@@ -310,15 +310,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class LearnedRules:
-    """What a learner returns.
-
-    Parameters
-    ----------
-    rules : list of Decision
-    default : int
-        The class of rows that no rule covers.
-    stopped : {"complete", "rules", "time"}
-    """
+    """Rules, the class of rows that none covers, and "complete" or "time"."""
 
     rules: list[Decision]
     default: int
@@ -327,19 +319,10 @@ class LearnedRules:
 
 @dataclass(eq=False)
 class TrainingTable:
-    """A ranked table with the weights of its rows by class.
+    """A ranked table of m different rows with their weights by class, float64 (m, K).
 
-    Parameters
-    ----------
-    table : RankedTable of m different rows
-    weights : ndarray of shape (m, K), float64
-    relations : ndarray of shape (C,), int64
-        As in :class:`Growth`.
-    deadline : Deadline, optional
-    report : callable, optional
-        Is told about every rule.
-    unit : float, default=1.0
-        The weight that counts as one row.  Equal rows are merged, so that it is not to be seen.
+    ``relations`` are those of :class:`Growth`, ``report`` is called with every rule, and ``unit``
+    is the weight that counts as one row: equal rows are merged, so that it is not to be seen.
     """
 
     table: RankedTable
@@ -404,22 +387,8 @@ LONGEST = 255
 class CoveringOptions:
     """How learners judge rules, and how far they go.
 
-    Parameters
-    ----------
-    description_length : bool
-        RIPPER: a rule set is judged by its description length.  Without it, IREP: it stops at the
-        first rule that is wrong on half of the rows that it covers for pruning.
-    optimizations : int
-        Rounds in which every rule of RIPPER may be replaced.
-    beam_width : int
-        Conjunctions that CN2 makes longer at a time.
-    significance : float
-        The probability with which CN2 keeps out a rule whose classes are distributed as those of
-        all rows are, in [0, 1); 0 lets every rule in.
-    min_weight : float
-        The least weight of the rows that a rule covers, for RIPPER and IREP of its class.
-    max_conditions, max_rules : int
-        Of a rule, and of a class or an ordered list.
+    Without ``description_length`` RIPPER is IREP. ``min_weight`` is that of the rows that a rule
+    covers, for RIPPER and IREP of its class; ``max_rules`` are those of a class or an ordered list.
     """
 
     description_length: bool = True

@@ -78,11 +78,8 @@ def upper_error(errors: npt.ArrayLike, covered: npt.ArrayLike, confidence: float
 class LabelledRows:
     """The classes and weights of n rows, to weigh packed covers by.
 
-    Parameters
-    ----------
-    masks : ndarray of shape (K + 1, ceil(n / 64)), uint64
-        The rows of every class, and the rows of any; those of weight 0 are in none.
-    weights : ndarray of shape (n,), or (0,) if all weights are 0 or 1, float64
+    ``masks`` (K + 1, ceil(n / 64)) are the rows of every class, and the rows of any; those of
+    weight 0 are in none. ``weights`` is (n,), or (0,) if all weights are 0 or 1.
 
     Examples
     --------
@@ -222,10 +219,6 @@ def generalised(
     several, the one that is true on the fewest rows), as long as this is not above that of the
     rule as it stands.  Returned are the conditions of each rule, ascending and then −1, their
     numbers, and the pessimistic errors.  A round costs O(k n / 64) for a rule.
-
-    References
-    ----------
-    Quinlan (1993), C4.5: Programs for Machine Learning, Morgan Kaufmann, section 5.1.
     """
     members, sizes = members.copy(), sizes.copy()
     errors = np.empty(len(members))
@@ -434,10 +427,6 @@ def ordered(
     (by pessimistic error) changes no prediction.  The default class is the most frequent one of
     the rows that no rule covers (the most frequent of all, of several).  At last, while there is
     a rule without which the list errs less on the training rows, the worst of them is removed.
-
-    References
-    ----------
-    Quinlan (1993), C4.5: Programs for Machine Learning, Morgan Kaufmann, sections 5.3 and 5.4.
     """
     order: list[int] = []
     left = rows.masks[-1].copy()

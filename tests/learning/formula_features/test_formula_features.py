@@ -187,7 +187,7 @@ def test_columns_are_the_features_one_by_one(formula, rows, n):
         expected = np.broadcast_to(value, rows) * np.sqrt(listed.weights[f])
         np.testing.assert_allclose(dense[:, f], expected)
     measure = np.random.default_rng(n).random(rows)
-    sums = listed.sums(table, measure)
+    sums = listed.sums(table, measure[None])
     np.testing.assert_allclose(sums, measure @ (dense != 0), atol=1e-12)
 
 
