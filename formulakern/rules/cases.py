@@ -20,8 +20,7 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_proposition, number_of
 from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.covers import Cube
-from formulakern.syntax.diagrams import Diagrams
+from formulakern.syntax.diagrams import Cube, Diagrams
 from formulakern.syntax.formula import (
     Constant,
     Form,

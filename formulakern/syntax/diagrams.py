@@ -1,25 +1,57 @@
-"""Reduced ordered binary decision diagrams: the canonical form of a Boolean function.
+"""Reduced ordered binary decision diagrams, and the smallest unions of conjunctions.
 
-Variables are integers, and so are nodes: 0 and 1 are the constants, the others have a level (the
-variable that they test) and two successors.  Equal functions are equal integers (Bryant 1986,
-doi:10.1109/TC.1986.1676819).  Every operation is iterative and counts its steps, so that a formula
-whose diagram explodes is refused in bounded time and memory.
+A diagram is the canonical form of a Boolean function.  Variables are integers, and so are nodes: 0
+and 1 are the constants, the others have a level (the variable that they test) and two successors.
+Equal functions are equal integers (Bryant 1986, doi:10.1109/TC.1986.1676819).  Every operation is
+iterative and counts its steps, so that a formula whose diagram explodes is refused in bounded time
+and memory.
+
+A cube is a conjunction of literals, held as two sets of bits: the variables that are true, and
+those that are false.  An implicant of a function is a cube in which it is true everywhere; it is
+prime if no literal of it can be left out.  The smallest union has the fewest cubes, and then the
+fewest literals.  All prime implicants are found, and the fewest that cover the function are chosen
+(Quine, doi:10.1080/00029890.1952.11988183; McCluskey, doi:10.1002/j.1538-7305.1956.tb03835.x): the
+fewest that cover some points of it, then some points that these miss, until they miss none.  If
+that is too large, the result is an irredundant cover by prime implicants with a proved lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from random import Random
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from formulakern.errors import FormulaSizeError
 
 __all__ = [
     "ADVICE",
-    "MAX_DIAGRAM_NODES",
-    "MAX_DIAGRAM_STEPS",
+    "Cube",
     "Diagrams",
+    "cheapest_columns",
     "count_models",
+    "cube_function",
+    "irredundant_cover",
     "models",
     "models_with_each",
+    "ordered_cubes",
+    "prime_implicants",
+    "smallest_cover",
 ]
 
 #: A manager that has built more nodes than this refuses to go on.
@@ -280,3 +312,341 @@ def models(diagrams: Diagrams, top: int, n: int) -> Iterator[tuple[bool, ...]]:
             pending.append((when_false, depth + 1, False))
         if when_true:
             pending.append((when_true, depth + 1, True))
+
+
+# -- unions of cubes
+
+#: The variables that are true, and those that are false, as bits.
+Cube: TypeAlias = tuple[int, int]
+#: Two functions: what must be covered, and what may be.
+Interval: TypeAlias = tuple[int, int]
+
+T = TypeVar("T")
+Key = TypeVar("Key", bound=Hashable)
+#: A recursion that says ``value = yield argument`` where it calls itself.
+Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]
+
+#: The choice is exact for at most so many prime implicants.
+MAX_PRIMES = 4_000
+#: All points that are missed are added if they are at most so many; else about so many of them.
+MAX_POINTS, FEW_POINTS = 4_096, 256
+#: A cover by more cubes than this is refused.
+MAX_CUBES = 10_000
+#: A lower bound is sought for at most so many cubes if there are more prime implicants.
+MAX_APART = 200
+#: The search for the cheapest choice ends after so many nodes of branch and bound, times entries
+#: of rows and columns; more entries than the second are not searched.
+MAX_SEARCH = 2_000_000
+MAX_SEARCHED_ENTRIES = 1_500_000
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """Cubes, in the order of their variables, whose union is between two functions."""
+
+    cubes: tuple[Cube, ...]
+    #: Whether it is proved that there are no fewer, and with as many not fewer literals.
+    exact: bool
+    #: No union that fits has fewer cubes.
+    least: int
+
+    @property
+    def n_literals(self) -> int:
+        """Literals in all cubes together."""
+        return sum((true | false).bit_count() for true, false in self.cubes)
+
+
+def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
+    """Return the fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
+
+    More than ``MAX_CUBES`` cubes are refused.
+
+    >>> d = Diagrams()
+    >>> x, y = d.variable(0), d.variable(1)
+    >>> smallest_cover(d, d.both([x, y]), d.negation(d.both([x, d.negation(y)])))
+    Smallest(cubes=((2, 0),), exact=True, least=1)
+    """
+    cover = irredundant_cover(diagrams, lower, upper)
+    if cover.n_cubes > MAX_CUBES:
+        raise FormulaSizeError(
+            f"a union of {cover.n_cubes:,} conjunctions was found for this formula; at most "
+            f"{MAX_CUBES:,} are listed. {diagrams.advice}"
+        )
+    found = Smallest(ordered_cubes(cover), cover.n_cubes < 2, min(cover.n_cubes, 1))
+    if found.exact and found.n_literals < 2:
+        return found
+    try:
+        primes = prime_implicants(diagrams, upper, MAX_PRIMES)
+        if primes is not None:
+            exact = _chosen(diagrams, lower, upper, ordered_cubes(primes), found.cubes)
+            best = min(exact, found, key=lambda some: (len(some.cubes), some.n_literals))
+            return Smallest(best.cubes, exact.exact, exact.least)
+        return Smallest(found.cubes, False, _apart(diagrams, found.cubes, lower, upper))
+    except FormulaSizeError:
+        return Smallest(found.cubes, False, 1)
+
+
+def _chosen(
+    d: Diagrams, lower: int, upper: int, primes: Sequence[Cube], cubes: Sequence[Cube]
+) -> Smallest:
+    """Return the fewest prime implicants that cover a function, as some cubes do."""
+    costs = [(true | false).bit_count() for true, false in primes]
+    votes: Counter[int] = Counter()
+    for true, false in primes:
+        votes.update(_bits(true))
+        votes.subtract(_bits(false))
+    # with the values that fewer primes ask for, a point is in few of them
+    rare = sum(1 << level for level, vote in votes.items() if vote < 0)
+    n = 1 + max([*votes, *(d.level[node] for node in d.reachable(lower))], default=0)
+    integers = np.int64 if n < 63 else object
+    masks = np.array(primes, dtype=integers)
+    random = Random(0)
+    rows: set[int] = set()
+    wanted = [true | rare & ~false for true, false in cubes]
+    chosen, left = Choice((), True, 0), lower
+    while left and chosen.exact:
+        if count_models(d, left, n) <= MAX_POINTS:
+            found = [sum(value << k for k, value in enumerate(m)) for m in models(d, left, n)]
+        else:
+            found = [_model(d, left, point) for point in wanted]
+        points = np.array(found, dtype=integers)[:, None]
+        covers = (points & masks[:, 0] == masks[:, 0]) & (points & masks[:, 1] == 0)
+        packed = np.packbits(covers.astype(bool), axis=1, bitorder="little")
+        rows.update(int.from_bytes(row.tobytes(), "little") for row in packed)
+        chosen = cheapest_columns(rows, costs, len(cubes)) or replace(chosen, exact=False)
+        functions = [cube_function(d, primes[column]) for column in chosen.columns]
+        left = d.apply("0100", lower, d.either(functions))
+        flips = (random.getrandbits(n) & random.getrandbits(n) for _ in range(FEW_POINTS))
+        wanted = [rare, *(rare ^ some for some in flips)]
+    rest = irredundant_cover(d, left, upper)  # nothing is left if the choice is exact
+    union = ordered_cubes([*(primes[column] for column in chosen.columns), *rest])
+    return Smallest(union, chosen.exact, max(chosen.least, 1))
+
+
+def _model(d: Diagrams, function: int, wanted: int) -> int:
+    """Return a model, as the bits of its true variables, with the wanted values where it can."""
+    point = wanted
+    while function > 1:
+        true = bool(wanted >> d.level[function] & 1)
+        branches = d.low[function], d.high[function]
+        if not branches[true]:
+            point ^= 1 << d.level[function]
+        function = branches[true] or branches[not true]
+    return point
+
+
+def _apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
+    """Return a lower bound: the number of points found of which no cube inside has two."""
+    if len(cubes) > MAX_APART:
+        return 1
+    functions = [cube_function(d, cube) for cube in cubes]
+    levels = {d.level[node] for node in d.reachable(upper)}
+    points: list[int] = []
+    for k, function in enumerate(functions):
+        others = d.either(functions[:k] + functions[k + 1 :])
+        alone = d.apply("0100", d.both([function, lower]), others)
+        if alone:
+            point = _model(d, alone, 0)
+            shared = (
+                {v: bool(point >> v & 1) for v in levels if not (point ^ other) >> v & 1}
+                for other in points
+            )
+            if all(d.restrict(upper, values) != 1 for values in shared):
+                points.append(point)
+    return max(1, len(points))
+
+
+# -- implicants
+
+
+def _called(recursion: Recursion[Key, T], root: Key, known: dict[Key, T]) -> T:
+    """Return the value of a recursion, each argument once, on a stack of our own."""
+    calls = [(root, recursion(root))]
+    answer: Any = None
+    while calls:
+        key, running = calls[-1]
+        try:
+            wanted = running.send(answer)
+        except StopIteration as done:
+            answer = known[key] = done.value
+            calls.pop()
+            continue
+        answer = known.get(wanted)
+        if answer is None:
+            calls.append((wanted, recursion(wanted)))
+    return known[root]
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Cubes whose union is a function; how many there are is known before they are listed."""
+
+    function: int
+    n_cubes: int
+    level: int = 0
+    #: The cubes with a variable true, with it false, and without it.
+    parts: tuple[Cover, ...] = ()
+
+    def __iter__(self) -> Iterator[Cube]:
+        pending = [(self, 0, 0)]
+        while pending:
+            cover, true, false = pending.pop()
+            if cover.parts:
+                with_it, without_it, either = cover.parts
+                bit = 1 << cover.level
+                pending.append((either, true, false))
+                pending.append((without_it, true, false | bit))
+                pending.append((with_it, true | bit, false))
+            elif cover.function:
+                yield true, false
+
+
+def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
+    """Return cubes inside ``upper`` that cover ``lower``, none of which can be left out.
+
+    The recursion of Minato & Morreale: cubes with the first variable true, cubes with it false, and
+    then cubes without it for what those leave.  S. Minato (1996), Binary Decision Diagrams and
+    Applications for VLSI CAD, doi:10.1007/978-1-4613-1303-8.
+
+    >>> d = Diagrams()
+    >>> xor = d.apply("0110", d.variable(0), d.variable(1))
+    >>> list(irredundant_cover(d, xor, xor))
+    [(1, 2), (2, 1)]
+    """
+    d = diagrams
+
+    def without(f: int, g: int) -> int:
+        return d.apply("0100", f, g)
+
+    def cover(interval: Interval) -> Generator[Interval, Cover, Cover]:
+        least, most = interval
+        if not least:
+            return Cover(0, 0)
+        if most == 1:
+            return Cover(1, 1)
+        level = min(d.level[least], d.level[most])
+        least_1, least_0 = d.cofactors(least, level)
+        most_1, most_0 = d.cofactors(most, level)
+        with_it = yield without(least_1, most_0), most_1
+        without_it = yield without(least_0, most_1), most_0
+        left = d.either([without(least_1, with_it.function), without(least_0, without_it.function)])
+        either = yield left, d.both([most_1, most_0])
+        branches = with_it, without_it, either
+        function = d.either([either.function, d.node(level, with_it.function, without_it.function)])
+        return Cover(function, sum(branch.n_cubes for branch in branches), level, branches)
+
+    return _called(cover, (lower, upper), {})
+
+
+def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset[Cube] | None:
+    """Return all prime implicants of a function; None if there are more than ``limit``.
+
+    Those without the first variable are the prime implicants of f₁ ∧ f₀; those with it true are
+    the ones of f₁ that are not among them, and likewise for false.  O. Coudert & J. C. Madre
+    (1992), doi:10.1109/DAC.1992.227866.
+
+    >>> d = Diagrams()
+    >>> x, y, z = map(d.variable, range(3))
+    >>> chosen = d.either([d.both([x, y]), d.both([d.negation(x), z])])
+    >>> sorted(prime_implicants(d, chosen, 10))
+    [(3, 0), (4, 1), (6, 0)]
+    """
+    d = diagrams
+    many: frozenset[Cube] = frozenset({(-1, -1)})
+
+    def primes(f: int) -> Generator[int, frozenset[Cube], frozenset[Cube]]:
+        if f < 2:
+            return frozenset({(0, 0)}) if f else frozenset()
+        bit = 1 << d.level[f]
+        either = yield d.both([d.high[f], d.low[f]])
+        with_it = yield d.high[f]
+        without_it = yield d.low[f]
+        if many in (either, with_it, without_it):
+            return many
+        found = either.union(
+            ((true | bit, false) for true, false in with_it - either),
+            ((true, false | bit) for true, false in without_it - either),
+        )
+        d.spend(len(found))
+        return found if len(found) <= limit else many
+
+    found = _called(primes, function, {})
+    return None if found == many else found
+
+
+def cube_function(diagrams: Diagrams, cube: Cube) -> int:
+    """Return the diagram of a cube, built from its last literal to its first."""
+    true, false = cube
+    function = 1
+    for level in reversed(list(_bits(true | false))):
+        sides = (function, 0) if true >> level & 1 else (0, function)
+        function = diagrams.node(level, *sides)
+    return function
+
+
+def _bits(number: int) -> Iterable[int]:
+    while number:
+        last = number & -number
+        yield last.bit_length() - 1
+        number ^= last
+
+
+def ordered_cubes(cubes: Iterable[Cube]) -> tuple[Cube, ...]:
+    """Sort cubes by their first variable, then their second, …, true before false."""
+    return tuple(
+        sorted(cubes, key=lambda cube: [(v, cube[1] >> v & 1) for v in _bits(cube[0] | cube[1])])
+    )
+
+
+# -- the cheapest choice of columns
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Columns that cover all rows."""
+
+    columns: tuple[int, ...]
+    #: Whether it is proved that no choice has fewer columns, and none as many at a smaller cost.
+    exact: bool
+    #: No choice has fewer columns than this.
+    least: int
+
+
+def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Choice | None:
+    """Return the fewest columns that cover every row; among those choices one of the least cost.
+
+    A row is the columns that cover it, as bits, and not 0; ``most`` columns are known to suffice.
+    Columns that alone cover a row are taken; the rest is an integer program, which HiGHS solves by
+    branch and bound.  The result is None if it is too large, or the search ends with nothing.
+
+    >>> cheapest_columns([0b011, 0b110, 0b101], [2, 1, 1], 3)
+    Choice(columns=(1, 2), exact=True, least=2)
+    """
+    needed = set(rows)
+    taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)
+    left = sorted(row for row in needed if not row & taken)
+    alone = tuple(_bits(taken))
+    if not left:
+        return Choice(alone, True, len(alone))
+    columns = list(_bits(reduce(or_, left)))
+    if len(left) * len(columns) > MAX_SEARCHED_ENTRIES:
+        return None
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    # one column more is worse than any cost of a choice of as many
+    step = 1 + most * max(costs[column] for column in columns)
+    matrix = np.array([[row >> column & 1 for column in columns] for row in left], dtype=float)
+    solved = milp(
+        np.array([step + costs[column] for column in columns], dtype=float),
+        integrality=np.ones(len(columns), dtype=np.int8),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, lb=1),
+        options={"node_limit": MAX_SEARCH // matrix.size, "mip_rel_gap": 0},
+    )
+    if solved.x is None or (matrix @ np.rint(solved.x) < 1).any():
+        return None
+    found = tuple(sorted([*alone, *(columns[k] for k in np.flatnonzero(solved.x > 0.5))]))
+    if solved.status == 0:
+        return Choice(found, True, len(found))
+    bound = solved.mip_dual_bound if math.isfinite(solved.mip_dual_bound or math.nan) else 1.0
+    return Choice(found, False, len(alone) + math.ceil((bound - step + 1) / step - 1e-6))

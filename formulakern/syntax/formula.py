@@ -31,8 +31,16 @@ from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
 from formulakern.syntax.connectives import connective as connective_named
-from formulakern.syntax.covers import Cube, irredundant_cover, ordered_cubes, smallest_cover
-from formulakern.syntax.diagrams import ADVICE, Diagrams, count_models, models
+from formulakern.syntax.diagrams import (
+    ADVICE,
+    Cube,
+    Diagrams,
+    count_models,
+    irredundant_cover,
+    models,
+    ordered_cubes,
+    smallest_cover,
+)
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render, spell
 from formulakern.text import aligned, clip
 
@@ -161,9 +169,13 @@ def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
     """
     uses = Counter(id(argument) for node in postorder(root) for argument in node.arguments)
     known: dict[int, Any] = {}  # by id: values that are still to be used
+
+    def leaf_value(leaf: Any) -> Any:
+        return value_of(leaf) if leaf.truth is None else leaf.truth
+
     if root.connective is None:
-        return _leaf_value(root, value_of)
-    stack = [(root, _ordered(root), dict[int, Any]())]
+        return leaf_value(root)
+    stack = [(root, _larger_first(root), dict[int, Any]())]
     while stack:
         node, pending, values = stack[-1]
         if not pending:
@@ -174,34 +186,27 @@ def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
         key = id(argument)
         if key not in known:
             if argument.connective is not None:
-                stack.append((argument, _ordered(argument), {}))
+                stack.append((argument, _larger_first(argument), {}))
                 continue
-            known[key] = _leaf_value(argument, value_of)
+            known[key] = leaf_value(argument)
         pending.pop()
-        _take(node, place, known[key], values)
+        _take(node.connective, place, known[key], values)
         uses[key] -= 1
         if not uses[key]:
             del known[key]
     return known[id(root)]
 
 
-def _leaf_value(leaf: Any, value_of: Callable[[Any], Any]) -> Any:
-    return value_of(leaf) if leaf.truth is None else leaf.truth
-
-
-def _ordered(node: Any) -> list[tuple[int, Any]]:
+def _larger_first(node: Any) -> list[tuple[int, Any]]:
     """Return the operands with their places, the largest last, which is evaluated first.
 
     So at most log₂ of the number of leaves values wait for others, however deep the tree is.
     """
-    operands = list(enumerate(node.arguments))
-    operands.sort(key=lambda pair: pair[1].n_leaves)
-    return operands
+    return sorted(enumerate(node.arguments), key=lambda pair: pair[1].n_leaves)
 
 
-def _take(node: Any, place: int, value: Any, values: dict[int, Any]) -> None:
+def _take(row: Connective, place: int, value: Any, values: dict[int, Any]) -> None:
     """Take in the value of one operand; the value of the whole so far is at 0."""
-    row = node.connective
     if row.arity == 1:
         values[0] = value ^ True
     elif row.chain == "flat":
@@ -604,25 +609,7 @@ class Formula:
         >>> parse(" ^ ".join("abcdefghijkl")).to_nnf().n_leaves
         160
         """
-        made: dict[tuple[int, bool], Formula] = {}
-        kept: dict[int, _Half] = {}  # the balanced trees, by id of the chain
-        pending: list[tuple[Any, bool]] = [(self, True)]
-        while pending:
-            node, sign = pending[-1]
-            if (id(node), sign) in made:
-                pending.pop()
-                continue
-            if node.connective is None:
-                made[id(node), sign] = node if sign else negated(node)
-                continue
-            terms = _signed(node, sign, kept)
-            missing = [p for term in terms for p in term if (id(p[0]), p[1]) not in made]
-            pending.extend(reversed(missing))
-            if not missing:
-                made[id(node), sign] = either(
-                    both(made[id(part), s] for part, s in term) for term in terms
-                )
-        return made[id(self), True]
+        return fold(self, _with_negation)[0]
 
     def to_dnf(self, limit: int = MAX_PARTS) -> Formula:
         """Return the formula as a disjunction of conjunctions, none of which can be left out.
@@ -1120,33 +1107,35 @@ def _implicants(truth: str, value: bool) -> list[tuple[tuple[int, bool], ...]]:
     return found
 
 
-class _Half:
-    """A part of a chain as an operation with two arguments."""
-
-    truth = None
-
-    def __init__(self, connective: Connective, *arguments: Any) -> None:
-        self.connective, self.arguments = connective, arguments
+#: A formula and its negation, both in negation normal form.
+_Pair = tuple[Formula, Formula]
 
 
-def _signed(node: Any, sign: bool, kept: dict[int, _Half]) -> list[list[tuple[Any, bool]]]:
-    """Return an operation or its negation as a disjunction of conjunctions of signed operands."""
+def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
+    """Return the negation normal forms of a formula and of its negation, from its operands'."""
     row = node.connective
+    if row is None:
+        return node, negated(node)
     if row.arity == 1:
-        return [[(node.arguments[0], not sign)]]
+        return parts[0][1], parts[0][0]
     if row in (AND, OR):
-        signed = [(argument, sign) for argument in node.arguments]
-        return [signed] if (row is AND) == sign else [[part] for part in signed]
-    if len(node.arguments) > 2:
-        if id(node) not in kept:  # a balanced tree: what doubles with its depth stays quadratic
-            layer = list(node.arguments)
-            while len(layer) > 2:
-                pairs = [_Half(row, *layer[k : k + 2]) for k in range(0, len(layer) - 1, 2)]
-                layer = pairs + layer[2 * len(pairs) :]
-            kept[id(node)] = _Half(row, *layer)
-        node = kept[id(node)]
-    terms = sorted(_implicants(row.truth, sign), key=lambda term: term[0][0])
-    return [[(node.arguments[i], value) for i, value in term] for term in terms]
+        true, false = zip(*parts, strict=True)
+        return (both(true), either(false)) if row is AND else (either(true), both(false))
+    while len(parts) > 1:  # a balanced tree: what doubles with its depth stays quadratic
+        joined = [_joined_pair(row, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
+        parts = joined + parts[2 * len(joined) :]
+    return parts[0]
+
+
+def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
+    true, false = (
+        either(
+            both(operands[i][not value] for i, value in term)
+            for term in sorted(_implicants(row.truth, sign), key=lambda term: term[0][0])
+        )
+        for sign in (True, False)
+    )
+    return true, false
 
 
 def _listed_form(root: Formula, form: Form, limit: int) -> Formula:

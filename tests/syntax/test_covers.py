@@ -9,15 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.syntax import covers
-from formulakern.syntax.covers import (
+from formulakern.syntax import diagrams
+from formulakern.syntax.diagrams import (
+    Diagrams,
     cheapest_columns,
+    count_models,
     cube_function,
     irredundant_cover,
+    models,
+    models_with_each,
     prime_implicants,
     smallest_cover,
 )
-from formulakern.syntax.diagrams import Diagrams, count_models, models, models_with_each
 
 N = 3
 #: A function of N variables is the set of its points; point p has variable k if bit k is set.
@@ -105,9 +108,9 @@ def test_smallest_covers_of_four_variables(function, free):
 def test_bounds_hold_where_nothing_is_proved(limits, one, other):
     lower, upper = one & other, one | other
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covers, "FEW_POINTS", 1)
+        patch.setattr(diagrams, "FEW_POINTS", 1)
         for name in limits:
-            patch.setattr(covers, name, 1 if name == "MAX_PRIMES" else 0)
+            patch.setattr(diagrams, name, 1 if name == "MAX_PRIMES" else 0)
         d = Diagrams()
         found = smallest_cover(d, diagram(d, lower), diagram(d, upper))
     count, literals = size_of_smallest(lower, upper)
@@ -197,7 +200,7 @@ def test_cheapest_columns(rows, costs):
     assert (len(found.columns), sum(costs[c] for c in found.columns)) == min(fitting)
     assert found.exact
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covers, "MAX_SEARCHED_ENTRIES", 0)
+        patch.setattr(diagrams, "MAX_SEARCHED_ENTRIES", 0)
         assert cheapest_columns(rows, costs, 6) in (None, found)
 
 
@@ -217,7 +220,7 @@ def test_a_search_that_ends_early_says_so(monkeypatch):
     function = random_function(d, 8, seed=5)
     proved = smallest_cover(d, function, function)
     assert proved.exact
-    monkeypatch.setattr(covers, "MAX_SEARCH", 0)
+    monkeypatch.setattr(diagrams, "MAX_SEARCH", 0)
     found = smallest_cover(d, function, function)
     assert d.either([cube_function(d, cube) for cube in found.cubes]) == function
     assert not found.exact
@@ -229,7 +232,7 @@ def test_few_points_at_a_time_prove_the_same(monkeypatch, n):
     d = Diagrams()
     function = random_function(d, n, seed=n)
     whole = smallest_cover(d, function, function)
-    monkeypatch.setattr(covers, "MAX_POINTS", 0)
+    monkeypatch.setattr(diagrams, "MAX_POINTS", 0)
     found = smallest_cover(d, function, function)
     assert (len(found.cubes), found.n_literals) == (len(whole.cubes), whole.n_literals)
     assert found.exact == whole.exact is True
