@@ -66,10 +66,10 @@ from .syntax.formula import MinimalForm as MinimalForm
 from .syntax.formula import TruthTable as TruthTable
 from .syntax.formula import Variable as Variable
 from .syntax.formula import from_dimacs as from_dimacs
+from .syntax.formula import random_formula as random_formula
 from .syntax.formula import variables as variables
 from .syntax.leaves import Choice as Choice
 from .syntax.parser import parse as parse
-from .syntax.random import random_formula as random_formula
 from .tables.table import Table as Table
 
 __version__: str

@@ -427,10 +427,6 @@ def without_repeats(formula: Formula) -> Formula:
     """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``.
 
     A formula without repetitions comes back in the same words.
-
-    >>> from formulakern.syntax.parser import parse
-    >>> without_repeats(parse("(a & b) & a | a & b"))
-    Formula('a & b')
     """
 
     def build(node: Formula, parts: list[Formula]) -> Formula:
@@ -544,14 +540,6 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     Only rules that are sound in the reading ``variables`` are used: the kernel of the result equals
     the kernel of the original.  Formulas of more than ``MAX_OPERATIONS`` different subformulas, or
     ``MAX_PLACES`` arguments of these, are refused.
-
-    >>> from formulakern.syntax.parser import parse
-    >>> trace = rewrite(parse("~(b -> a) | false"))
-    >>> for result in trace.passes:
-    ...     print(f"{result.name}: {result.formula}")
-    definitions: ~(~b | a) | false
-    negations to the leaves: b & ~a | false
-    constants: b & ~a
     """
     check_size(formula)
     passes: list[PassResult] = []

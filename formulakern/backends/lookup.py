@@ -55,13 +55,6 @@ def look_up_sums(
     Starts are zeros by default; a term may be negative if the sum is not.  With a single domain
     the stride is one number, with more there is one for every domain and row of z.  Every index
     that occurs must be inside the table, which is not checked.
-
-    >>> from formulakern.gram.matrix import fill_matrix
-    >>> from formulakern.backends.tables import TablePair
-    >>> tables = TablePair([[1, 1, 0], [0, 1, 1]]).tables((None,))
-    >>> fill_matrix(np.empty((2, 2)), False, look_up_sums(tables, np.array([1.0, 2.0, 4.0])))
-    array([[4., 2.],
-           [2., 4.]])
     """
     domains = len(tables.sizes)
     # unsigned, the sum is right wherever it is not negative; a copy of the table may be written to

@@ -26,8 +26,8 @@ from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.partitioned import gathered_bytes
 from formulakern.progress import Progress
+from formulakern.syntax.connectives import is_bare
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import column_positions, default_names, is_sparse
 

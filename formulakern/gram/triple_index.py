@@ -55,15 +55,6 @@ class TripleIndex:
     If z is x, a row with itself is a triple of its own, and the index is symmetric, (s, p, q) also
     for (s, q, p), so that every matrix looked up is symmetric to the last bit.  One pass over the
     pairs of rows, one or two bytes for each in most cases.
-
-    >>> from formulakern.backends.tables import TablePair
-    >>> index = TripleIndex(TablePair([[1, 1, 0], [0, 1, 1], [1, 1, 0]]).tables((None,)))
-    >>> index.counts.s[0], index.counts.same
-    (array([1, 2, 2]), array([False, False,  True]))
-    >>> index.look_up(np.array([1.0, 2.0, 20.0]))
-    array([[20.,  1.,  2.],
-           [ 1., 20.,  1.],
-           [ 2.,  1., 20.]])
     """
 
     def __init__(self, tables: PairedTables) -> None:

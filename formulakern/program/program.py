@@ -392,12 +392,7 @@ class Builder:
 
 
 def check_nodes(n: int) -> None:
-    """Refuse programs of more than ``MAX_NODES`` operations.
-
-    Raises
-    ------
-    FormulaSizeError
-    """
+    """Refuse programs of more than ``MAX_NODES`` operations."""
     if n >= MAX_NODES:
         raise FormulaSizeError(
             f"the formula needs a program of more than {MAX_NODES:,} operations. Split it into "

@@ -48,24 +48,14 @@ MAX_BYTES = 1 << 28
 
 
 def as_float(value: int) -> float:
-    """Return a non-negative integer as float64, infinite beyond its range.
-
-    >>> as_float(3), as_float(10**309)
-    (3.0, inf)
-    """
+    """Return a non-negative integer as float64, infinite beyond its range."""
     return float(value) if value <= FLOAT64_MAX else inf
 
 
 def n_choices(n: int, lower: int, limit: int | None = None) -> int:
     """Return C(n, lower) exactly, or min(C(n, lower), limit) for n that may be capped itself.
 
-    >>> n_choices(5, 2), n_choices(50, 20, 100), n_choices(1 << 999, 99, 100)
-    (10, 100, 100)
-
-    Raises
-    ------
-    MagnitudeError
-        If there is no limit and the number would have more than ``MAX_BITS`` bits.
+    Without a limit more than ``MAX_BITS`` bits are refused by MagnitudeError.
     """
     smaller = min(lower, n - lower)
     if limit is not None:  # C(n, k) is at least (n / k)^k
@@ -94,30 +84,11 @@ def run(
     limit: int | None = None,
     number_bytes: float = 8.0,
 ) -> list[Array]:
-    """Evaluate a program on arrays of counts, one array per domain.
+    """Evaluate a program on arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, which broadcast; one a domain.
 
-    Parameters
-    ----------
-    program : Program
-    s, p, q : sequence of ndarray
-        For every domain ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩; shapes broadcast against each other.
-    sizes : sequence of int
-        Numbers of columns.
-    dtype : dtype
-        ``object`` for Python integers, ``int64``, or ``float64``.
-    outputs : sequence of int, optional
-        Positions of the nodes wanted; the kernel's own output (not divided) by default.
-    weights : sequence of float, optional
-        For every domain a number that each count is multiplied by.
-    limit : int, optional
-        For Python integers: larger numbers become this one.
-    number_bytes : float
-        About how many bytes a number takes.
-
-    Returns
-    -------
-    list of ndarray
-        The values, in broadcast shape or smaller.
+    Return the outputs (by default the kernel, not divided) in broadcast shape or smaller.  Every
+    count is multiplied by the weight of its domain.  Python integers (``object``) larger than
+    ``limit`` become it; a number takes about ``number_bytes``.
     """
     counts = (s, p, q)
     shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
@@ -232,10 +203,6 @@ class Extended:
     Counts of long formulas are beyond float64 and their probabilities below it, although quotients
     of them need not be.  On non-negative numbers nothing cancels: the relative error is at most
     about 2⁻⁵² for every literal and every operation.
-
-    >>> large = Extended.of(np.array([0.0, 10.0])) * Extended.of(1e300) * Extended.of(1e300)
-    >>> (large / Extended.of(1e299) / Extended.of(1e299)).to_float()
-    array([   0., 1000.])
     """
 
     m: FloatArray
@@ -346,12 +313,9 @@ def _factors(n: Extended, start: int, stop: int) -> Extended:
 
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:
-    """Return the dimension N of the feature space for domains of these sizes, an exact integer.
+    """Return the dimension of the feature space for domains of these sizes, an exact integer.
 
-    Raises
-    ------
-    MagnitudeError
-        If it would have more than ``MAX_BITS`` bits.
+    More than ``MAX_BITS`` bits are refused by MagnitudeError.
     """
     length = bits(program, sizes, program.dimension)
     if length > MAX_BITS:
@@ -382,17 +346,10 @@ def upper_bound(
 ) -> int:
     """Return a bound for all numbers on the way to the kernel of any pair of rows.
 
-    All arithmetic is on non-negative numbers, and so monotone: the bound is the largest value at
-    the largest possible counts.  A factor of 0 counts as 1, because the factors before it may have
-    been multiplied already.  Larger bounds than ``BEYOND`` are that.
-
-    Parameters
-    ----------
-    program : Program
-    sizes : sequence of int
-        Number of columns of every domain.
-    most_x, most_z : sequence of int
-        For every domain the largest number of ones in a row of x, of z.
+    ``most_x`` and ``most_z`` are the largest numbers of ones in a row, for every domain.  All
+    arithmetic is on non-negative numbers, and so monotone: the bound is the largest value at the
+    largest possible counts.  A factor of 0 counts as 1, because the factors before it may have been
+    multiplied already.  Larger bounds than ``BEYOND`` are that.
     """
     algebra = _OnTheWay(sizes, most_x, most_z, BEYOND)
     return int(max(value for _, value in fold(program, algebra)))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from formulakern.encoding.propositions import evaluate_proposition, number_of
 from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
-from formulakern.syntax.connectives import AND, OR
+from formulakern.syntax.connectives import AND, OR, spell
 from formulakern.syntax.diagrams import Cube, Diagrams
 from formulakern.syntax.formula import (
     Constant,
@@ -36,7 +36,6 @@ from formulakern.syntax.formula import (
     shortest_form,
 )
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.notation import spell
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 from formulakern.tables.column import Column, text_column, to_float
 from formulakern.tables.table import Table

@@ -21,8 +21,8 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
+from formulakern.syntax.connectives import latex_name
 from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate, substitute
-from formulakern.syntax.notation import latex_name
 from formulakern.tables.column import numbers_in
 from formulakern.tables.table import Table
 

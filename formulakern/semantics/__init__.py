@@ -46,19 +46,8 @@ def check_reading(variables: str) -> str:
 def lower(formula: Formula, variables: str = "bound") -> Program:
     """Return the program that counts a formula's substitutions in a reading of its variables.
 
-    Parameters
-    ----------
-    formula : Formula
-    variables : {"bound", "free", "distinct"}
-        Which substitutions are counted; see :func:`formulakern.kernel`.
-
-    Raises
-    ------
-    FormulaError
-        If a leaf is a comparison; unless names are free, if one has two domains or is inside a
-        choice and outside of it.
-    FormulaSizeError
-        If the formula, a diagram, or the counting on it passes a stated size.
+    Comparisons are refused; unless names are free, so are names with two domains or inside a choice
+    and outside of it.  A formula, a diagram, or counting that passes a stated size is refused.
     """
     reading = READINGS[check_reading(variables)]
     for leaf in formula.leaves:

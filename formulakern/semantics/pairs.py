@@ -110,11 +110,6 @@ def count_states(
     ``f`` and ``g`` are the functions of x and of z, not the constant 0; ``domains`` has for every
     level the domain whose columns it uses up, None if none are.  A state costs about a thirtieth of
     the time that it takes to unroll it.
-
-    >>> diagrams = Diagrams()
-    >>> both = diagrams.apply("1000", diagrams.variable(0), diagrams.variable(1))
-    >>> count_states(diagrams, both, both, 10)
-    3
     """
     kept = [0, 1, *sorted({*diagrams.reachable(f), *diagrams.reachable(g)})]
     place = {node: i for i, node in enumerate(kept)}

@@ -69,11 +69,6 @@ class Diagrams:
 
     Connectives are given by their truth tables, for the arguments 11, 10, 01, 00; the message of a
     refusal ends with ``advice``.
-
-    >>> diagrams = Diagrams()
-    >>> x, y = diagrams.variable(0), diagrams.variable(1)
-    >>> diagrams.connect("1110", [x, y]) == diagrams.negation(diagrams.apply("0001", x, y))
-    True
     """
 
     def __init__(self, advice: str = ADVICE) -> None:
@@ -248,12 +243,7 @@ def _settled(truth: str, f: int, g: int) -> int | None:
 
 
 def count_models(diagrams: Diagrams, top: int, n: int) -> int:
-    """Return the number of assignments to the variables 0 … n−1 in which a function is true.
-
-    >>> d = Diagrams()
-    >>> count_models(d, d.apply("1110", d.variable(0), d.variable(2)), 3)
-    6
-    """
+    """Return the number of assignments to the variables 0 … n−1 in which a function is true."""
     below = _below(diagrams, diagrams.reachable(top), n)
     return below[top] << min(diagrams.level[top], n)
 
@@ -360,11 +350,6 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
     """Return the fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
 
     More than ``MAX_CUBES`` cubes are refused.
-
-    >>> d = Diagrams()
-    >>> x, y = d.variable(0), d.variable(1)
-    >>> smallest_cover(d, d.both([x, y]), d.negation(d.both([x, d.negation(y)])))
-    Smallest(cubes=((2, 0),), exact=True, least=1)
     """
     cover = irredundant_cover(diagrams, lower, upper)
     if cover.n_cubes > MAX_CUBES:
@@ -507,11 +492,6 @@ def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
     The recursion of Minato & Morreale: cubes with the first variable true, cubes with it false, and
     then cubes without it for what those leave.  S. Minato (1996), Binary Decision Diagrams and
     Applications for VLSI CAD, doi:10.1007/978-1-4613-1303-8.
-
-    >>> d = Diagrams()
-    >>> xor = d.apply("0110", d.variable(0), d.variable(1))
-    >>> list(irredundant_cover(d, xor, xor))
-    [(1, 2), (2, 1)]
     """
     d = diagrams
 
@@ -544,12 +524,6 @@ def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset
     Those without the first variable are the prime implicants of f₁ ∧ f₀; those with it true are
     the ones of f₁ that are not among them, and likewise for false.  O. Coudert & J. C. Madre
     (1992), doi:10.1109/DAC.1992.227866.
-
-    >>> d = Diagrams()
-    >>> x, y, z = map(d.variable, range(3))
-    >>> chosen = d.either([d.both([x, y]), d.both([d.negation(x), z])])
-    >>> sorted(prime_implicants(d, chosen, 10))
-    [(3, 0), (4, 1), (6, 0)]
     """
     d = diagrams
     many: frozenset[Cube] = frozenset({(-1, -1)})
@@ -618,9 +592,6 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Ch
     A row is the columns that cover it, as bits, and not 0; ``most`` columns are known to suffice.
     Columns that alone cover a row are taken; the rest is an integer program, which HiGHS solves by
     branch and bound.  The result is None if it is too large, or the search ends with nothing.
-
-    >>> cheapest_columns([0b011, 0b110, 0b101], [2, 1, 1], 3)
-    Choice(columns=(1, 2), exact=True, least=2)
     """
     needed = set(rows)
     taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)

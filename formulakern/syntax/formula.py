@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,9 @@ from functools import cache, reduce
 from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, TypeVar
 
-from formulakern.checks import check_choice, check_integer
+import numpy as np
+
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import (
     FormulaError,
     FormulaSizeError,
@@ -29,7 +32,23 @@ from formulakern.errors import (
 )
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
-from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
+from formulakern.syntax.connectives import (
+    AND,
+    ARGUMENTS,
+    ASCII,
+    CONNECTIVES,
+    IMPLIES,
+    LATEX,
+    NOT,
+    OR,
+    UNICODE,
+    XOR,
+    Connective,
+    Notation,
+    latex_name,
+    render,
+    spell,
+)
 from formulakern.syntax.connectives import connective as connective_named
 from formulakern.syntax.diagrams import (
     ADVICE,
@@ -41,7 +60,6 @@ from formulakern.syntax.diagrams import (
     ordered_cubes,
     smallest_cover,
 )
-from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render, spell
 from formulakern.text import aligned, clip
 
 if TYPE_CHECKING:
@@ -71,6 +89,7 @@ __all__ = [
     "from_sympy",
     "literal",
     "postorder",
+    "random_formula",
     "shortest_form",
     "substitute",
     "variables",
@@ -162,10 +181,6 @@ def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
     ``value_of`` returns the value of every leaf that is not a constant.  A value is dropped as soon
     as nothing needs it, and of two operands the larger one is evaluated first: of a formula of n
     leaves without shared subformulas at most log₂(n) + 2 values are held at a time.
-
-    >>> a, b = variables("a b")
-    >>> evaluate(a >> b, {a: True, b: False}.__getitem__)
-    False
     """
     uses = Counter(id(argument) for node in postorder(root) for argument in node.arguments)
     known: dict[int, Any] = {}  # by id: values that are still to be used
@@ -856,20 +871,9 @@ FALSE = Constant(False)
 class Operation(Formula):
     """A connective applied to formulas.
 
-    Parameters
-    ----------
-    connective : Connective or str
-        A row of :data:`formulakern.syntax.connectives.CONNECTIVES`, or its name.
-    arguments : sequence of Formula
-        One for ``not``; two for the others; two or more for ``and``, ``or``, ``xor``, where
-        arguments with the same connective are merged into one chain.
-
-    Raises
-    ------
-    ParameterError
-        If the number of arguments does not fit the connective.
-    FormulaSizeError
-        If a chain has more than ``MAX_ARGUMENTS`` arguments.
+    There is one argument for ``not``, two for the others; two or more for ``and``, ``or``, ``xor``,
+    where arguments with the same connective are merged into one chain.  A wrong number is refused,
+    and so is a chain of more than ``MAX_ARGUMENTS`` arguments.
     """
 
     __slots__ = ("_arguments", "_chain", "_parts", "connective", "length")
@@ -1168,12 +1172,7 @@ def _from_cubes(cubes: Iterable[Cube], letters: Sequence[Formula], form: Form) -
 
 
 def clauses_of(formula: Formula, form: Form) -> list[list[tuple[Formula, bool]]] | None:
-    """Return the terms or clauses as lists of signed leaves, or None if there is another form.
-
-    >>> from formulakern.syntax.parser import parse
-    >>> clauses_of(parse("(a | ~b) & c"), "cnf")
-    [[(Formula('a'), True), (Formula('b'), False)], [(Formula('c'), True)]]
-    """
+    """Return the terms or clauses as lists of signed leaves, or None if there is another form."""
     outer, inner = (OR, AND) if form == "dnf" else (AND, OR)
     if formula.truth is not None:  # no terms are false, no clauses true; an empty one is the other
         return [] if formula.truth == (form == "cnf") else [[]]
@@ -1429,13 +1428,7 @@ def _sympy_expression(formula: Formula) -> Any:
 
 
 def from_sympy(expression: Any) -> Formula:
-    """Return the formula of a Boolean expression of SymPy; anything else in it is refused.
-
-    >>> from sympy import symbols
-    >>> a, b = symbols("a b")
-    >>> from_sympy(~a | (a ^ b))
-    Formula('~a | a ^ b')
-    """
+    """Return the formula of a Boolean expression of SymPy; anything else in it is refused."""
 
     def step(node: Any, parts: list[Formula]) -> Formula:
         word = type(node).__name__
@@ -1577,3 +1570,86 @@ def _diagram_dot(formula: Formula) -> str:
 def _quoted(text: str) -> str:
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# -- random formulas
+
+#: A random formula that grows beyond this many leaves is given up with an error.
+MAX_RANDOM_LEAVES = 10_000
+
+_OPERATIONS = (*(row for row in CONNECTIVES if row.arity == 2), NOT)
+
+
+def random_formula(
+    p: float = 0.4,
+    eta: float = 0.7,
+    random_state: int | np.random.Generator | None = None,
+) -> Formula:
+    """Draw a formula in which every leaf is a variable of its own.
+
+    At depth t the growth stops with probability 1 − p^(η·t) in a literal, negated or not with equal
+    chance; otherwise one of the binary connectives or "not" is drawn uniformly and its operands
+    are drawn at depth t + 1.  The root (t = 0) always is a connective.
+
+    Parameters
+    ----------
+    p : float in [0, 1), default=0.4
+        How readily formulas grow.
+    eta : float > 0, default=0.7
+        How fast the growth fades with depth.
+    random_state : int, numpy.random.Generator or None
+        Equal integers give equal formulas.
+
+    Returns
+    -------
+    Formula
+        Its variables are x1, x2, … in the order of the text.
+
+    Raises
+    ------
+    ParameterError
+        If p or eta is out of range.
+    FormulaSizeError
+        If it grows beyond ``MAX_RANDOM_LEAVES`` leaves (p close to 1 with a small eta).
+
+    References
+    ----------
+    Polato & Aiolli (2021), Propositional Kernels, Algorithm 2, doi:10.3390/e23081020.
+
+    Examples
+    --------
+    >>> random_formula(random_state=4) == random_formula(random_state=4)
+    True
+    >>> random_formula(random_state=4).n_leaves >= 1
+    True
+    """
+    check_number("p", p, 0, math.nextafter(1, 0), expected="a number from 0 to below 1")
+    check_number("eta", eta, 0, above=True)
+    generator = np.random.default_rng(random_state)
+    # Depth-first from the left, so that leaves are numbered as they stand in the text: a connective
+    # waits with its finished operands until all are there.
+    waiting: list[tuple[int, list[Formula]]] = []
+    n_leaves = 0
+    while True:
+        if generator.random() < p ** (eta * len(waiting)):
+            waiting.append((int(generator.integers(len(_OPERATIONS))), []))
+            continue
+        n_leaves += 1
+        if n_leaves > MAX_RANDOM_LEAVES:
+            raise FormulaSizeError(
+                f"a random formula with p={p} and eta={eta} passed {MAX_RANDOM_LEAVES:,} leaves. "
+                "Use a smaller p or a larger eta."
+            )
+        done: Formula = Variable(f"x{n_leaves}")
+        if generator.random() < 0.5:
+            done = ~done
+        while waiting:
+            row = _OPERATIONS[waiting[-1][0]]
+            operands = waiting[-1][1]
+            operands.append(done)
+            if len(operands) < row.arity:
+                break
+            done = Operation(row, operands)
+            waiting.pop()
+        if not waiting:
+            return done

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from formulakern.errors import FormulaSizeError, ParameterError
-from formulakern.syntax.formula import Formula, Leaf, Variable
-from formulakern.syntax.notation import (
+from formulakern.syntax.connectives import (
     Notation,
     backquote,
     is_bare,
@@ -24,6 +23,7 @@ from formulakern.syntax.notation import (
     render,
     spell,
 )
+from formulakern.syntax.formula import Formula, Leaf, Variable
 from formulakern.syntax.temporal import PARTS, Temporal, part_text
 
 __all__ = [
@@ -117,13 +117,6 @@ class Comparison(Leaf):
     The value is a tuple for ``in`` and ``not in``, None for the two about missing values; a Level
     is one under an order only, else a plain word.  ``part`` is the part of a date, stamp or time of
     day that is compared, such as ``weekday`` (Monday is 1); values are then whole numbers.
-
-    >>> Comparison("stalk root", "!=", "?")
-    Formula('`stalk root` != "?"')
-    >>> Comparison("cap", "in", ("red", 3)), Comparison("a1", "=", ColumnName("a2"))
-    (Formula('cap in {red, 3}'), Formula('a1 = `a2`'))
-    >>> Comparison("seen", "in", (6, 7), part="weekday")
-    Formula('weekday(seen) in {Saturday, Sunday}')
     """
 
     __slots__ = ("column", "part", "relation", "value")
@@ -159,11 +152,7 @@ class Comparison(Leaf):
         return () if self.value is None else (self.value,)
 
     def replaced(self, **fields: object) -> Comparison:
-        """Return the same comparison with some of its fields replaced.
-
-        >>> Comparison("hour", "<=", 3).replaced(relation=">", value=4)
-        Formula('hour > 4')
-        """
+        """Return the same comparison with some of its fields replaced."""
         own = {name: getattr(self, name) for name in ("column", "relation", "value", "part")}
         return Comparison(**{**own, **fields})
 

@@ -18,7 +18,7 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
-from formulakern.syntax.connectives import CONNECTIVES, Connective
+from formulakern.syntax.connectives import BARE, CONNECTIVES, RESERVED_WORDS, Connective, unquote
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, from_sympy
 from formulakern.syntax.leaves import (
     CHOICES,
@@ -29,7 +29,6 @@ from formulakern.syntax.leaves import (
     Value,
     degrees_problem,
 )
-from formulakern.syntax.notation import BARE, RESERVED_WORDS, unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 from formulakern.text import clip
 
@@ -92,14 +91,9 @@ def parse(text: Any) -> Formula:
 
 
 def parse_rule(text: str) -> Formula:
-    """Read a concrete rule over named columns; its leaves are comparisons and Boolean columns.
+    """Read a rule over named columns; its leaves are comparisons and Boolean columns.
 
     Parameters, errors and cost are those of :func:`parse`.
-
-    Examples
-    --------
-    >>> parse_rule("odor = foul & gill_size >= 3 & ~(cap in {red, blue})")
-    Formula('odor = foul & gill_size >= 3 & ~(cap in {red, blue})')
     """
     return _read(text, "rule")
 
@@ -146,11 +140,7 @@ def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
 
 
 def grammar(language: str) -> str:
-    r"""Return the grammar of a language: signs from the table of connectives, and Lark files.
-
-    >>> [line.strip() for line in grammar("formula").splitlines() if "SIGN_XOR" in line]
-    ['| level_5 (SIGN_XOR level_5)+ -> operation', 'SIGN_XOR.1: /xor(?!\\w)|\\^|⊕/i']
-    """
+    r"""Return the grammar of a language: signs from the table of connectives, and Lark files."""
     files = [
         pkgutil.get_data("formulakern.grammar", f"{name}.lark") for name in ("shared", language)
     ]
@@ -377,16 +367,8 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
 def _message(text: str, position: int, came: str, language: str) -> tuple[Any, ...]:
     """Return the problem, the advice, and where the caret goes if that is not ``position``.
 
+    The parser stopped at ``position``, where the piece of text that ``came`` is (empty at the end).
     The first case that applies counts.
-
-    Parameters
-    ----------
-    text : str
-    position : int
-        Where the parser stopped.
-    came : str
-        The piece of text at this place; empty at the end.
-    language : {"formula", "rule"}
     """
     rule, template = language == "rule", language == "formula"
     before = text[:position].rstrip()

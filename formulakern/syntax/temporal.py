@@ -163,11 +163,7 @@ def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | Non
 
 
 def read_moment(text: str, kind: TemporalKind | None = None) -> Moment | None:
-    """Return what :func:`read_temporal` returns, as a kind and its nanoseconds.
-
-    >>> read_moment("1970-01-02"), read_moment("P1D"), read_moment("1")
-    (('stamp', 86400000000000), ('duration', 86400000000000), None)
-    """
+    """Return what :func:`read_temporal` returns, as a kind and its nanoseconds."""
     text = text.strip()
     found = None if kind == "duration" else _read_stamp(text) or _read_time(text)
     found = found or _read_duration(text, kind == "duration")
@@ -200,20 +196,12 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 
 def part_text(part: str, number: int) -> str:
-    """Return a number of months, weekdays, … as a rule spells it.
-
-    >>> part_text("month", 2), part_text("weekday", 7), part_text("hour", 23)
-    ('February', 'Sunday', '23')
-    """
+    """Return a number of months, weekdays, … as a rule spells it."""
     return WORDS[part][number - 1] if part in WORDS else str(number)
 
 
 def part_number(part: str, word: str) -> int | None:
-    """Return the number of a month or a weekday from its name or three letters, or None.
-
-    >>> part_number("month", "February"), part_number("weekday", "sun"), part_number("hour", "x")
-    (2, 7, None)
-    """
+    """Return the number of a month or a weekday from its name or three letters, or None."""
     names = enumerate(WORDS.get(part, ()), 1)
     return next((n for n, name in names if word.title() in (name, name[:3])), None)
 

@@ -35,13 +35,16 @@ from strategies import countable  # noqa: E402
 import formulakern as fk  # noqa: E402
 from formulakern.rewrite import rewrite, rules  # noqa: E402
 from formulakern.semantics import READINGS  # noqa: E402
-from formulakern.syntax.connectives import CONNECTIVES  # noqa: E402
+from formulakern.syntax.connectives import (  # noqa: E402
+    CONNECTIVES,
+    is_bare,
+    spell,
+)
 from formulakern.syntax.formula import (  # noqa: E402
     Formula,
     Operation,
     postorder,
 )
-from formulakern.syntax.notation import is_bare, spell  # noqa: E402
 from formulakern.syntax.parser import parse_rule  # noqa: E402
 
 A, B, C = fk.variables("a b c")

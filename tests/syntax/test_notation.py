@@ -6,9 +6,8 @@ from strategies import formulas, rules
 
 import formulakern as fk
 from formulakern import Formula, FormulaSizeError, FormulaSyntaxError, Variable, parse
-from formulakern.syntax.connectives import IMPLIES
+from formulakern.syntax.connectives import ASCII, IMPLIES, Notation, latex_name, render
 from formulakern.syntax.formula import Operation, fold
-from formulakern.syntax.notation import ASCII, Notation, latex_name, render
 from formulakern.syntax.parser import parse_rule
 
 

@@ -13,7 +13,7 @@ from work import assert_linear
 import formulakern as fk
 from formulakern import Choice, FormulaKernError, FormulaSizeError, Variable, parse
 from formulakern.errors import FormulaTypeError
-from formulakern.syntax import notation as spelling
+from formulakern.syntax import connectives as spelling
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Operation
 from formulakern.syntax.leaves import ColumnName, Comparison

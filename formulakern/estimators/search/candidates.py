@@ -15,9 +15,8 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program.values import run
 from formulakern.rewrite import rewrite
-from formulakern.syntax.formula import Formula, Variable, postorder, substitute
+from formulakern.syntax.formula import Formula, Variable, postorder, random_formula, substitute
 from formulakern.syntax.parser import parse
-from formulakern.syntax.random import random_formula
 
 __all__ = ["draw_candidates", "equal_kernels", "read_candidates", "simplicity"]
 

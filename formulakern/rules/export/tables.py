@@ -15,7 +15,7 @@ from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules, WeightedRule
-from formulakern.syntax.notation import latex_name
+from formulakern.syntax.connectives import latex_name
 from formulakern.text import aligned, clip, significant, width
 
 __all__ = [

@@ -33,7 +33,7 @@ from formulakern.estimators.search.estimator import (
     ratio_of,
 )
 from formulakern.measures import radius_margin_ratio
-from formulakern.syntax import random
+from formulakern.syntax import formula as formulas
 
 
 @parametrize_with_checks([FormulaSearch(2, C=10, compare=True, cv=2)])
@@ -403,7 +403,7 @@ def test_all_candidates_failing_is_an_error(boards):
     ],
 )
 def test_wrong_parameters(boards, parameters, error, message, monkeypatch):
-    monkeypatch.setattr(random, "MAX_RANDOM_LEAVES", 500)  # twenty times as many take seconds
+    monkeypatch.setattr(formulas, "MAX_RANDOM_LEAVES", 500)  # twenty times as many take seconds
     X, y, _ = boards
     with pytest.raises(error, match=message):
         FormulaSearch(**parameters).fit(X, y)
