@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulakern.program.program import Program, cell_count, values_of
+from formulakern.program import Program, cell_count, values_of
 from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 from formulakern.syntax.leaves import Choice

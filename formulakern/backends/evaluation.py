@@ -37,11 +37,12 @@ from formulakern.backends.tables import BlockWriter, Counts, PairedTables
 from formulakern.checks import check_choice
 from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
-from formulakern.program.program import CELLS, Program
-from formulakern.program.values import (
+from formulakern.program import (
     BEYOND,
+    CELLS,
     FLOAT64_MAX,
     Extended,
+    Program,
     as_float,
     bits,
     dimension,
@@ -332,7 +333,7 @@ class InterpreterBackend:
     """Exact integers for every pair, rounded once, in NumPy; needs no compiler.
 
     Where they would have more than ``MAX_EXACT_BITS`` bits, floating point with exponents of any
-    size: see :class:`formulakern.program.values.Extended`.
+    size: see :class:`formulakern.program.Extended`.
     """
 
     name = "interpreter"

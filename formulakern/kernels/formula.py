@@ -27,13 +27,12 @@ from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel, Section, n_columns
 from formulakern.kernels.graded import GradedKernel, graded
-from formulakern.program.program import Program, listing
-from formulakern.program.values import FLOAT64_MAX, choices, dimension, upper_bound
+from formulakern.program import FLOAT64_MAX, Program, choices, dimension, listing, upper_bound
 from formulakern.rewrite import Rewriting, rewrite
 from formulakern.semantics import READINGS, check_reading, lower
+from formulakern.syntax.connectives import UNICODE
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.leaves import Choice as ChoiceLeaf
-from formulakern.syntax.notation import UNICODE
 from formulakern.syntax.parser import parse
 from formulakern.text import clip
 

@@ -9,7 +9,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.program import CELLS, Program, cell_count, values_of
+from formulakern.program import CELLS, Program, cell_count, values_of
 
 __all__ = ["closed_form", "on_diagonal", "symbols"]
 

@@ -11,7 +11,7 @@ from formulakern.backends.evaluation import BACKENDS, MAX_ENTRIES, Task
 from formulakern.backends.lookup import count_entries, lay_out
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.strict import read_packed
-from formulakern.program.program import Stage
+from formulakern.program import Stage
 
 rng = np.random.default_rng(0)
 

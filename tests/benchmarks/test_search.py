@@ -19,7 +19,7 @@ import pytest
 import formulakern as fk
 from formulakern.estimators.search.estimator import FormulaSearch
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.program.values import run
+from formulakern.program import run
 
 ROWS, FORMULAS, EVERY = 2_000, 1_000, 10
 

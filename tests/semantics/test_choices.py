@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.program.values import choices as choices_of
+from formulakern.program import choices as choices_of
 from formulakern.syntax.leaves import MAX_NESTING, columns_read
 from tests import oracle
 from tests.strategies import choices, choosing, countable, tables

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import countable
 
 import formulakern as fk
-from formulakern.semantics import bound, distinct, lower, pairs
-from formulakern.semantics.pairs import count_states, reach
+from formulakern import semantics
+from formulakern.semantics import count_states, lower, reach
 
 
 def lowered_and_counted(formula, reading):
@@ -22,8 +22,7 @@ def lowered_and_counted(formula, reading):
         return branches
 
     with pytest.MonkeyPatch.context() as patched:
-        for module in (bound, distinct):
-            patched.setattr(module, "reach", both)
+        patched.setattr(semantics, "reach", both)
         lower(formula, reading)
     return found
 
@@ -62,7 +61,7 @@ def test_counts_of_long_formulas(reading, text):
 def test_a_count_stops_where_it_passes_the_limit():
     formula = fk.parse(LONG[0][1])
     whole = lowered_and_counted(formula, "distinct")[0][0]
-    space = distinct._Space(formula, {None: 0}, None)
+    space = semantics._Space(formula, {None: 0}, None)
     count = count_states(space.diagrams, space.top, space.top, 500, space.domain_of)
     assert 500 < count < whole
 
@@ -83,9 +82,9 @@ def test_a_count_stops_where_it_passes_the_limit():
 def test_too_many_states_are_refused_before_they_are_unrolled(monkeypatch, reading, text):
     """What is unrolled takes more than a kilobyte a state."""
     limit = 30_000
-    monkeypatch.setattr(bound, "MAX_PAIRS", limit)
-    monkeypatch.setattr(distinct, "MAX_STATES", limit)
-    monkeypatch.setattr(pairs, "MEASURED", 500)
+    monkeypatch.setattr(semantics, "MAX_PAIRS", limit)
+    monkeypatch.setattr(semantics, "MAX_STATES", limit)
+    monkeypatch.setattr(semantics, "MEASURED", 500)
     formula = fk.parse(text)
     tracemalloc.start()
     try:

@@ -13,10 +13,10 @@ from strategies import countable, tables
 from work import assert_linear, lines
 
 import formulakern as fk
-from formulakern.program.program import Program, Stage, listing, needed
-from formulakern.program.values import dimension, run, upper_bound
+from formulakern import semantics
+from formulakern.program import Program, Stage, dimension, listing, needed, run, upper_bound
 from formulakern.rewrite import rewrite
-from formulakern.semantics import READINGS, bound, distinct, lower
+from formulakern.semantics import READINGS, lower
 from formulakern.syntax import diagrams
 from formulakern.syntax.formula import FALSE, TRUE, evaluate
 from formulakern.syntax.parser import parse_rule
@@ -266,9 +266,9 @@ def test_work_stops_where_the_limits_say(which, reading, monkeypatch):
     for module, name in (
         (diagrams, "MAX_DIAGRAM_NODES"),
         (diagrams, "MAX_DIAGRAM_STEPS"),
-        (bound, "MAX_PAIRS"),
-        (distinct, "MAX_STATES"),
-        (distinct, "MAX_SEARCH_STEPS"),
+        (semantics, "MAX_PAIRS"),
+        (semantics, "MAX_STATES"),
+        (semantics, "MAX_SEARCH_STEPS"),
     ):
         limit = getattr(module, name) // 100
         monkeypatch.setattr(module, name, limit)

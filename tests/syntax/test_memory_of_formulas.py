@@ -15,7 +15,7 @@ import pytest
 import formulakern as fk
 from formulakern import Formula, FormulaKernError, Table, Variable
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.program.values import dimension
+from formulakern.program import dimension
 from formulakern.rewrite import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
@@ -320,7 +320,7 @@ def test_equal_choices_from_different_names_are_counted_once():
 
 
 def test_programs_are_refused_before_they_are_emitted(monkeypatch):
-    from formulakern.program import program
+    from formulakern import program
 
     formula = rewrite(chain(BY_NAME["iff"], 300, "left"), "free").formula
     full = peak(lower, formula, "free")[0]
@@ -346,7 +346,7 @@ def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
 @pytest.mark.parametrize("n", [0, 5, 100, 12_345, 2**52 - 1, 2**70, 2**1_100 + 12_345])
 def test_binomials_with_exponents_of_any_size(n):
     """They go on from those of the same number that are known, in any order."""
-    from formulakern.program.values import Extended, _Numbers
+    from formulakern.program import Extended, _Numbers
 
     numbers = _Numbers([], [], [], [], False)
     of_n = Extended.of_integer(n)

@@ -13,7 +13,7 @@ from formulakern.checks import check_no_keyword
 from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
-from formulakern.program.values import run
+from formulakern.program import run
 from formulakern.rewrite import rewrite
 from formulakern.syntax.formula import Formula, Variable, postorder, random_formula, substitute
 from formulakern.syntax.parser import parse

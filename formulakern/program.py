@@ -4,6 +4,10 @@ A count is the number of columns of a domain (a group of columns) in a *cell*.  
 the truth values of its columns in the rows x and z: ``11`` true in both, ``10`` only in x, ``01``
 only in z, ``00`` in neither.  A star stands for both values: ``1*`` counts the ones of x, ``**``
 all columns.
+
+With exact integers (``int64`` if nothing can overflow, Python integers otherwise) the values on
+arrays of counts are the specification that all compiled code must equal.  Counts of one row enter
+as the columns and rows of a broadcast, so that what depends on one row is computed once per row.
 """
 
 from __future__ import annotations
@@ -11,28 +15,38 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property, reduce
 from itertools import compress
-from math import comb, prod
-from operator import or_
+from math import comb, inf, lgamma, log, log2, prod
+from operator import add, mul, or_
 from typing import Any, NamedTuple
 
-from formulakern.errors import FormulaSizeError
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.errors import FormulaSizeError, MagnitudeError
 
 __all__ = [
+    "BEYOND",
     "CELLS",
+    "FLOAT64_MAX",
     "Builder",
-    "Node",
+    "Extended",
     "Program",
-    "Stage",
-    "Stages",
+    "as_float",
+    "bits",
     "cell_count",
     "check_nodes",
+    "choices",
+    "dimension",
     "fold",
     "listing",
-    "needed",
+    "run",
+    "run_extended",
+    "upper_bound",
     "values_of",
 ]
 
@@ -461,3 +475,398 @@ class _Lines:
 
     def quotient(self, divisor: int, operand: str) -> tuple[str, str]:
         return f"{operand} / {divisor}", "(symmetries)"
+
+
+# -- values: exact integers, float64, exponents of any size, and bounds of all of them
+
+Array = npt.NDArray[Any]
+
+#: Exact integers of more bits than this are not computed.
+MAX_BITS = 8_000_000
+#: The largest finite float64, as an integer.
+FLOAT64_MAX = (2**53 - 1) * 2 ** (1023 - 52)
+#: Larger bounds are this one: they are only compared with the ends of a data type.
+BEYOND = 1 << 4096
+#: Longer arrays, in bytes of all numbers that are held at a time, are evaluated in parts.
+MAX_BYTES = 1 << 28
+
+
+def as_float(value: int) -> float:
+    """Return a non-negative integer as float64, infinite beyond its range."""
+    return float(value) if value <= FLOAT64_MAX else inf
+
+
+def n_choices(n: int, lower: int, limit: int | None = None) -> int:
+    """Return C(n, lower) exactly, or min(C(n, lower), limit) for n that may be capped itself.
+
+    Without a limit more than ``MAX_BITS`` bits are refused by MagnitudeError.
+    """
+    smaller = min(lower, n - lower)
+    if limit is not None:  # C(n, k) is at least (n / k)^k
+        least = smaller * (n.bit_length() - 1 - smaller.bit_length())
+        return limit if smaller > 0 and least > limit.bit_length() else min(comb(n, lower), limit)
+    if smaller > 0 and smaller * (n.bit_length() - smaller.bit_length() + 1) > MAX_BITS:
+        raise MagnitudeError(
+            f"the number of choices of {lower:,} out of a number of {n.bit_length():,} bits is too "
+            "large to be computed. Choose fewer features, or nest fewer choices."
+        )
+    return comb(n, lower)
+
+
+# -- arrays of counts
+
+
+def run(
+    program: Program,
+    s: Sequence[Array],
+    p: Sequence[Array],
+    q: Sequence[Array],
+    sizes: Sequence[Any],
+    dtype: npt.DTypeLike,
+    outputs: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
+    limit: int | None = None,
+    number_bytes: float = 8.0,
+) -> list[Array]:
+    """Evaluate a program on arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, which broadcast; one a domain.
+
+    Return the outputs (by default the kernel, not divided) in broadcast shape or smaller.  Every
+    count is multiplied by the weight of its domain.  Python integers (``object``) larger than
+    ``limit`` become it; a number takes about ``number_bytes``.
+    """
+    counts = (s, p, q)
+    shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
+    together = max(1, int(MAX_BYTES / (number_bytes * program.width)))
+    if prod(shape) <= together:
+        values = values_of(program, _Arrays(s, p, q, sizes, dtype, weights, limit), outputs)
+        return [np.asarray(value, dtype=dtype) for value in values]
+    flat = [[np.broadcast_to(a, shape).reshape(-1) for a in arrays] for arrays in counts]
+    parts = []
+    for start in range(0, prod(shape), together):
+        some = slice(start, min(start + together, prod(shape)))
+        here = [[array[some] for array in arrays] for arrays in flat]
+        rest = (sizes, dtype, outputs, weights, limit, number_bytes)
+        found = run(program, here[0], here[1], here[2], *rest)
+        parts.append([np.broadcast_to(value, some.stop - some.start) for value in found])
+    return [np.concatenate(values).reshape(shape) for values in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Sums and products of what the operators of Python add and multiply, at these counts."""
+
+    s: Sequence[Array]
+    p: Sequence[Array]
+    q: Sequence[Array]
+    sizes: Sequence[Any]
+
+    def cell(self, domain: int, cell: str, used: int) -> Any:
+        value = cell_count(cell, self.s[domain], self.p[domain], self.q[domain], self.sizes[domain])
+        return np.maximum(value - used, 0) if used else value
+
+    def sum(self, *operands: Any) -> Any:
+        return reduce(add, operands)
+
+    def product(self, *operands: Any) -> Any:
+        return reduce(mul, operands)
+
+
+@dataclass(frozen=True)
+class _Arrays(_Counts):
+    """Arrays of one dtype.
+
+    Arithmetic on arrays of Python integers without axes returns a bare integer, for which NumPy
+    would choose a machine type: what makes an array of one names the dtype.
+    """
+
+    dtype: npt.DTypeLike
+    weights: Sequence[float] | None
+    limit: int | None
+
+    def count(self, domain: int, cell: str, used: int) -> Array:
+        value = np.asarray(self.cell(domain, cell, used)).astype(self.dtype)
+        return value if self.weights is None else value * self.weights[domain]
+
+    def constant(self, value: int) -> Array:
+        return np.array(as_float(value) if self._floating else value, dtype=self.dtype)
+
+    def sum(self, *operands: Array) -> Array:
+        return self._limited(super().sum(*operands))
+
+    def product(self, *operands: Array) -> Array:
+        if self.limit is None:
+            return reduce(mul, operands)
+        return reduce(lambda one, two: self._limited(one * two), operands)
+
+    def binomial(self, lower: int, operand: Array) -> Array:
+        """Return C(operand, lower): exact in integers, and in float64 up to 2⁵³."""
+        if np.dtype(self.dtype) == object:
+            exact = np.frompyfunc(lambda n: n_choices(n, lower, self.limit), 1, 1)
+            return np.asarray(exact(operand), dtype=object)
+        result = operand
+        for i in range(1, lower):  # 0 as soon as operand < lower: one of the factors is
+            result = result * (operand - i)
+            result = result / (i + 1) if self._floating else result // (i + 1)
+        return result
+
+    def quotient(self, divisor: int, operand: Array) -> Array:
+        """Return the quotient, rounded to an integer if float64 holds it."""
+        if not self._floating:
+            return np.asarray(operand // divisor, dtype=self.dtype)
+        value = operand / as_float(divisor)  # a finite multiple of what is infinite is 0
+        return np.where(np.abs(value) < 2.0**50, np.rint(value), value)
+
+    def _limited(self, values: Array) -> Array:
+        if self.limit is None:
+            return values
+        limit = np.array(self.limit, dtype=object)
+        return np.asarray(np.minimum(values, limit), dtype=object)
+
+    @property
+    def _floating(self) -> bool:
+        return np.dtype(self.dtype).kind == "f"
+
+
+# -- exponents of any size
+
+#: Beyond this difference of exponents, the smaller number is nothing next to the larger one.
+APART = 2_000.0
+#: The exponent of 0, where a finite one is wanted.
+LEAST = -np.finfo(np.float64).max
+#: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ have a product.
+TOGETHER = 16
+#: Every so many of them the product is kept, for binomials of the same number with more factors;
+#: all are dropped when they are of more numbers, or more in all, than this.
+STRIDE, MOST_OPERANDS, MOST_NUMBERS = 64, 64, 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Extended:
+    """The numbers m · 2ᵉ: m is float64, 0 or from 0.5 to 1, e a whole float64 (−inf for 0).
+
+    Counts of long formulas are beyond float64 and their probabilities below it, although quotients
+    of them need not be.  On non-negative numbers nothing cancels: the relative error is at most
+    about 2⁻⁵² for every literal and every operation.
+    """
+
+    m: FloatArray
+    e: FloatArray
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, shift: FloatArray | float = 0.0) -> Extended:
+        """Return values · 2^shift, for finite values of at least 0."""
+        m, e = np.frexp(np.asarray(values, dtype=np.float64))
+        return cls(m, np.where(m == 0, -np.inf, e + shift))
+
+    @classmethod
+    def of_integer(cls, value: int) -> Extended:
+        """Return an integer of any size, to 53 bits."""
+        shift = max(value.bit_length() - 64, 0)
+        return cls.of(float(value >> shift), float(shift))
+
+    def __mul__(self, other: Extended) -> Extended:
+        return Extended.of(self.m * other.m, self.e + other.e)
+
+    def __truediv__(self, other: Extended) -> Extended:
+        """Divide by numbers other than 0."""
+        return Extended.of(self.m / other.m, self.e - other.e)
+
+    def __add__(self, other: Extended) -> Extended:
+        top = np.maximum(np.maximum(self.e, other.e), LEAST)
+        return Extended.of(self._below(top) + other._below(top), top)
+
+    def to_float(self) -> FloatArray:
+        """Return float64 numbers: infinite above its range, and 0 below it."""
+        with np.errstate(over="ignore", under="ignore"):
+            return Extended(self.m, np.minimum(self.e, APART))._below(0.0)
+
+    def _below(self, top: FloatArray | float) -> FloatArray:
+        """Return the numbers, divided by 2^top, a power that is not much below any of them."""
+        shift = np.maximum(self.e - top, -APART)
+        return np.asarray(np.ldexp(self.m, shift.astype(np.int32)))
+
+
+def run_extended(
+    program: Program,
+    s: Sequence[Array],
+    p: Sequence[Array],
+    q: Sequence[Array],
+    sizes: Sequence[int],
+    output: int | None = None,
+    shares: bool = False,
+) -> Extended:
+    """Evaluate one output (by default the kernel, not divided) on arrays of counts, as in ``run``.
+
+    With ``shares`` every count is divided by the number of columns of its domain.
+    """
+    outputs = None if output is None else [output]
+    found: Extended = values_of(program, _Numbers(s, p, q, sizes, shares), outputs)[0]
+    return found
+
+
+@dataclass(frozen=True)
+class _Numbers(_Counts):
+    """Extended numbers."""
+
+    shares: bool
+    #: By the id of n: n, and some of its binomials.
+    binomials: dict[int, tuple[Extended, list[Extended]]] = field(default_factory=dict)
+
+    def count(self, domain: int, cell: str, used: int) -> Extended:
+        value = self.cell(domain, cell, used)
+        return Extended.of(value / max(self.sizes[domain], 1) if self.shares else value)
+
+    def constant(self, value: int) -> Extended:
+        return Extended.of_integer(value)
+
+    def binomial(self, lower: int, operand: Extended) -> Extended:
+        """Return the product of the factors (n − i) / (i + 1), begun where others ended."""
+        kept = sum(n.m.size * len(begun) for n, begun in self.binomials.values())
+        if len(self.binomials) > MOST_OPERANDS or kept > MOST_NUMBERS:
+            self.binomials.clear()
+        # C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as they are known
+        one = Extended.of(np.ones(()))
+        begun = self.binomials.setdefault(id(operand), (operand, [one]))[1]
+        start = min(lower // STRIDE, len(begun) - 1)
+        result = begun[start]
+        for i in range(start * STRIDE, lower, TOGETHER):
+            after = min(i + TOGETHER, lower)
+            result = result * _factors(operand, i, after)
+            if after % STRIDE == 0:
+                begun.append(result)
+        return result
+
+    def quotient(self, divisor: int, operand: Extended) -> Extended:
+        return operand / Extended.of_integer(divisor)
+
+
+def _factors(n: Extended, start: int, stop: int) -> Extended:
+    """Return the product of (n − i) / (i + 1); i is negligible if n is beyond 2⁶⁰."""
+    i = np.arange(start, stop, dtype=np.float64)
+    whole = np.minimum(n.to_float(), 2.0**1000)
+    small = whole < 2.0**60
+    ratios = np.maximum(np.where(small, whole, 0.0)[..., None] - i, 0.0) / (i + 1)
+    here = Extended.of(np.prod(ratios, axis=-1))
+    if small.all():
+        return here
+    there = Extended.of(n.m ** len(i) / np.prod(i + 1), n.e * len(i))
+    return Extended(np.where(small, here.m, there.m), np.where(small, here.e, there.e))
+
+
+# -- how large the numbers can get
+
+
+def dimension(program: Program, sizes: Sequence[int]) -> int:
+    """Return the dimension of the feature space for domains of these sizes, an exact integer.
+
+    More than ``MAX_BITS`` bits are refused by MagnitudeError.
+    """
+    length = bits(program, sizes, program.dimension)
+    if length > MAX_BITS:
+        raise MagnitudeError(
+            f"the feature space of this formula has about 2^{length:.4g} dimensions, too large a "
+            f"number to be computed exactly: at most 2^{MAX_BITS:,} are. Use a formula with fewer "
+            "literals; values at scale='probability' and cosines do not need this number."
+        )
+    found: int = values_of(program, _Largest(sizes, sizes, sizes), [program.dimension])[0]
+    return found // program.divisor
+
+
+def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return how many features each choice chooses from (at most ``BEYOND``), and how many."""
+    largest = _Largest(sizes, sizes, sizes, BEYOND)
+    totals = values_of(program, largest, [position for position, _ in program.choices])
+    return [(total, degree) for total, (_, degree) in zip(totals, program.choices, strict=True)]
+
+
+def bits(program: Program, sizes: Sequence[int], output: int | None = None) -> float:
+    """Return about the largest number of bits on the way to an output, by default the kernel."""
+    wanted = [program.output if output is None else output]
+    return float(max(length for _, length in fold(program, _Bits(sizes), wanted)))
+
+
+def upper_bound(
+    program: Program, sizes: Sequence[int], most_x: Sequence[int], most_z: Sequence[int]
+) -> int:
+    """Return a bound for all numbers on the way to the kernel of any pair of rows.
+
+    ``most_x`` and ``most_z`` are the largest numbers of ones in a row, for every domain.  All
+    arithmetic is on non-negative numbers, and so monotone: the bound is the largest value at the
+    largest possible counts.  A factor of 0 counts as 1, because the factors before it may have been
+    multiplied already.  Larger bounds than ``BEYOND`` are that.
+    """
+    algebra = _OnTheWay(sizes, most_x, most_z, BEYOND)
+    return int(max(value for _, value in fold(program, algebra)))
+
+
+@dataclass(frozen=True)
+class _Largest:
+    """Integers at the largest possible counts, numbers beyond a limit as the limit."""
+
+    sizes: Sequence[int]
+    most_x: Sequence[int]
+    most_z: Sequence[int]
+    limit: int | None = None
+
+    def count(self, domain: int, cell: str, used: int) -> int:
+        x, z = (
+            most[domain] if bit == "1" else self.sizes[domain]
+            for bit, most in zip(cell, (self.most_x, self.most_z), strict=True)
+        )
+        return max(min(x, z) - used, 0)
+
+    def constant(self, value: int) -> int:
+        return value
+
+    def sum(self, *operands: int) -> int:
+        return sum(operands) if self.limit is None else min(sum(operands), self.limit)
+
+    def product(self, *operands: int) -> int:
+        if self.limit is None:
+            return prod(operands)
+        limit = self.limit
+        return reduce(lambda one, two: min(one * two, limit), operands)
+
+    def binomial(self, lower: int, operand: int) -> int:
+        return n_choices(operand, lower, self.limit)
+
+    def quotient(self, divisor: int, operand: int) -> int:
+        return operand if operand == self.limit else -(-operand // divisor)
+
+
+class _OnTheWay(_Largest):
+    """The largest of the partial results of every node."""
+
+    def product(self, *operands: int) -> int:
+        return super().product(*(max(factor, 1) for factor in operands))
+
+    def binomial(self, lower: int, operand: int) -> int:
+        lower = min(lower, operand // 2)  # the largest, before its last division
+        return max(lower, 1) * super().binomial(lower, operand)
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """The lengths of integers in bits, as floats; at least 1, and at most ``MOST``."""
+
+    sizes: Sequence[int]
+    MOST = 1e100
+
+    def count(self, domain: int, cell: str, used: int) -> float:  # noqa: ARG002
+        return log2(max(self.sizes[domain], 2))
+
+    def constant(self, value: int) -> float:
+        return float(max(value.bit_length(), 1))
+
+    def sum(self, *operands: float) -> float:
+        return max(operands) + log2(len(operands))
+
+    def product(self, *operands: float) -> float:
+        return min(sum(operands), self.MOST)
+
+    def binomial(self, lower: int, operand: float) -> float:
+        whole = 2.0**operand if operand < 60 else self.MOST  # C(n, k) ≤ 2ⁿ
+        return min(lower * operand - lgamma(lower + 1) / log(2), whole, self.MOST)
+
+    def quotient(self, divisor: int, operand: float) -> float:  # noqa: ARG002
+        return operand

@@ -1,1 +1,0 @@
-"""Arithmetic on joint counts: the intermediate representation between meaning and code."""

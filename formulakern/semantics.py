@@ -1,0 +1,1223 @@
+"""Formula → Program: what the variables of a formula mean, and how substitutions are counted.
+
+For two rows x and z, F11 is the number of substitutions under which the formula F is true in both,
+F10 in x only, F01 in z only, F00 in neither; a star sums over both values: F1* = F11 + F10, and F**
+is the number of all substitutions.  These nine are the *cells*.
+
+In the reading ``free`` every occurrence of a variable is substituted independently, and no two
+leaves share anything.
+
+* ``not F`` has the cells of F with 1 and 0 exchanged: no arithmetic at all.
+* ``F ∘ G``, if F and G share no variable, has (F ∘ G)uv = Σ Fij · Gkl over i ∘ k = u, j ∘ l = v.
+* A choice takes i, j, l, m of the F11, F10, F01, F00 features of its feature space, so that i + j
+  are true in x and i + l in z: C(F11, i)·C(F10, j)·C(F01, l)·C(F00, m).  Wherever one row's number
+  is free the sums fold, by Vandermonde's identity, into a binomial of a marginal such as F0*.
+
+No term is negative, so nothing cancels.  Polato & Aiolli (2021), doi:10.3390/e23081020, and Polato,
+Lauriola & Aiolli (2018), doi:10.3390/e20060444, write the same kernels with subtractions.  A
+formula becomes a list of *steps*, each on earlier ones; going backwards finds the cells that are
+needed of each, going forwards emits them.
+
+In the reading ``bound`` equal names are the same variable, and different names may coincide.  The
+kernel depends on the Boolean function alone; variables on which the function does not depend are
+not substituted.  A *module* is a subformula whose variables occur nowhere else in the formula:
+modules combine as in ``free``.  If names repeat, the subformulas that share them become a decision
+diagram over modules (a disjoint-support decomposition), and pairs of its nodes are counted.  Let
+g(F, G) be the number of substitutions under which F is true in x and G is true in z, so that the
+kernel is g(F, F).  Splitting on a variable, with F₁ and F₀ the cofactors of F,
+
+    g(F, G) = n11·g(F₁, G₁) + n10·g(F₁, G₀) + n01·g(F₀, G₁) + n00·g(F₀, G₀),
+
+where n11 columns are 1 in both rows, n10 in x only, and so on.  Computed once for every pair of
+nodes of a decision diagram, this is polynomial in the size of the diagram.
+
+In the reading ``distinct`` different names are different columns, and equal features count once.
+All-different (injective) substitutions are counted by the same recursion, each joint count reduced
+by the columns of its cell that are in use already.  Permutations of the variables that leave the
+function unchanged act freely on these substitutions and give the same feature, so that dividing by
+the number of such symmetries, exactly, counts every feature once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import chain, islice, product
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.checks import check_choice
+from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.program import Builder, Program, check_nodes
+from formulakern.syntax.connectives import Connective
+from formulakern.syntax.diagrams import Diagrams, models_with_each
+from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
+from formulakern.syntax.leaves import Choice
+
+__all__ = ["READINGS", "check_reading", "lower"]
+
+# -- steps, and the reading in which every occurrence is substituted independently
+
+#: A formula that becomes more steps is refused.
+MAX_STEPS = 400_000
+#: A choice that needs more terms than this for one count is refused.
+MAX_TERMS = 20_000
+
+#: Stands for what a choice chooses from, which is a step of its own.
+_ANY = Variable("x")
+
+#: The position of a step; of its negation, the complement ``~position``.
+Reference = int
+#: Returns the position in the program of a cell of an earlier step.
+Value = Callable[[Reference, str], int]
+#: Appends ``left ∘ right``.
+Join = Callable[[Connective, Reference, Reference], Reference]
+#: A product of binomials: (cells of the feature space, summed; how many features of them).
+_Term = tuple[tuple[tuple[str, ...], int], ...]
+
+
+def _lower_free(formula: Formula, domains: dict[str | None, int]) -> Program:
+    """Return the program of a formula in the reading ``free``; linear in its nodes."""
+    steps = Steps(domains)
+
+    def read(part: Formula) -> Reference:
+        return fold(part, step)
+
+    def step(node: Formula, arguments: list[Reference]) -> Reference:
+        row = node.connective
+        if row is None:
+            return steps.leaf(node, read)
+        return ~arguments[0] if row.arity == 1 else steps.chain(row, arguments, steps.binary)
+
+    return steps.program(read(formula))
+
+
+def opposite(cell: str) -> str:
+    """Return the cell with 1 and 0 exchanged."""
+    return cell.translate(_EXCHANGED)
+
+
+_EXCHANGED = str.maketrans("10", "01")
+
+
+class Step:
+    """A formula made of earlier steps, its arguments, which share no variable."""
+
+    __slots__ = ()
+
+    arguments: tuple[Reference, ...] = ()
+
+    def reads(self, cell: str) -> Iterable[tuple[Reference, str]]:  # noqa: ARG002
+        """Return the arguments and their cells that one cell is computed from."""
+        return ()
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:
+        """Emit the arithmetic of one cell from the values of what it reads."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Step):
+    """A variable, ranging over the columns of one domain."""
+
+    domain: int
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:  # noqa: ARG002
+        """Return the count of columns."""
+        return builder.count(self.domain, cell)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantStep(Step):
+    """True or false, with one (empty) substitution."""
+
+    value: bool
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:  # noqa: ARG002
+        """Emit 1 or 0."""
+        return builder.constant(int("01"[not self.value] not in cell))
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Step):
+    """A connective with two arguments."""
+
+    connective: Connective
+    arguments: tuple[Reference, Reference]
+
+    def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
+        """Yield the cells in the products."""
+        for cells in _products(self.connective, cell):
+            yield from zip(self.arguments, cells, strict=True)
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:
+        """Return the sum of the products."""
+        left, right = self.arguments
+        return builder.sum(
+            builder.product((value(left, i), value(right, k)))
+            for i, k in _products(self.connective, cell)
+        )
+
+
+@dataclass(frozen=True)
+class ChoiceStep(Step):
+    """d different features of an earlier step's feature space; no matter what the choice holds."""
+
+    choice: Choice
+    arguments: tuple[Reference]
+    terms: dict[str, ChoiceTerms] = field(default_factory=dict, compare=False)
+
+    def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
+        """Return the cells in the binomials."""
+        self.terms[cell] = ChoiceTerms(self.choice, cell)
+        return ((self.arguments[0], read) for read in self.terms[cell].reads())
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:
+        """Emit sums of products of binomials."""
+        return self.terms[cell].emit(builder, lambda read: value(self.arguments[0], read))
+
+
+class Steps(list[Step]):
+    """The steps that a formula becomes, each on earlier ones; equal steps are one.
+
+    Their numbers are equal, wherever they are in the formula.
+    """
+
+    def __init__(self, domains: dict[str | None, int]) -> None:
+        super().__init__()
+        self.domains = domains
+        self._position: dict[Step, int] = {}
+
+    def add(self, step: Step) -> Reference:
+        """Append a step, unless there is an equal one; return its position."""
+        position = self._position.setdefault(step, len(self))
+        if position == len(self):
+            if position >= MAX_STEPS:
+                raise FormulaSizeError(
+                    f"the formula has more than {MAX_STEPS:,} different subformulas, by the shape "
+                    "of what is below them. Split it into smaller formulas, or write chains of "
+                    "one connective, whose length does not matter."
+                )
+            self.append(step)
+        return position
+
+    def constant(self, reference: Reference) -> bool | None:
+        """Return the value of a constant, or None for other steps."""
+        step = self[max(reference, ~reference)]
+        return step.value ^ (reference < 0) if isinstance(step, ConstantStep) else None
+
+    def leaf(self, leaf: Formula, read: Callable[[Formula], Reference]) -> Reference:
+        """Append a leaf; ``read`` appends the steps of what a choice chooses from."""
+        if isinstance(leaf, Constant):
+            return self.add(ConstantStep(leaf.value))
+        if isinstance(leaf, Choice):
+            return self.add(ChoiceStep(leaf.over(_ANY), (read(leaf.formula),)))
+        assert isinstance(leaf, Variable)
+        return self.add(Leaf(self.domains[leaf.domain]))
+
+    def chain(self, row: Connective, parts: Iterable[Reference], join: Join) -> Reference:
+        """Join steps by a connective, two in their order if it is not associative.
+
+        Otherwise in any order: n equal parts by repeated squaring, in some 2·log₂(n) steps, and
+        different ones in pairs, so that exact numbers on the way stay short.
+        """
+        if row.chain != "flat":
+            left, right = parts
+            return join(row, left, right)
+        layer = []
+        for part, times in sorted(Counter(parts).items()):
+            power: Reference | None = None
+            while times:
+                if times % 2:
+                    power = part if power is None else join(row, part, power)
+                times //= 2
+                part = join(row, part, part) if times else part
+            assert power is not None
+            layer.append(power)
+        while len(layer) > 1:
+            pairs = [join(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+            layer = pairs + layer[len(pairs) * 2 :]
+        return layer[0]
+
+    def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
+        """Append ``left ∘ right`` as it is."""
+        return self.add(Binary(row, (left, right)))
+
+    def fuse(self, row: Connective, left: Reference, right: Reference) -> Reference:
+        """Append ``left ∘ right``, constants evaluated away.
+
+        That is right if the kernel depends on the Boolean function alone.
+        """
+        for one, other, first in ((left, right, True), (right, left, False)):
+            value = self.constant(one)
+            if value is not None:
+                when_true, when_false = (
+                    row(value, bit) if first else row(bit, value) for bit in (True, False)
+                )
+                if when_true != when_false:
+                    return other if when_true else ~other
+                return self.add(ConstantStep(when_true))
+        return self.binary(row, left, right)
+
+    def program(self, root: Reference) -> Program:
+        """Return the program of a step: its cell 11 is the kernel, its cell ** the dimension.
+
+        Linear in the number of steps: at most nine cells are needed of each.  A program that would
+        be too long is refused before any of it is emitted.
+        """
+        # of each step the cells that are needed; once they are emitted, their positions
+        cells: list[dict[str, int]] = [{} for _ in self]
+        last = max(root, ~root)
+        kernel = "11" if root >= 0 else "00"
+        chosen = any(isinstance(step, ChoiceStep) for step in self)
+        cells[last] = dict.fromkeys((kernel, "**") if chosen else (kernel,), -1)
+        times = [0] * len(self)  # how often each step is in the formula
+        times[last] = 1
+        last_use = [0] * len(self)
+        degrees = [0] * len(self.domains)
+        operations = 0
+        for position in range(last, -1, -1):
+            step = self[position]
+            for cell in cells[position]:
+                for other, read in step.reads(cell):
+                    if other >= 0:
+                        cells[other][read] = -1
+                    else:
+                        cells[~other][opposite(read)] = -1
+                if isinstance(step, Binary):
+                    operations += 1 + len(_products(step.connective, cell))
+                elif isinstance(step, ChoiceStep):
+                    operations += len(step.terms[cell].terms)
+                check_nodes(operations)
+            for argument in step.arguments:
+                argument = max(argument, ~argument)
+                times[argument] += times[position]
+                last_use[argument] = last_use[argument] or position
+            if isinstance(step, Leaf):
+                degrees[step.domain] += times[position]
+        builder = Builder(self.domains)
+
+        def value(reference: Reference, cell: str) -> int:
+            if reference >= 0:
+                return cells[reference][cell]
+            return cells[~reference][opposite(cell)]
+
+        for position, step in enumerate(self[: last + 1]):
+            found = cells[position]
+            for cell in found:
+                found[cell] = step.emit(cell, builder, value)
+            for argument in step.arguments:
+                argument = max(argument, ~argument)
+                if last_use[argument] == position:
+                    cells[argument] = {}
+        # unless features are chosen, every literal takes any of its columns
+        dimension = (
+            cells[last].get("**")
+            if chosen
+            else builder.product(
+                builder.power(builder.count(domain, "**"), degree)
+                for domain, degree in enumerate(degrees)
+            )
+        )
+        assert dimension is not None
+        return builder.finish(cells[last][kernel], dimension, degrees)
+
+
+@cache
+def _products(row: Connective, cell: str) -> tuple[tuple[str, str], ...]:
+    """Return the cells (of left, of right) whose products sum to ``cell`` of ``left ∘ right``."""
+    x, z = _sides(row, cell[0]), _sides(row, cell[1])
+    return tuple((i + j, k + m) for i, k in x for j, m in z)
+
+
+@cache
+def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs (left value, right value or star) that give a truth value in one row."""
+    if wanted == "*":
+        return (("*", "*"),)
+    found: dict[str, str] = {}
+    for left in "10":
+        rights = [right for right in "10" if row(left == "1", right == "1") == (wanted == "1")]
+        if rights:
+            found[left] = "*" if len(rights) == 2 else rights[0]
+    if len(found) == 2 and len(set(found.values())) == 1:
+        return (("*", found["1"]),)
+    return tuple(found.items())
+
+
+# -- choices of d different features
+
+
+@dataclass(frozen=True)
+class ChoiceTerms:
+    """One cell of a choice as a sum of products of binomials of cells of the feature space."""
+
+    choice: Choice
+    cell: str
+
+    def reads(self) -> Iterable[str]:
+        """Return the cells of the feature space that are needed, ** for the check of the degree."""
+        read = chain.from_iterable(cells for term in self.terms for cells, _ in term)
+        return dict.fromkeys(chain(["**"], read))
+
+    def emit(self, builder: Builder, count: Callable[[str], int]) -> int:
+        """Emit the arithmetic from the positions of the cells that are read."""
+        builder.choose(count("**"), self.choice.degree)
+        return builder.sum(
+            builder.product(
+                builder.binomial(builder.sum(map(count, cells)), lower) for cells, lower in term
+            )
+            for term in self.terms
+        )
+
+    @property
+    def terms(self) -> tuple[_Term, ...]:
+        """The products; more than ``MAX_TERMS`` of them are refused."""
+        choice = self.choice
+        terms = _terms(choice.degree, choice.least, choice.most, self.cell)
+        if len(terms) > MAX_TERMS:
+            raise FormulaSizeError(
+                f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
+                f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
+                "limit."
+            )
+        return terms
+
+
+@lru_cache(maxsize=32)
+def _terms(degree: int, least: int, most: int, cell: str) -> tuple[_Term, ...]:
+    """Return the terms of a cell, for ``least`` to ``most`` of ``degree``; at most one too many."""
+    return tuple(islice(_each(degree, least, most, cell), MAX_TERMS + 1))
+
+
+def _each(d: int, least: int, most: int, cell: str) -> Iterator[Any]:
+    wanted = {
+        "1": [range(least, most + 1)],
+        "0": [part for part in (range(least), range(most + 1, d + 1)) if part],
+        "*": [range(d + 1)],
+    }
+    if (least, most) == (0, d):  # always true
+        cell = cell.replace("1", "*")
+    x, z = wanted[cell[0]], wanted[cell[1]]
+    if cell == "**":
+        yield ((("**",), d),)
+        return
+    if "*" in cell:  # t of the features that are true in one row, and d − t others
+        true = cell.replace("0", "1")
+        for count in chain(*(z if cell[0] == "*" else x)):
+            yield (((true,), count), ((opposite(true),), d - count))
+        return
+    if not x or not z:
+        return
+    free_x, free_z = _free_from(x, d), _free_from(z, d)
+    for i in range(max(x[0][0] + z[0][0] - d, 0), d + 1):
+        rest = d - i
+        both = (("11",), i)
+        if i >= free_x and i >= free_z:
+            yield both, (("10", "0*"), rest)
+        elif i >= free_x:
+            for k in chain(*_beyond(z, i)):
+                yield both, (("01",), k), (("*0",), rest - k)
+        elif i >= free_z:
+            for j in chain(*_beyond(x, i)):
+                yield both, (("10",), j), (("0*",), rest - j)
+        else:
+            in_z = _beyond(z, i)
+            for j in chain(*_beyond(x, i)):
+                if not in_z or j + in_z[0][0] > rest:
+                    break
+                for k in chain(*in_z):
+                    if j + k > rest:
+                        break
+                    yield both, (("10",), j), (("01",), k), (("00",), rest - j - k)
+
+
+def _free_from(wanted: list[range], degree: int) -> int:
+    """Return the least number from which on every number up to the degree is wanted."""
+    return wanted[-1][0] if wanted[-1][-1] == degree else degree + 1
+
+
+def _beyond(wanted: list[range], start: int) -> list[range]:
+    """Return the numbers from ``start`` on, less ``start``."""
+    beyond = (range(max(part[0] - start, 0), part[-1] + 1 - start) for part in wanted)
+    return [part for part in beyond if part]
+
+
+# -- recursions on pairs of functions
+#
+# How many states there will be is counted before they are unrolled: level by level, as arrays of
+# the functions of x and of z, and a number that stands for the columns in use.  It is a sum of
+# random odd numbers of 64 bits, one for every column that is used in a cell.  States are missed if
+# different columns in use have the same number; no state is counted twice.  So the count is a lower
+# bound, and it is short of the truth with a probability of less than one in a million.
+
+#: After so many states, the number of all states is counted.
+MEASURED = 5_000
+#: The advice if a diagram passes its limits.
+HARD = (
+    "Counting with repeated names is hard in general: repeat fewer names, split the formula, or "
+    "use variables='free'."
+)
+
+#: A function of x, a function of z, and perhaps more.
+S = TypeVar("S", bound=tuple[Any, ...])
+T = TypeVar("T")
+#: The states that a state is computed from, each with what it is multiplied by.
+Branches = Sequence[tuple[T, S]]
+
+
+def reach(
+    root: S,
+    split: Callable[[S], Branches[T, S]],
+    limit: int,
+    refusal: str,
+    diagrams: Diagrams,
+    domains: Sequence[int] | None = None,
+) -> dict[S, Branches[T, S]]:
+    """Return all states that are reached from one by splitting, each with its branches.
+
+    More than ``limit`` states are refused with the message ``refusal``, early by counting them on
+    ``diagrams``: see :func:`count_states`.
+    """
+    branches: dict[S, Branches[T, S]] = {}
+    pending = [root]
+    while pending:
+        state = pending.pop()
+        if state not in branches:
+            too_many = len(branches) >= limit
+            if len(branches) == MEASURED and not too_many:
+                too_many = count_states(diagrams, root[0], root[1], limit, domains) > limit
+            if too_many:
+                raise FormulaSizeError(refusal)
+            branches[state] = split(state)
+            pending.extend(after for _, after in branches[state])
+    return branches
+
+
+def sum_up(
+    builder: Builder,
+    branches: Mapping[S, Branches[Any, S]],
+    level: Callable[[S], int],
+    factors: Callable[[Any], Iterable[int]],
+    end: Callable[[S], int | None],
+) -> dict[S, int]:
+    """Emit the value of every state: the sum over its branches of products.
+
+    ``level`` grows from a state to those that it is computed from, ``factors`` are the positions of
+    what a term multiplies by, ``end`` the position of the value of a state that has no branches.
+    """
+    values: dict[S, int] = {}
+    for state in sorted(branches, key=level, reverse=True):
+        value = end(state)
+        if value is None:
+            value = builder.sum(
+                builder.product((*factors(term), values[after])) for term, after in branches[state]
+            )
+        values[state] = value
+    return values
+
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.uint64]
+#: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
+#: by their cells in both rows, by their values in x, by their values in z.
+_States = tuple[Integers, Integers, Numbers, Numbers, Numbers]
+
+
+def count_states(
+    diagrams: Diagrams, f: int, g: int, limit: int, domains: Sequence[int] | None = None
+) -> int:
+    """Return the number of states that are reached from a pair of functions, up to a limit.
+
+    ``f`` and ``g`` are the functions of x and of z, not the constant 0; ``domains`` has for every
+    level the domain whose columns it uses up, None if none are.  A state costs about a thirtieth of
+    the time that it takes to unroll it.
+    """
+    kept = [0, 1, *sorted({*diagrams.reachable(f), *diagrams.reachable(g)})]
+    place = {node: i for i, node in enumerate(kept)}
+    after = {
+        bit: np.array([place[successors[node]] for node in kept])
+        for bit, successors in ((1, diagrams.high), (0, diagrams.low))
+    }
+    levels = sorted({diagrams.level[node] for node in kept})
+    order = {level: i for i, level in enumerate(levels)}  # the constants come last
+    level = np.array([order[diagrams.level[node]] for node in kept])
+    # the first row is of the functions themselves
+    random = _random_numbers(2 if domains is None else 2 + max(domains, default=0))
+    zero = np.zeros(1, dtype=np.uint64)
+    root: _States = (np.array([place[f]]), np.array([place[g]]), zero, zero, zero)
+    pending: list[list[_States]] = [[] for _ in levels]
+    pending[min(level[place[f]], level[place[g]])].append(root)
+    total = 0
+    for here, found in enumerate(pending):
+        if not found:
+            continue
+        states = _different(found, random[0])
+        total += len(states[0])
+        if total > limit or here == len(levels) - 1:
+            break
+        found.clear()
+        numbers = random[0] * 0 if domains is None else random[1 + domains[levels[here]]]
+        for bits in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            new = _split(states, bits, level == here, after, numbers)
+            at = np.minimum(level[new[0]], level[new[1]])
+            for next_level in np.unique(at).tolist():
+                some = at == next_level
+                pending[next_level].append(
+                    (new[0][some], new[1][some], new[2][some], new[3][some], new[4][some])
+                )
+    return total
+
+
+def _random_numbers(n_rows: int) -> Numbers:
+    """Return odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row."""
+    numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
+    return 2 * numbers + 1
+
+
+def _different(found: list[_States], numbers: Numbers) -> _States:
+    """Return each state once."""
+    f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
+    once = np.unique(key, return_index=True)[1]
+    return f[once], g[once], both[once], of_x[once], of_z[once]
+
+
+def _split(
+    states: _States,
+    bits: tuple[int, int],
+    tested: npt.NDArray[np.bool_],
+    after: dict[int, Integers],
+    numbers: Numbers,
+) -> _States:
+    """Return the states that follow where a column has these values in x and z.
+
+    ``tested`` says of every function whether it tests the column, ``after`` what becomes of it.
+    """
+    f, g, both, of_x, of_z = states
+    bit_x, bit_z = bits
+    new_f, new_g = (
+        np.where(tested[function], after[bit][function], function)
+        for function, bit in ((f, bit_x), (g, bit_z))
+    )
+    reads_x, reads_z = f != 1, g != 1
+    # a row that is not read has no values: one of the two branches stands for both
+    some = (new_f != 0) & (new_g != 0) & (reads_x | (bit_x == 1)) & (reads_z | (bit_z == 1))
+    value_x, value_z, cell = numbers[5 - bit_x], numbers[5 - bit_z], numbers[3 - 2 * bit_x - bit_z]
+    both = both + np.where(reads_x, np.where(reads_z, cell, value_x), value_z)
+    of_x, of_z = of_x + value_x, of_z + value_z
+    # once a single row is read, only the values in that row count
+    turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
+    both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
+    return new_f[some], new_g[some], both[some], of_x[some], of_z[some]
+
+
+# -- the reading in which equal names are the same variable
+
+#: Counting on more pairs of diagram nodes than this, in all, is refused.
+MAX_PAIRS = 400_000
+#: Leaves that mean the same if they are equal.
+ATOMS = (Variable, Choice)
+
+
+def _lower_bound(formula: Formula, domains: dict[str | None, int]) -> Program:
+    """Return the program of a formula in the reading ``bound``.
+
+    Linear if names do not repeat; polynomial in the size of the diagrams elsewhere.
+    """
+    steps = Steps(domains)
+    return steps.program(_Reader(formula, steps).read())
+
+
+@dataclass(slots=True)
+class _Occurrence:
+    """One occurrence of a subformula, with the positions of the occurrences of its operands."""
+
+    formula: Formula
+    children: tuple[int, ...]
+    module: bool = False
+
+
+def _occurrences(formula: Formula) -> list[_Occurrence]:
+    """Return all occurrences of subformulas, operands before what uses them, with modules marked.
+
+    Linear.  An occurrence covers an interval of leaves; it is a module if the first and the last
+    occurrence of every variable inside are in that interval.
+    """
+    places: list[_Occurrence] = []
+    stack: list[tuple[Formula, list[int]]] = [(formula, [])]
+    while stack:  # shared objects are as many places as they have in the text
+        node, done = stack[-1]
+        if len(done) < len(node.arguments):
+            stack.append((node.arguments[len(done)], []))
+            continue
+        stack.pop()
+        places.append(_Occurrence(node, tuple(done)))
+        if stack:
+            stack[-1][1].append(len(places) - 1)
+    leaves = list(enumerate(place.formula for place in places if not place.children))
+    first = {leaf: index for index, leaf in reversed(leaves)}
+    last = {leaf: index for index, leaf in leaves}
+    bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
+    next_leaf = 0
+    for place in places:
+        if place.children:
+            inside = [bounds[child] for child in place.children]
+            begin, end = inside[0][0], inside[-1][1]
+            low = min(entry[2] for entry in inside)
+            high = max(entry[3] for entry in inside)
+        else:
+            begin = end = low = high = next_leaf
+            if isinstance(place.formula, ATOMS):
+                low, high = first[place.formula], last[place.formula]
+            next_leaf += 1
+        bounds.append((begin, end, low, high))
+        place.module = begin <= low and high <= end
+    return places
+
+
+def _groups(sets: Sequence[Collection[Formula]]) -> list[list[int]]:
+    """Return the positions of the sets, grouped so that sets with a common element are together."""
+    parent = list(range(len(sets)))
+
+    def find(position: int) -> int:
+        while parent[position] != position:
+            parent[position] = parent[parent[position]]
+            position = parent[position]
+        return position
+
+    owner: dict[Formula, int] = {}
+    for position, elements in enumerate(sets):
+        for element in elements:
+            parent[find(position)] = find(owner.setdefault(element, position))
+    grouped: dict[int, list[int]] = {}
+    for position in range(len(sets)):
+        grouped.setdefault(find(position), []).append(position)
+    return list(grouped.values())
+
+
+class _Reader:
+    """Turns the occurrences in a formula into steps, modules first."""
+
+    def __init__(self, formula: Formula, steps: Steps) -> None:
+        self.places = _occurrences(formula)
+        self.diagrams = Diagrams(HARD)  # one for all: its limits are limits of the formula
+        self.steps = steps
+        self.step_of: dict[int, Reference] = {}  # of every module
+
+    def read(self) -> Reference:
+        """Append the steps; return the whole formula's."""
+        for position, place in enumerate(self.places):
+            if place.module:
+                self.step_of[position] = self._module(place)
+        return self.step_of[len(self.places) - 1]
+
+    def _module(self, place: _Occurrence) -> Reference:
+        row = place.formula.connective
+        if row is None:
+            return self._leaf(place.formula)
+        if row.arity == 1:
+            return ~self.step_of[place.children[0]]
+        sharing = [child for child in place.children if not self.places[child].module]
+        if sharing and row.chain != "flat":  # not associative: the arguments keep their places
+            return self._diagram(row, list(place.children))
+        parts = [self.step_of[child] for child in place.children if self.places[child].module]
+        atoms = [
+            {f for at in self._inside(child) if isinstance(f := self.places[at].formula, ATOMS)}
+            for child in sharing
+        ]
+        parts += [self._diagram(row, [sharing[i] for i in group]) for group in _groups(atoms)]
+        return self.steps.chain(row, parts, self.steps.fuse)
+
+    def _leaf(self, leaf: Formula) -> Reference:
+        return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
+
+    def _inside(self, root: int) -> list[int]:
+        """Return occurrences from ``root`` down to the modules, which are left out."""
+        order: list[int] = []
+        pending = [root]
+        while pending:
+            position = pending.pop()
+            if not self.places[position].module:
+                order.append(position)
+                pending.extend(self.places[position].children)
+        return order[::-1]
+
+    def _diagram(self, row: Connective, roots: list[int]) -> Reference:
+        """Return a decision diagram for ``row`` applied to occurrences that share variables."""
+        diagrams = self.diagrams
+        atoms: list[Reference] = []  # by level
+        level_of: dict[Formula, int] = {}
+        functions: dict[int, int] = {}
+
+        def atom(step: Reference) -> int:
+            constant = self.steps.constant(step)
+            if constant is not None:
+                return int(constant)
+            atoms.append(step)
+            return diagrams.variable(len(atoms) - 1)
+
+        def function(place: _Occurrence) -> int:
+            inner = place.formula.connective
+            if inner is None:
+                if place.formula not in level_of:
+                    level_of[place.formula] = len(atoms)
+                    atoms.append(self._leaf(place.formula))
+                return diagrams.variable(level_of[place.formula])
+            if inner.chain != "flat":
+                values = [
+                    functions[child] if child in functions else atom(self.step_of[child])
+                    for child in place.children
+                ]
+            else:
+                values = [functions[child] for child in place.children if child in functions]
+                modules = [self.step_of[c] for c in place.children if self.places[c].module]
+                if modules:  # together they are one atom
+                    values.append(atom(self.steps.chain(inner, modules, self.steps.fuse)))
+            return diagrams.connect(inner.truth, values)
+
+        for root in roots:
+            for position in self._inside(root):
+                functions[position] = function(self.places[position])
+        top = diagrams.connect(row.truth, [functions[root] for root in roots])
+        if top < 2:
+            return self.steps.add(ConstantStep(bool(top)))
+        top, support = diagrams.compact(top)
+        return self.steps.add(DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
+
+
+#: The functions that are true in x and in z.
+Pair = tuple[int, int]
+#: What a pair of cofactors is multiplied by: the level and the cell of the atom that was split on,
+#: and the levels in between, whose atoms are not tested and may be anything.
+DiagramTerm = tuple[int, str, range]
+
+
+class DiagramStep(Step):
+    """A function of earlier steps (its arguments), none of which share a variable."""
+
+    def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[Reference, ...]) -> None:
+        self.diagrams = diagrams
+        self.top = top
+        self.arguments = arguments
+        self._reached: dict[str, tuple[Pair, dict[Pair, Branches[DiagramTerm, Pair]]]] = {}
+
+    def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
+        """Yield the cells of the arguments that the recursion splits on or passes over."""
+        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
+        root = side[cell[0]], side[cell[1]]
+        before = self.diagrams.pairs
+        branches = reach(
+            root,
+            self._split,
+            MAX_PAIRS - before,
+            f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
+            "Repeat fewer names, split the formula, or use variables='free'.",
+            self.diagrams,
+        )
+        self.diagrams.pairs = before + len(branches)
+        self._reached[cell] = root, branches
+        skips = self._level(root) > 0
+        for level, atom_cell, skipped in (term for found in branches.values() for term, _ in found):
+            yield self.arguments[level], atom_cell
+            skips = skips or bool(skipped)
+        if skips:
+            yield from ((argument, "**") for argument in self.arguments)
+
+    def emit(self, cell: str, builder: Builder, value: Value) -> int:
+        """Emit g for every pair, deepest level first."""
+        one = builder.constant(1)
+        known: dict[int, list[int]] = {}  # by start: products of more and more totals from there
+
+        def totals(skipped: range) -> int:
+            products = known.setdefault(skipped.start, [one])
+            while len(products) <= len(skipped):
+                total = value(self.arguments[skipped.start + len(products) - 1], "**")
+                products.append(builder.product((products[-1], total)))
+            return products[len(skipped)]
+
+        root, branches = self._reached[cell]
+        g = sum_up(
+            builder,
+            branches,
+            self._level,
+            lambda term: (value(self.arguments[term[0]], term[1]), totals(term[2])),
+            lambda pair: one if pair == (1, 1) else None,
+        )
+        return builder.product((g[root], totals(range(self._level(root)))))
+
+    def _level(self, pair: Pair) -> int:
+        level = self.diagrams.level
+        return min(level[pair[0]], level[pair[1]], len(self.arguments))
+
+    def _split(self, pair: Pair) -> list[tuple[DiagramTerm, Pair]]:
+        if pair == (1, 1):
+            return []
+        diagrams = self.diagrams
+        level = self._level(pair)
+        sides = [
+            zip("10", diagrams.cofactors(function, level), strict=True)
+            if diagrams.level[function] == level
+            else [("*", function)]
+            for function in pair
+        ]
+        return [
+            ((level, x + z, range(level + 1, self._level((f, g)))), (f, g))
+            for (x, f), (z, g) in product(*sides)
+            if f and g
+        ]
+
+
+# -- the reading in which different names are different columns
+
+#: Counting with more states (pairs of diagram nodes, columns in use per cell) than this is refused.
+MAX_STATES = 300_000
+
+#: The search for symmetries is refused when it passes this many comparisons of variables.
+MAX_SEARCH_STEPS = 10_000_000
+
+#: A formula with more different names is refused before anything is counted.
+MAX_VARIABLES = 4_000
+
+#: Columns in use, per domain, in the cells 11, 10, 01, 00; or, once only one row is still read,
+#: those that are true and false in that row.
+Used = tuple[tuple[int, ...], ...]
+#: What remains to be counted: a function of x and one of z, and the columns in use.
+State = tuple[int, int, Used]
+#: What a state is multiplied by: columns of a domain in a cell, less those in use.
+ColumnTerm = tuple[int, str, int]
+
+
+def _lower_distinct(formula: Formula, domains: dict[str | None, int]) -> Program:
+    """Return the program of a formula in the reading ``distinct``.
+
+    The number of states grows with the third power of the number of variables in the worst case,
+    times the pairs of diagram nodes.
+    """
+    builder = Builder(domains)
+    if any(isinstance(leaf, Choice) for leaf in formula.leaves):
+        counts = _counts(builder, formula, domains, ("11", "**"))
+        return builder.finish(counts["11"], counts["**"], None)
+    space = _Space(formula, domains, builder)
+    return builder.finish(space.emit("11"), space.emit("**"), space.degrees, space.symmetries)
+
+
+def _counts(
+    builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
+) -> dict[str, int]:
+    """Return cells of the feature space of a formula; choices at most MAX_NESTING deep.
+
+    A choice is alone or negated: the columns that it uses up are not single columns, so "different
+    from them" has no meaning.
+    """
+    atoms = [leaf for leaf in formula.leaves if not isinstance(leaf, Constant)]
+    choice = next((leaf for leaf in atoms if isinstance(leaf, Choice)), None)
+    if choice is None:
+        space = _Space(formula, domains, builder)
+        return {cell: builder.quotient(space.emit(cell), space.symmetries) for cell in cells}
+    if len(atoms) > 1:
+        raise FormulaError(
+            f"in the reading 'distinct' a choice stands alone or negated; {str(formula)!r} has "
+            "something beside it. Use variables='bound', or multiply two kernels: k1 * k2."
+        )
+    atom: Formula = choice
+    when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
+    if when_true == when_false:
+        return {cell: builder.constant(int("01"[not when_true] not in cell)) for cell in cells}
+    terms = {cell: ChoiceTerms(choice, opposite(cell) if when_false else cell) for cell in cells}
+    needed = dict.fromkeys(read for cell in terms for read in terms[cell].reads())
+    counts = _counts(builder, choice.formula, domains, needed)
+    return {cell: terms[cell].emit(builder, counts.__getitem__) for cell in terms}
+
+
+class _Space:
+    """The all-different substitutions of a formula without choices, counted in one program."""
+
+    def __init__(self, formula: Formula, domains: dict[str | None, int], builder: Builder) -> None:
+        self.builder = builder
+        names = formula.variables
+        if len(names) > MAX_VARIABLES:
+            raise FormulaSizeError(
+                f"the formula has {len(names):,} different names; in the reading 'distinct' at "
+                f"most {MAX_VARIABLES:,} are accepted. Use fewer variables, or variables='bound'."
+            )
+        self.diagrams, _, (top,) = diagrams_of("a kernel", formula, advice=HARD)
+        self.top, support = self.diagrams.compact(top)
+        self.domain_of = [domains[names[old].domain] for old in support]
+        self.degrees = [self.domain_of.count(g) for g in range(len(domains))]
+        self.symmetries = _Symmetries(self.diagrams, self.top, self.domain_of).order()
+
+    def emit(self, cell: str) -> int:
+        """Return the position of the number of substitutions in a cell."""
+        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
+        first, second = side[cell[0]], side[cell[1]]
+        if not first or not second:
+            return self.builder.constant(0)
+        root: State = (first, second, tuple((0, 0, 0, 0) for _ in self.degrees))
+        branches = reach(
+            root,
+            self._split,
+            MAX_STATES,
+            f"counting different columns for this formula needs more than {MAX_STATES:,} "
+            "states. Use fewer variables, or variables='bound'.",
+            self.diagrams,
+            self.domain_of,
+        )
+        values = sum_up(
+            self.builder,
+            branches,
+            self._level,
+            lambda term: (self.builder.count(*term),),
+            lambda state: self._rest(state[2]) if state[:2] == (1, 1) else None,
+        )
+        return values[root]
+
+    def _level(self, state: State) -> int:
+        levels = self.diagrams.level
+        return min(levels[state[0]], levels[state[1]])
+
+    def _split(self, state: State) -> list[tuple[ColumnTerm, State]]:
+        f, g, used = state
+        if f == g == 1:
+            return []
+        level = self._level(state)
+        domain = self.domain_of[level]
+        x, z = (
+            [("*", 1)]
+            if h == 1
+            else list(zip("10", self.diagrams.cofactors(h, level), strict=True))
+            for h in (f, g)
+        )
+        branches = []
+        for index, ((bit_x, new_f), (bit_z, new_g)) in enumerate(product(x, z)):
+            if new_f and new_g:
+                cells = list(used[domain])
+                cells[index] += 1
+                after = (*used[:domain], tuple(cells), *used[domain + 1 :])
+                if f != 1 and g != 1 and (new_f == 1) != (new_g == 1):
+                    after = _marginal(after, keep_x=new_g == 1)
+                term = (domain, bit_x + bit_z, used[domain][index])
+                branches.append((term, (new_f, new_g, after)))
+        return branches
+
+    def _rest(self, used: Used) -> int:
+        """Return the untested variables take any of the columns that are left."""
+        return self.builder.product(
+            self.builder.count(domain, "**", taken)
+            for domain, degree in enumerate(self.degrees)
+            for taken in range(sum(used[domain]), degree)
+        )
+
+
+def _marginal(used: Used, keep_x: bool) -> Used:
+    """Return the used columns by their value in the one row that is still read."""
+    return tuple((a + b, c + d) if keep_x else (a + c, b + d) for a, b, c, d in used)
+
+
+# -- symmetries
+
+
+class _Symmetries:
+    """The permutations of its variables 0 … k−1, all tested, that leave a function unchanged.
+
+    Their number is the product of orbit lengths along a chain of stabilisers: to how many variables
+    can the first one be moved, then the second one with the first kept fixed, and so on.  A
+    backtracking search compares model counts of cofactors first and whole diagrams last; exchanging
+    two variables of one class (domain) is tried before anything else, and settles most formulas.
+    """
+
+    def __init__(self, diagrams: Diagrams, top: int, classes: list[int]) -> None:
+        self.diagrams, self.top, self.classes = diagrams, top, classes
+        self.n = len(classes)
+        self.steps = 0
+        self.single = models_with_each(diagrams, top, self.n)
+        self._pairs: dict[int, list[int]] = {}
+        #: For every variable the smallest one that it can be exchanged with.
+        self.exchangeable = list(range(self.n))
+        for j in range(self.n):
+            for i in range(j):
+                if self.exchangeable[i] == i and self._compatible({}, i, j) and self._swaps(i, j):
+                    self.exchangeable[j] = i
+                    break
+
+    def order(self) -> int:
+        """Return their number."""
+        order = 1
+        for first in range(self.n):
+            fixed = {i: i for i in range(first)}
+            goals = self.exchangeable[first + 1 :]  # exchangeable ones: all, or none
+            order *= 1 + sum(
+                times
+                for kind, times in Counter(goals).items()
+                if self._can_move(fixed, first, first + 1 + goals.index(kind))
+            )
+        return order
+
+    def _swaps(self, i: int, j: int) -> bool:
+        """Return whether the function stays the same when two variables are exchanged."""
+        one, other = (
+            self.diagrams.restrict(self.top, {i: value, j: not value}) for value in (True, False)
+        )
+        return one == other
+
+    def _both(self, i: int) -> list[int]:
+        """Return for every variable the number of models in which it and variable i are true."""
+        if i not in self._pairs:
+            cofactor = self.diagrams.restrict(self.top, {i: True})
+            self._pairs[i] = models_with_each(self.diagrams, cofactor, self.n)
+        return self._pairs[i]
+
+    def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
+        """Return whether some symmetry keeps the fixed variables and moves one to another."""
+        if self.exchangeable[first] == self.exchangeable[to]:
+            return True
+        if not self._compatible(fixed, first, to):
+            return False
+        trail = {**fixed, first: to}
+        variables = [i for i in range(self.n) if i not in trail]
+        untried: list[Iterator[int]] = []  # one for every depth
+        while True:
+            if len(untried) < len(variables):
+                untried.append(iter(self._candidates(trail, variables[len(untried)])))
+            elif self._keeps(trail):
+                return True
+            while untried:
+                variable = variables[len(untried) - 1]
+                trail.pop(variable, None)
+                image = next(untried[-1], None)
+                if image is not None:
+                    trail[variable] = image
+                    break
+                untried.pop()
+            else:
+                return False
+
+    def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
+        """Return images to try: the variable itself, then one of every class of exchangeables."""
+        taken, seen = set(trail.values()), set[int]()
+        found = []
+        for to in sorted(range(self.n), key=lambda j: (j != variable, j)):
+            kind = self.exchangeable[to]
+            if to not in taken and kind not in seen and self._compatible(trail, variable, to):
+                seen.add(kind)
+                found.append(to)
+        return found
+
+    def _compatible(self, trail: dict[int, int], variable: int, to: int) -> bool:
+        self.steps += 1 + len(trail)
+        if self.steps > MAX_SEARCH_STEPS:
+            raise FormulaSizeError(
+                f"counting the symmetries of this formula takes more than {MAX_SEARCH_STEPS:,} "
+                "comparisons. Use fewer variables, or variables='bound'."
+            )
+        if self.classes[variable] != self.classes[to] or self.single[variable] != self.single[to]:
+            return False
+        if to in trail.values():
+            return False
+        if not trail:
+            return True
+        before, after = self._both(variable), self._both(to)
+        return all(before[other] == after[image] for other, image in trail.items())
+
+    def _keeps(self, image: dict[int, int]) -> bool:
+        """Return whether renaming the variables gives the same function."""
+        d = self.diagrams
+
+        def make(level: int, high: int, low: int) -> int:
+            test = d.variable(image.get(level, level))
+            return d.either([d.both([test, high]), d.both([d.negation(test), low])])
+
+        return d.rebuild(self.top, make) == self.top
+
+
+# -- the readings
+
+#: A formula with more leaves is refused by the readings in which names matter.
+MAX_LEAVES = 1_000_000
+
+
+class Reading(NamedTuple):
+    """A reading: the function that lowers a formula to a program, and what names mean."""
+
+    lower: Callable[[Formula, dict[str | None, int]], Program]
+    meaning: str
+
+
+READINGS = {
+    "bound": Reading(_lower_bound, "equal names are the same column; different names may coincide"),
+    "free": Reading(
+        _lower_free, "every occurrence of a variable ranges over the columns by itself"
+    ),
+    "distinct": Reading(
+        _lower_distinct, "different names are different columns; equal features count once"
+    ),
+}
+
+
+def check_reading(variables: str) -> str:
+    """Return the reading, if there is one of this name; otherwise raise ParameterError."""
+    check_choice("variables", variables, tuple(READINGS))
+    return variables
+
+
+def lower(formula: Formula, variables: str = "bound") -> Program:
+    """Return the program that counts a formula's substitutions in a reading of its variables.
+
+    Comparisons are refused; unless names are free, so are names with two domains or inside a choice
+    and outside of it.  A formula, a diagram, or counting that passes a stated size is refused.
+    """
+    reading = READINGS[check_reading(variables)]
+    for leaf in formula.leaves:
+        if not isinstance(leaf, Variable | Choice | Constant):
+            raise FormulaError(
+                f"the leaf {str(leaf)!r} is a comparison; a kernel's formula is a template over "
+                "variables. Evaluate rules with fk.rule(...), or write a variable instead."
+            )
+    domains = dict.fromkeys(variable.domain for variable in formula.variables) or {None: None}
+    if variables != "free":
+        _check_names(formula)
+    return reading.lower(formula, {domain: place for place, domain in enumerate(domains)})
+
+
+def _check_names(formula: Formula) -> None:
+    """Refuse what has no meaning, or too much of it, if equal names mean the same variable.
+
+    Equal choices may share names: they are the same choice.
+    """
+    owner: dict[str, Formula | None] = {}
+    pending: list[tuple[Formula, Choice | None]] = [(formula, None)]
+    seen: set[Choice] = set()
+    while pending:
+        part, inside = pending.pop()
+        for leaf in part.leaves:
+            if isinstance(leaf, Variable):
+                other = owner.setdefault(leaf.name, inside)
+                if other is not inside and other != inside:
+                    shown = other if inside is None else inside
+                    raise FormulaError(
+                        f"the name {leaf.name!r} stands inside {str(shown)!r} and outside of it; a "
+                        "choice's names are its own, as behind a quantifier. "
+                        "Rename one of them, or use variables='free'."
+                    )
+            elif isinstance(leaf, Choice) and leaf not in seen:
+                seen.add(leaf)
+                pending.append((leaf.formula, leaf))
+    domain_of: dict[str, str | None] = {}
+    for variable in formula.variables:
+        domain = domain_of.setdefault(variable.name, variable.domain)
+        if domain != variable.domain:
+            names = [repr(d) if d else "all columns" for d in (domain, variable.domain)]
+            raise FormulaError(
+                f"variable {variable.name!r} has two domains, {names[0]} and {names[1]}; "
+                "equal names are the same variable in this reading. "
+                "Rename one of them, or use variables='free'."
+            )
+    if formula.n_leaves > MAX_LEAVES:
+        raise FormulaSizeError(
+            f"the formula has {formula.n_leaves:,} leaves; at most {MAX_LEAVES:,} are accepted "
+            "where equal names mean one variable. Use variables='free', or a smaller formula."
+        )
