@@ -149,7 +149,7 @@ def fold_scores(
     check_integer("--max-rows", max_rows, 2)
     X, y = dataset
     if not numbers:
-        check_folds(y, n_folds, 1.0)
+        check_folds(y, n_folds)
     elif len(y) < n_folds:
         raise DataError(f"{n_folds} folds need as many rows; there are {len(y)}.")
     if len(y) > max_rows:

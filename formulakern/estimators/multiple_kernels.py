@@ -109,29 +109,12 @@ class FormulaWeights:
         return small_table(HEAD, rows, "r>>", foot=self.method)
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a row for each formula, in the order that they were given in.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return a DataFrame with a row for each formula, in the order that they were given in."""
         columns = {"formula": [*self.formulas], "weight": self.weights, "share": self.shares}
         return data_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a bar for each formula, the largest weight on top.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; new axes by default.
-
-        Raises
-        ------
-        MissingDependencyError
-            If matplotlib is not installed.
-        """
+        """Draw a bar for each formula, the largest weight on top."""
         order = self.order
         weights, texts = self.weights[order], [self.formulas[r] for r in order]
         ax = bar_chart(ax, texts, weights, colour_of(0), significant(weights.tolist()))
@@ -199,8 +182,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         Weights of the rows of a class: they multiply C, and a row of weight 2 counts as two rows
         when weights of kernels are learnt.
     tol : float, default=1e-3
-        The relative gap to reach: of the distances of hulls (weights were then exact to 1.2e-4 or
-        better on six tables), or of the objective of "lp".
+        The relative duality gap to reach: of the distances of hulls, or of the objective of "lp".
     max_iter : int, default=200
         At most so many rounds of "lp".
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -241,11 +223,6 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     The joint counts of all pairs of rows are found once, and a kernel costs its values on the few
     different ones: twenty formulas take little longer than one.  Memory is that of one
     Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
-
-    Formulas, λ and C by default were chosen on development tables, of four lists of two to eighteen
-    formulas.  With unit variance the lists, λ from 0.1 to 0.9, and the plain sum are within a point
-    of macro F1 there: weights say which formulas matter more than they gain.  Weights of its own
-    for every pair of classes were no better (0.0 ± 0.1 points).
 
     References
     ----------

@@ -16,8 +16,7 @@ from formulakern.checks import check_flag, check_integer
 from formulakern.deadline import UNLIMITED
 from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.path_search import folds_of
-from formulakern.estimators.svm.machines import FOLDS, PairwiseMachine, number_C, search_penalties
+from formulakern.estimators.svm.machines import PairwiseMachine, number_C, search_penalties
 from formulakern.estimators.targets import (
     TrainingData,
     require_target,
@@ -112,33 +111,12 @@ class PositionWeights:
         ]
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per k-mer and position.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return a DataFrame with one row per k-mer and position."""
         columns = zip(*self.items, strict=True) if self.items else ([] for _ in HEAD)
         return data_frame(dict(zip(HEAD, map(list, columns), strict=True)))
 
     def plot(self, ax: Axes | None = None, pair: tuple[Any, Any] | None = None) -> Axes:
-        """The importance as a heat map, k by position.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; new axes by default.
-        pair : tuple of two classes, optional
-            The first pair by default.
-
-        Raises
-        ------
-        MissingDependencyError
-            If matplotlib is not installed.
-        ParameterError
-            If there is no such pair.
-        """
+        """Draw what :meth:`StringSVC.plot_positions` draws."""
         pair = next(iter(self.importance)) if pair is None else pair
         if pair not in self.importance:
             known = ", ".join(map(str, self.importance))
@@ -164,11 +142,10 @@ def position_weights(
     top: int,
     max_length: int | None,
 ) -> PositionWeights:
-    """The weights of k-mers in Σ_j c_j·K(x_j, ·), exactly.
+    """Return the weights of k-mers in Σ_j c_j·K(x_j, ·), exactly.
 
-    A k-mer u at position i has the weight w(u, i) = β_k Σ_j c_j Σ_t δ_|i − t|·[u at t in x_j], so
-    that Σ_j c_j·K(x_j, z) is the sum of w(u, i) over the k-mers u of z and their positions i.  All
-    k-mers of the strings are summed, whose number is (strings) · (length) · (max_length).
+    A k-mer u at position i has the weight w(u, i) = β_k Σ_j c_j Σ_t δ_|i − t|·[u at t in x_j]; the
+    number of k-mers is (strings) · (length) · (max_length).
     """
     from scipy.sparse import coo_array
 
@@ -337,8 +314,7 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         self.kernel_ = self._make_kernel()
         self.__dict__.pop("cv_accuracy_", None)
         if chosen:
-            cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
-            splits, training = folds_of(cv, labels, self.random_state), (strings, labels, weights)
+            splits, training = self._splits(labels, self.random_state), (strings, labels, weights)
             best, results = search_penalties(
                 self, [self.kernel_], {"C": CANDIDATES}, training, splits, "accuracy", limits,
                 UNLIMITED, stacklevel=5,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -38,7 +37,6 @@ from formulakern.estimators.choquet.set_function import (
     monotonicity_degree,
     pair_features,
 )
-from formulakern.estimators.path_search import folds_of
 from formulakern.estimators.svm.machines import (
     FOLDS,
     KernelMachine,
@@ -242,7 +240,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                         kernels,
                         {"additivity": [k for k, _ in pairs], "C": [C for _, C in pairs]},
                         (rows, targets, weights),
-                        self._splits(targets),
+                        self._splits(targets, self._seed),
                         scoring,
                         self._limits(),
                         UNLIMITED,
@@ -258,14 +256,6 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                 ) from None
             bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}")
         return self
-
-    @abstractmethod
-    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
-        """Return the folds of the cross-validation."""
-
-    @property
-    def _n_folds(self) -> Any:
-        return FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
 
     def _kernel(self, rows: RealTable, k: int | None) -> Kernel:
         """Return the kernel whose mean square length of training rows is 1."""
@@ -693,9 +683,6 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
         codes = data.codes.astype(np.float64)
         return self._fit(values, data.labels, codes, data.weights, 1.0, "accuracy")
 
-    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
-        return folds_of(self._n_folds, targets, self._seed)
-
     def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
         if not self.enforce_monotone:
             return super()._problem(rows, targets, boxes)
@@ -808,10 +795,10 @@ class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
         unit = float(target.std()) or 1.0
         return self._fit(values, target, target, np.ones(len(target)), unit, "r2")
 
-    def _splits(self, targets: npt.NDArray[Any]) -> list[Split]:
-        folds = self._n_folds
+    def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
+        folds = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
         if is_integer(folds):
-            folds = KFold(int(folds), shuffle=True, random_state=self._seed)
+            folds = KFold(int(folds), shuffle=True, random_state=seed)
         with refused("Pass a smaller cv, or more rows."):
             return list(check_cv(folds).split(targets))
 

@@ -200,26 +200,12 @@ class SearchResults(UserDict[str, Any]):
         return int(np.isfinite(self._losses()).sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """The columns as a pandas DataFrame, the best candidate first.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return the columns as a pandas DataFrame, the best candidate first."""
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
     def pictured(self, score_name: str = "score") -> dict[str, Any]:
-        """Return what :func:`formulakern.plot.search_results` draws: score against ratio.
-
-        Where only one of both was computed, that against the rank.
-
-        Parameters
-        ----------
-        score_name : str
-            What the cross-validated score is.
-        """
+        """Return what :func:`formulakern.plot.search_results` draws; the score has this name."""
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
         x, y, titles = ratio, score, names
@@ -237,18 +223,7 @@ class SearchResults(UserDict[str, Any]):
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw score against ratio, or one of them against the rank.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            A new figure by default.
-
-        Raises
-        ------
-        MissingDependencyError
-            If matplotlib is not installed.
-        """
+        """Draw what :meth:`FormulaSearch.plot` draws."""
         return search_results(self, ax=ax)
 
     def __repr__(self) -> str:
@@ -719,8 +694,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted so that
     1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row of decision d_k(x), held out, is of
-    class k; these are divided by their sum.  So a model that decides for the largest class
-    everywhere scores no better than the shares of the classes do.
+    class k; these are divided by their sum.
 
     A candidate whose models decide for one class on all rows held out is behind all others.  Of
     those that score equally, that of the fewest variables is taken, then of the fewest
@@ -981,11 +955,11 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         if isinstance(cv, str) and cv == "auto":
             second = int(np.sort(np.unique(classes, return_counts=True)[1])[-2])
             n_folds = max(2, min(FOLDS, second))
-            check_folds(classes, n_folds, 1.0)
+            check_folds(classes, n_folds)
             repeats = 1 + sum(len(classes) <= rows for rows in SMALL)
             cv = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
         elif is_integer(cv):
-            check_folds(classes, int(cv), 1.0)
+            check_folds(classes, int(cv))
         return splits(cv, classes, seed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
-from formulakern.checks import check_integer, check_number
+from formulakern.checks import check_integer
 from formulakern.errors import DataError
 
 __all__ = ["area_under_curve", "check_folds", "subsample"]
@@ -36,14 +36,9 @@ def subsample(
 
 
 def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence[Any]) -> float:
-    """Area under the ROC curve; with several classes the mean over one-against-rest curves.
+    """Return the area under the ROC curve, of several classes the mean of one against the rest.
 
-    Parameters
-    ----------
-    truth : ndarray of shape (n_rows,)
-    decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
-    labels : sequence
-        The classes in the order of the columns; classes absent from ``truth`` are left out.
+    ``labels`` are the classes of the columns; those absent from ``truth`` do not count.
     """
     if decision.ndim == 1:
         return float(roc_auc_score(truth == labels[1], decision))
@@ -55,21 +50,12 @@ def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence
     return float(np.mean(areas))
 
 
-def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
-    """Whether these classes can be cross-validated with so many folds, before any work is done.
+def check_folds(classes: npt.NDArray[Any], n_folds: int) -> None:
+    """Raise DataError unless two classes have a row for every fold, before any work is done.
 
-    Two classes at least must reach every fold: otherwise there is nothing to learn in one, or
-    nothing to rank.  Further classes may be smaller; folds without them are scored on the rest.
-
-    Raises
-    ------
-    DataError
-        If fewer than two classes have a row for every fold.
-    ParameterError
-        If ``n_folds`` or ``C`` is out of range.
+    Further classes may be smaller; folds without them are scored on the rest.
     """
     check_integer("n_folds", n_folds, 2)
-    check_number("C", C, 0, above=True)
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < 2:
         raise DataError(

@@ -274,28 +274,13 @@ def extract_rules(
     Returns
     -------
     RuleExtraction
-        A feature that several substitutions give is listed once, with the weight of one of them.
-        The terms of a sum of kernels have features of their own: a rule that two of them share is
-        listed for each.
-        Features that tie with the last one may be left out.
+        Prints as a table with weight, classes, coverage and precision on the training rows.
 
     Raises
     ------
     ParameterError
-        If the model was trained with another kernel or on other rows, or the kernel's features
-        cannot be listed.
-    DataError
-        If X is not a table of 0 and 1, or y does not fit.
-
-    Notes
-    -----
-    Only support vectors matter to the search. How long it takes depends on how sharply the
-    weights are distributed: with a million features it is mostly well below a second.
-
-    References
-    ----------
-    Polato, Lauriola & Aiolli (2018), A Novel Boolean Kernels Family for Categorical Data,
-    Entropy 20(6):444, doi:10.3390/e20060444 (there by a genetic algorithm).
+        If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
+        inputs are graded: degrees are not rules.
 
     Examples
     --------
@@ -421,13 +406,7 @@ class Simplification:
     model_test_accuracy: float
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per number of rules.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
+        """Return a DataFrame with one row per number of rules."""
         columns: dict[str, Any] = {"rules": [*range(1, len(self.ensembles) + 1)]}
         return data_frame(columns | {f"{name} accuracy": a for name, a, _ in self._curves()})
 
@@ -459,17 +438,12 @@ class Simplification:
         return [train, test] if len(self.test_accuracy) else [train]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Accuracy against the number of rules, with the whole model as a line.
+        """Draw accuracy against the number of rules, with the whole model as a line.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new axes by default.
-
-        Raises
-        ------
-        MissingDependencyError
-            If matplotlib is not installed.
+            New axes by default.
         """
         ax = tidy(axes_for(ax), "y")
         k = np.arange(1, len(self.ensembles) + 1)
@@ -522,10 +496,6 @@ def simplify_svm(
     ------
     ParameterError, DataError
         If the model is no FormulaSVC, or rows and classes do not fit.
-
-    Notes
-    -----
-    With m rows and c classes every k costs O(c·m·log m).
 
     Examples
     --------

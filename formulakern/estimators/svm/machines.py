@@ -67,7 +67,6 @@ from formulakern.syntax.formula import Formula
 from formulakern.tables.read import is_sparse
 
 __all__ = [
-    "FOLDS",
     "FormulaOneClass",
     "FormulaSVC",
     "FormulaSVCCV",
@@ -126,6 +125,11 @@ class KernelMachine:
 
         def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:
             """Return the dual problem of the rows of a machine with one expansion."""
+
+    def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
+        """Return the folds in which a penalty is chosen."""
+        cv: Any = vars(self)["cv"]
+        return folds_of(FOLDS if isinstance(cv, str) and cv == "auto" else cv, targets, seed)
 
     def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:
         """Return the limits of the solver, checked."""
@@ -560,13 +564,10 @@ class FormulaSVC(SupportVectorClassifier):
 
     Notes
     -----
-    Equal rows of one class are solved for as one, with the sum of their C.  The dual solver takes
-    memory linear in the rows, and time about proportional to rows times support vectors.
-
-    After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
-
-    The packed rows of a dask collection are brought into this process, up to
-    :func:`formulakern.gather_limit`.
+    Equal rows of one class are one row with the sum of their C.  Memory of the dual solver is
+    linear in the rows, its time about proportional to rows times support vectors.  After Ctrl-C the
+    best coefficients so far are kept, with a warning.  The packed rows of a dask collection are
+    brought into this process, up to :func:`formulakern.gather_limit`.
 
     References
     ----------
@@ -928,10 +929,8 @@ _MAKING = Lock()
 class FormulaSVCCV(SupportVectorClassifier):
     """:class:`FormulaSVC` with C chosen by cross-validation.
 
-    In every fold the problems for C₁ < C₂ < … are solved one after the other.  Each starts from the
-    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.  So the path costs
-    little more than its last problem.  The Gram matrix of all rows, where it is held, serves all
-    folds.
+    In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
+    coefficients of the last, times C₂/C₁.  So the path costs little more than its last problem.
 
     Parameters
     ----------
@@ -970,14 +969,10 @@ class FormulaSVCCV(SupportVectorClassifier):
 
     Notes
     -----
-    Fits within folds have a ``tol`` of 0.01 at least.  Propositions do not depend on classes, and
-    are those of all rows.  A Gram matrix that is held (``cache_size``) is so once for all rows, and
-    in part for every fold: with five folds it takes four times as much.  After Ctrl-C the best C so
-    far is fitted to all rows.
-
-    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
-    the folds with one C run at once in other processes; the table is sent once, and each process
-    has its own Gram matrix.
+    Fits within folds have a ``tol`` of at least 0.01.  Propositions are those of all rows.  A Gram
+    matrix within ``cache_size`` is held once for all rows and in part for each fold.  After Ctrl-C
+    the best C so far is fitted to all rows.  Under ``joblib.parallel_config(backend="dask")``, or
+    ``"loky"``, the fits to the folds run in other processes, each with its own Gram matrix.
 
     Examples
     --------
@@ -1004,13 +999,12 @@ class FormulaSVCCV(SupportVectorClassifier):
         values = [*GRID] if automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
         limits = self._limits()
         seed = random_source(self.random_state).randint(2**31 - 1)
-        cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
         self.best_index_, self.cv_results_ = search_penalties(
             self,
             [self.kernel_],
             {"C": values},
             (table, classes, weights),
-            folds_of(cv, classes, seed),
+            self._splits(classes, seed),
             "f1_macro" if self.scoring is None else self.scoring,
             replace(limits, tol=max(limits.tol, COARSE)),
             deadline,
