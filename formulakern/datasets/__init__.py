@@ -1,8 +1,8 @@
 """Data sets: generated, or read from a file."""
 
-from formulakern.datasets.dataset import Dataset
-from formulakern.datasets.generators import (
+from formulakern.datasets.dataset import (
     BUILT_IN,
+    Dataset,
     balance_scale,
     load,
     make_formula_classification,

@@ -271,7 +271,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """The output of an encoder, which is fitted first where ``reset``."""
         if isinstance(encoder, PropositionEncoder):
             if reset:
-                return encoder.pack(encoder.fit_table(X, y))
+                return encoder.pack(encoder.fit_table(X, y)[0])
             return encoder.transform_packed(X)
         if not needs_rows():  # others' transformers refuse a table without rows
             n_columns = len(encoder.get_feature_names_out())

@@ -193,11 +193,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_table(X, y)
         return self
 
-    def fit_table(self, X: Any, y: Any = None) -> Table | PartitionedTable:
-        """Find the propositions, and return the table as it was read; see :meth:`fit`."""
-        return self.fit_summaries(X, y)[0]
-
-    def fit_summaries(
+    def fit_table(
         self, X: Any, y: Any = None
     ) -> tuple[Table | PartitionedTable, dict[str, Summary]]:
         """Find the propositions, and return the table and the summaries of its columns."""
@@ -230,11 +226,6 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         {'odor': 0.5}
         """
         return unseen_shares(self._later(X), self.plans_)
-
-    def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
-        """Find the propositions, and pack them on the same table; see :meth:`fit`."""
-        packed = self.pack(self.fit_table(X, y))
-        return packed.gathered() if isinstance(packed, PackedPartitions) else packed
 
     def transform_packed(self, X: Any) -> PackedTable:
         """Evaluate the propositions, 64 rows to a word; see :meth:`transform`."""
@@ -313,7 +304,6 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise _no_rows(table)
         if self.reads_classes:
             require_target(self, y)
-        check_options(self)
         codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
         if isinstance(table, Table):
             if self.missing == "error":

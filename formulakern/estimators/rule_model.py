@@ -165,7 +165,7 @@ class RuleModel(PropositionModel):
             return super()._encode(encoder, X, y, reset=reset)
         if not reset:
             return encoder.pack(encoder.read_table(X), self._terms)
-        table, summaries = encoder.fit_summaries(X, y)
+        table, summaries = encoder.fit_table(X, y)
         given, automatic = (self.monotone, encoder, table), isinstance(self.encoder, str)
         self._directions = read_directions(*given, summaries, automatic)
         self._terms = self._linear_terms(encoder, summaries)

@@ -31,9 +31,8 @@ __all__ = ["Reader", "Writer", "canonical", "known_names", "load", "save"]
 CLASSES = {
     "builtins": "range slice",
     "datetime": "date datetime time timedelta timezone",
-    "formulakern.encoding.degrees": "Degrees",
     "formulakern.encoding.packed": "PackedTable",
-    "formulakern.encoding.plan": "ColumnPlan",
+    "formulakern.encoding.plan": "ColumnPlan Degrees",
     "formulakern.encoding.strict": "RealTable",
     "formulakern.estimators.choquet.machines": "AttributeScaling",
     "formulakern.estimators.choquet.set_function": "SetFunction",

@@ -40,8 +40,7 @@ from formulakern.gram.matrix import (
 )
 from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.partitions.collections import is_dask
-from formulakern.partitions.lazy_grams import lazy_gram, lazy_product
-from formulakern.partitions.lazy_rows import lazily
+from formulakern.partitions.lazy_rows import lazily, lazy_gram, lazy_product
 from formulakern.solvers.blas import one_thread
 from formulakern.text import clip
 

@@ -80,7 +80,9 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
     A table of n rows and p propositions has n·⌈p/64⌉·8 bytes of packed rows.  Up to the limit they
     are brought into this process, and learned from like any table.  Beyond it,
     :class:`PRLClassifier`, :class:`HKLClassifier` and :class:`FormulaFeatures` leave them in their
-    partitions, which answer questions about their rows; other estimators raise DataError.
+    partitions, which answer questions about their rows; other estimators raise DataError.  The
+    class and the weight of every row always come into this process: one byte for a class (more if
+    there are more than 256), eight for a number or for a weight if ``sample_weight`` is given.
 
     Parameters
     ----------

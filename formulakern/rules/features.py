@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.checks import is_number
-from formulakern.encoding.degrees import Degrees
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.plan import Degrees
 from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule

@@ -28,7 +28,7 @@ def task(name: str, cut_points: int = 4) -> tuple[PackedTable, np.ndarray, np.nd
         pytest.skip(f"needs {path}; set FORMULAKERN_DATA")
     X, y = read_table(path)
     encoder = PropositionEncoder(cut_points=cut_points)
-    table, kind = encoder.fit_packed(X).distinct()
+    table, kind = encoder.fit(X).transform_packed(X).distinct()
     classes, labels = np.unique(y, return_inverse=True)
     weights = np.zeros((table.n_rows, len(classes)))
     np.add.at(weights, (kind, labels), 1)

@@ -10,7 +10,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.datasets import Dataset, balance_scale, load, monks, poker_hands, tic_tac_toe
-from formulakern.datasets.generators import BUILT_IN, DISTINCT_HANDS, _cards_of, poker_labels
+from formulakern.datasets.dataset import BUILT_IN, DISTINCT_HANDS, _cards_of, poker_labels
 from formulakern.datasets.reader import read_table
 
 ROOT = Path(__file__).resolve().parents[2]

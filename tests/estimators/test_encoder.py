@@ -341,4 +341,4 @@ def test_degrees_that_are_refused():
     with pytest.raises(DataError, match="nothing"):
         PropositionEncoder(graded={"nothing": "rank"}).fit(TABLE)
     with pytest.raises(ParameterError, match="gives degrees of truth, and 0 and 1 are expected"):
-        PropositionEncoder(graded=True).fit_packed(TABLE)
+        PropositionEncoder(graded=True).fit(TABLE).transform_packed(TABLE)

@@ -27,7 +27,7 @@ from formulakern.checks import (
 )
 from formulakern.deadline import UNLIMITED
 from formulakern.display.plots import draw_importance
-from formulakern.encoding.degrees import Degrees, learn_degrees
+from formulakern.encoding.plan import Degrees, learn_degrees
 from formulakern.encoding.strict import RealTable, read_real
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
 from formulakern.estimators.base import TableEstimator

@@ -347,16 +347,13 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         return chances
 
 
-def class_sums(
-    labels: npt.NDArray[Any], weights: FloatArray, classes: npt.NDArray[Any] | None = None
-) -> FloatArray:
-    """The weight of the rows of each class; classes sorted, or as given.
+def class_sums(labels: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
+    """The weight of the rows of each class, sorted.
 
     >>> class_sums(np.array(["b", "a", "b"]), np.array([1.0, 2.0, 3.0]))
     array([2., 4.])
     """
-    classes = np.unique(labels) if classes is None else classes
-    return np.array([weights[labels == name].sum() for name in classes])
+    return np.array([weights[labels == name].sum() for name in np.unique(labels)])
 
 
 def log_probabilities(scores: FloatArray) -> FloatArray:

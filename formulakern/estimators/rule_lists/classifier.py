@@ -283,7 +283,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             elif self._decides_for_one():
                 encoder = PropositionEncoder()
                 known = isinstance(table, PackedTable)
-                encoded: Any = table if known else encoder.fit_packed(table)
+                encoded: Any = table if known else encoder.pack(encoder.fit_table(table)[0])
                 names = self.propositions_ if known else encoder.get_feature_names_out()
                 warn_if_told(self.rules_.default, encoded, data.labels, names, OTHER_CLASS)
             return self
@@ -408,7 +408,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 return packed
         self.__dict__.pop("feature_names_in_", None)
         self.encoder_ = self._auto_encoder()
-        table: Table = self.encoder_.fit_table(in_memory(X))  # lists grow by the numbers themselves
+        table: Table = self.encoder_.fit_table(in_memory(X))[0]  # lists grow by numbers themselves
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table
 
