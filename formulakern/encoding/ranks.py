@@ -171,13 +171,13 @@ class RankedTable:
 
 def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]:
     """Return one column, and the ranks of its entries."""
-    name, missing = plan.name, table.missing(plan.name)
-    proposition: Formula | None = None
-    ordered = name in table.orders and plan.kind == "nominal"
+    name, column = plan.name, table.typed(plan.name)
+    missing, proposition = column.missing, None
+    ordered = bool(column.order) and plan.kind == "nominal"
     if ordered:
-        values = _ordered_values(table, name)
+        texts, numbers = column.numbered
+        values = text_column(label for label in column.order if label in {*texts})
         place = {value: rank for rank, value in enumerate(values.tolist())}
-        texts, numbers = table.typed(name).numbered
         ranks = np.array([place.get(text, len(place)) for text in texts], dtype=np.int64)[numbers]
     elif plan.kind == "nominal":
         values = text_column(plan.values)
@@ -185,9 +185,8 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
     else:
         if plan.kind == "boolean":
             proposition, values = plan.propositions[0], np.arange(2)
-        column = table.column(name)
-        present = column[~missing]
-        if column.dtype.kind == "f":  # a rule has no infinite numbers
+        present = column.entries[~missing]
+        if present.dtype.kind == "f":  # a rule has no infinite numbers
             present = present.clip(-LARGEST, LARGEST)
         if plan.kind in ("numeric", "temporal"):
             values = np.unique(present)
@@ -196,8 +195,8 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
     numeric = plan.kind in ("numeric", "temporal")
     unseen = missing | (ranks < 0)
     some = bool(missing.any() and not (unseen & ~missing).any())
-    kind = table.kinds.get(name) if plan.kind == "temporal" else None
-    order = table.orders[name] if ordered else ()
+    kind = column.temporal if plan.kind == "temporal" else None
+    order = column.order if ordered else ()
     found = RankedColumn(
         name, values, ordered or numeric, numeric, proposition, False, some, kind, order
     )
@@ -211,12 +210,6 @@ def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDAr
     values = np.unique(numbers[~missing]).astype(np.int64)
     ranks = np.where(missing, len(values), np.searchsorted(values, np.nan_to_num(numbers)))
     return RankedColumn(name, values, part=part), ranks
-
-
-def _ordered_values(table: Table, name: str) -> NDArray[Any]:
-    """Return the labels of an ordered column that occur, in their order."""
-    found = set(table.typed(name).numbered[0])
-    return text_column(label for label in table.orders[name] if label in found)
 
 
 def _plain(value: Any) -> Any:

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from formulakern.errors import DataError
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.temporal import (
+    TEMPORAL,
     counts_of,
     is_temporal,
     kind_of,
     normal_counts,
     of_objects,
     of_series,
-    temporal_nature,
     value_at,
 )
 
@@ -53,6 +53,15 @@ WHOLE = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
 
 #: Classes of the missing values of pandas, by name, so that pandas need not be imported.
 MISSING_CLASSES = frozenset({"NAType", "NaTType"})
+
+#: What the classes of Python objects hold; the first that fits counts.
+NATURES: dict[str, tuple[type, ...]] = {
+    "text": (str, bytes),
+    **TEMPORAL,
+    "bool": (bool, np.bool_),
+    "int": (numbers.Integral,),
+    "float": (numbers.Real, Decimal),
+}
 
 #: Whole numbers beyond this many digits are kept as floating point numbers.
 MAX_DIGITS = 18
@@ -377,7 +386,7 @@ def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
     cleaned = [None if is_missing(value) else value for value in values]
     found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
     natures = set(found.values())
-    if len(natures) == 1 and natures <= {"stamp", "time", "duration", "temporal"}:
+    if len(natures) == 1 and natures <= {*TEMPORAL}:
         return of_objects(cleaned, name)
     if natures == {"bool"} and None not in cleaned:
         return np.array([bool(value) for value in cleaned], dtype=np.bool_)
@@ -402,16 +411,9 @@ def is_missing(value: Any) -> bool:
 
 def _nature(kind: type, name: str) -> str:
     """Return the nature of a class of Python objects: bool, int, stamp, text, …."""
-    if issubclass(kind, (str, bytes)):
-        return "text"
-    if (temporal := temporal_nature(kind)) is not None:
-        return temporal
-    if issubclass(kind, (bool, np.bool_)):
-        return "bool"
-    if issubclass(kind, numbers.Integral):
-        return "int"
-    if issubclass(kind, (numbers.Real, Decimal)):
-        return "float"
+    for nature, classes in NATURES.items():
+        if issubclass(kind, classes):
+            return nature
     if issubclass(kind, numbers.Complex):
         raise DataError(
             f'column "{name}" holds complex numbers. Complex data not supported: a proposition '

@@ -29,6 +29,7 @@ from formulakern.syntax.temporal import (
 
 __all__ = [
     "RELATIONS",
+    "TEMPORAL",
     "counts_of",
     "is_temporal",
     "kind_of",
@@ -41,7 +42,6 @@ __all__ = [
     "part_numbers",
     "roundest_between",
     "temporal_bounds",
-    "temporal_nature",
     "value_at",
     "value_of_kind",
 ]
@@ -65,8 +65,14 @@ MONTHS = {"Y": "D", "M": "D"}
 #: The count that is NaT.
 MISSING = np.iinfo(np.int64).min
 
-DATES = (datetime.date, np.datetime64)  # a datetime is a date
 LONG = (datetime.timedelta, np.timedelta64)
+#: Classes of Python objects by what they hold.
+TEMPORAL: dict[str, tuple[type, ...]] = {
+    "temporal": (Temporal,),
+    "stamp": (datetime.date, np.datetime64),  # a datetime is a date
+    "time": (datetime.time,),
+    "duration": LONG,
+}
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -142,17 +148,6 @@ def of_series(series: Any, name: str) -> NDArray[Any] | None:
         unit = dtype.time_unit
     counts = series.cast(narwhals.Int64).fill_null(MISSING).to_numpy()
     return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]")
-
-
-def temporal_nature(kind: type) -> str | None:
-    """Return "stamp", "time", "duration" or "temporal" for a class of Python objects, or None."""
-    if issubclass(kind, Temporal):
-        return "temporal"
-    if issubclass(kind, DATES):
-        return "stamp"
-    if issubclass(kind, datetime.time):
-        return "time"
-    return "duration" if issubclass(kind, LONG) else None
 
 
 def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
