@@ -154,7 +154,7 @@ def test_settings_are_not_compared_where_encoding_took_that_time(
 ):
     X, y = table(3)
     clock = SlowClock(monkeypatch)
-    clock.spends(monkeypatch, fk.PropositionEncoder, "fit_summaries", 1.0)
+    clock.spends(monkeypatch, fk.PropositionEncoder, "fit_table", 1.0)
     search = getattr(fk, name)(time_limit=4.0, encoder=fk.PropositionEncoder())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
