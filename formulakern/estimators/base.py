@@ -311,8 +311,7 @@ def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     -------
     float
     """
-    truth, predicted, weights = _scored(self, X, y, sample_weight)
-    return float(accuracy_score(truth, predicted, sample_weight=weights))
+    return _scored(accuracy_score, self, X, y, sample_weight)
 
 
 def number_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -329,13 +328,12 @@ def number_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     -------
     float
     """
-    truth, predicted, weights = _scored(self, X, y, sample_weight)
-    return float(r2_score(truth, predicted, sample_weight=weights))
+    return _scored(r2_score, self, X, y, sample_weight)
 
 
-def _scored(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """Return true values, predictions and weights, all in memory."""
-    return in_memory(y), in_memory(model.predict(X)), in_memory(weights)
+def _scored(score: Any, model: Any, X: Any, y: Any, weights: Any) -> float:
+    truth, predicted = in_memory(y), in_memory(model.predict(X))
+    return float(score(truth, predicted, sample_weight=in_memory(weights)))
 
 
 def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:

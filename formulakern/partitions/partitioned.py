@@ -210,13 +210,11 @@ class Partitioned:
 
     def zip(self, *others: Partitioned) -> Partitioned:
         """Return the tuples of these values and those of as many other partitions."""
-        if not self.lazy:
-            held = [other.map(_itself) if other.lazy else other.values for other in others]
-            return Partitioned(list(zip(self.values, *held, strict=True)))
-        held = [other.values if other.lazy else list(map(put, other.values)) for other in others]
-        pair = put(_listed)
+        send = put if self.lazy else _itself
+        held = [one.values if one.lazy else list(map(send, one.values)) for one in others]
+        pair = send(_listed)
         rows = zip(self.values, *held, strict=True)
-        return Partitioned([pair(*row) for row in rows], lazy=True)
+        return Partitioned([pair(*row) for row in rows], self.lazy)
 
     def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
         """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""

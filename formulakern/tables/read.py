@@ -33,6 +33,7 @@ __all__ = [
     "is_sparse",
     "opened",
     "refuse_records",
+    "refuse_repeated",
     "row_positions",
     "spread_out",
     "unfit_entry",
@@ -54,26 +55,25 @@ def as_frame(X: object) -> Any:
     import narwhals
     from narwhals.exceptions import DuplicateError
 
-    twice: list[str] = []
     frame: Any = None
     try:
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, narwhals.DataFrame):
-            return None
-        twice = _repeated(frame.columns)  # some versions of narwhals accept them
     except DuplicateError:
-        twice = _repeated(X.columns)  # type: ignore[attr-defined]
-    if twice:
-        raise DataError(
-            f'two columns are named "{twice[0]}"; a rule could not tell them apart. '
-            "Rename one of them."
-        )
+        refuse_repeated(X.columns)  # type: ignore[attr-defined]
+    if not isinstance(frame, narwhals.DataFrame):
+        return None
+    refuse_repeated(frame.columns)  # some versions of narwhals accept them
     return frame
 
 
-def _repeated(names: Iterable[object]) -> list[str]:
-    """Return the names that occur several times."""
-    return [str(name) for name, number in Counter(names).items() if number > 1]
+def refuse_repeated(names: Iterable[object]) -> None:
+    """Raise DataError if a name occurs several times."""
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise DataError(
+                f'two columns are named "{name}"; a rule could not tell them apart. '
+                "Rename one of them."
+            )
 
 
 def is_pandas(X: object) -> bool:

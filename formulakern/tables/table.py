@@ -14,7 +14,13 @@ from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.column import Column, did_you_mean
-from formulakern.tables.read import default_names, opened, row_positions
+from formulakern.tables.read import (
+    Opened,
+    default_names,
+    opened,
+    refuse_repeated,
+    row_positions,
+)
 from formulakern.tables.temporal import is_temporal
 from formulakern.text import aligned, clip
 
@@ -122,30 +128,22 @@ class Table:
         >>> Table.of([["x", 1], ["o", 2]], names=["square", "turn"])["turn"]
         array([1, 2])
         """
-        if isinstance(X, Table):
-            own: Sequence[object] = X.names
-            columns: Sequence[Any] = list(X._columns.values())
-            n_rows = len(X)
-            if names is None:
-                return X
-        else:
+        if not isinstance(X, Table):
             found = opened(X)
-            columns, n_rows = found.columns, found.n_rows
-            own = default_names(len(columns)) if found.names is None else found.names
+        elif names is None:
+            return X
+        else:
+            found = Opened(X.names, len(X), [*X._columns.values()])
+        columns = found.columns
+        own = default_names(len(columns)) if found.names is None else found.names
         labels = [str(name) for name in (own if names is None else names)]
         if len(labels) != len(columns):
             raise DataError(
                 f"{len(labels)} names for a table with {len(columns)} columns; give one per column."
             )
-        read: dict[str, Column] = {}
-        for name, values in zip(labels, columns, strict=True):
-            if name in read:
-                raise DataError(
-                    f'two columns are named "{name}"; a rule could not tell them apart. '
-                    "Rename one of them."
-                )
-            read[name] = Column.read(values, name)
-        return cls.of_columns(read, n_rows)
+        refuse_repeated(labels)
+        read = zip(labels, columns, strict=True)
+        return cls.of_columns({name: Column.read(c, name) for name, c in read}, found.n_rows)
 
     # -- columns -----------------------------------------------------------------------------
 
