@@ -133,23 +133,13 @@ class Stages(NamedTuple):
 class Program:
     """A kernel as arithmetic: K(x, z) = value of ``output`` divided by ``divisor``.
 
-    Parameters
-    ----------
-    nodes : tuple of Node
-        Operands come before what uses them; equal nodes occur once.
-    output, dimension : int
-        Positions of the nodes whose values are ``divisor`` times the kernel, and ``divisor`` times
-        the dimension of the feature space, which depends on the numbers of columns alone.
-    domains : tuple of str or None
-        Names of the groups of columns; None is "all columns".
-    degrees : tuple of int or None
-        For each domain the number of its counts in every product, if the kernel is homogeneous;
-        None if it is not (choices of features).
-    divisor : int
-        Number of symmetries counted (1 unless the reading is ``distinct``); divides exactly.
-    choices : tuple of (int, int)
-        Choices of features: the position of the number of features to choose from, and how many
-        are chosen.
+    Operands come before the nodes that use them; equal nodes occur once.  The value of
+    ``dimension`` is the divisor times the dimension of the feature space, which depends on the
+    numbers of columns alone.  ``domains`` names the groups of columns; None is "all columns".  For
+    each of them ``degrees`` is the number of its counts in every product, None for the whole if the
+    kernel is not homogeneous (choices of features).  ``divisor`` is the number of symmetries, 1
+    unless the reading is ``distinct``, and divides exactly.  Each of ``choices`` is the position of
+    the number of features to choose from, and how many are chosen.
     """
 
     nodes: tuple[Node, ...]
@@ -242,17 +232,6 @@ def fold(
     Numbers, arrays and symbols are computed by this walk.  An algebra has a method for each kind of
     node, called with the data of the node and the values of its operands.  A value is dropped as
     soon as no later node needs it.
-
-    >>> builder = Builder([None])
-    >>> both = builder.count(0, "11")
-    >>> square = builder.product([both, both])
-    >>> class Text:
-    ...     def count(self, domain, cell, used):
-    ...         return "s"
-    ...     def product(self, *operands):
-    ...         return "·".join(operands)
-    >>> dict(fold(builder.finish(square, square, [2]), Text()))
-    {0: 's', 1: 's·s'}
     """
     values: dict[int, Any] = {}
     value_of = values.__getitem__
@@ -282,11 +261,6 @@ class Builder:
     ``0·x`` is 0, ``1·x`` and ``0 + x`` are x, constants fold, a repeated operand of a sum becomes a
     product with a constant.  Sharing a number is sound in every reading; merging two occurrences of
     a variable is not.
-
-    Parameters
-    ----------
-    domains : iterable of str or None
-        The groups of columns that counts may refer to, by position.
     """
 
     def __init__(self, domains: Iterable[str | None]) -> None:

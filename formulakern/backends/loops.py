@@ -206,16 +206,10 @@ def count_panel(
 
 @compiled()
 def count_tile(x: Any, z_panels: Any, start: Any, stop: Any, tile: Any) -> None:
-    """Joint counts of ROWS rows of x with some panels of z.
+    """Count jointly ROWS rows of x, uint64 (ROWS, words), and panels of z, (panels, words, PANEL).
 
-    Parameters
-    ----------
-    x : uint64 (ROWS, words)
-    z_panels : uint64 (at most TILE / PANEL panels, words, PANEL)
-    start, stop : int
-        The words of one domain.
-    tile : uint64 (ROWS, TILE)
-        Receives the counts, up to the end of the last panel.
+    ``tile``, uint64 (ROWS, TILE), receives the counts by the words ``start`` to ``stop`` of one
+    domain, up to the end of the last panel.
     """
     for panel in range(len(z_panels)):
         count_panel(x, z_panels[panel], start, stop, tile, panel * PANEL)

@@ -342,12 +342,7 @@ class Choice(Leaf):
 
 
 def columns_read(formula: Formula) -> int:
-    """Return how many different columns one feature of a formula reads at most.
-
-    >>> from formulakern.syntax.formula import Variable
-    >>> columns_read(Choice("any", Choice("all", Variable("x"), 2), 3))
-    6
-    """
+    """Return how many different columns one feature of a formula reads at most."""
     chosen = [leaf for leaf in formula.leaves if isinstance(leaf, Choice)]
     inside = sum(leaf.degree * columns_read(leaf.formula) for leaf in chosen)  # few deep
     return inside + sum(isinstance(leaf, Variable) for leaf in formula.leaves)
