@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from formulakern.encoding.strict import read_packed
-from formulakern.learning.hkl.pair_sums import pair_forms
+from formulakern.learning.hkl.frontier import pair_forms
 
 
 def report(what, value, goal, unit="x"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +22,15 @@ from formulakern.display.plots import draw_gaps
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.training_rows import Problems
 from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
+from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.learning.hkl.options import Options, Signs
+from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
-from formulakern.learning.hkl.rows import Rows
+from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
@@ -45,9 +45,13 @@ __all__ = [
     "GrowthHistory",
     "HierarchicalBase",
     "HierarchicalClassifier",
+    "SeenRows",
     "class_sums",
     "log_probabilities",
+    "problems_of",
+    "seen_rows",
     "step_line",
+    "whole_problems",
 ]
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
@@ -67,6 +71,62 @@ LINEAR_PENALTY = 1.0
 EARLY = ("time limit", "interrupted")
 #: No class has a smaller share.
 RAREST = 1e-12
+
+
+#: Returns examples to learn from, given one for each row or group, whose y is its class or number.
+Made = Callable[[Examples], Examples]
+#: Returns the rows of the problem with these examples.
+Problems = Callable[[Made], Rows]
+
+
+class SeenRows(NamedTuple):
+    """Rows, or groups of rows on which every rule is constant.
+
+    Parameters
+    ----------
+    table : PackedTable of m rows
+    labels : ndarray of shape (m,)
+        Classes.
+    weights, counts, numbers : float64 (m,)
+        What each weighs in learning, the sum of the weights that the user gave its rows, and how
+        many rows it stands for.
+    """
+
+    table: PackedTable
+    labels: npt.NDArray[Any]
+    weights: FloatArray
+    counts: FloatArray
+    numbers: FloatArray
+
+
+def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Problems:
+    """Return the problems of rows in this process; those of weight 0 are left out."""
+    used = weights > 0
+    kept = table if used.all() else table.take(used)
+    different, kind = kept.distinct()
+    examples = Examples(kind, y[used], weights[used], kept.degrees)
+    return lambda made: Rows.merged(different, made(examples))
+
+
+def problems_of(data: TrainingData) -> Problems:
+    """Return the problems of rows of classes; classes without weight have no number."""
+    places = np.where(data.present, np.cumsum(data.present) - 1, -1)
+    if not data.partitioned:
+        return whole_problems(data.table, places[data.codes].astype(np.float64), data.weights)
+    rows, sizes = data.rows(places), (data.table.n_columns, len(data.table.terms))
+    return lambda made: Groups(rows, *sizes, int(places.max()) + 1, made)
+
+
+def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:
+    """Return the rows, or groups of rows of one class each, on which these rules are constant."""
+    if not isinstance(rows, Groups):
+        counts = np.where(data.weights > 0, data.own, 0.0)
+        return SeenRows(data.table, data.labels, data.weights, counts, np.ones(len(counts)))
+    nodes = [rule for rule in rules if isinstance(rule, tuple)]
+    rows.tell_apart(nodes, [rule for rule in rules if isinstance(rule, int)])
+    classes = np.flatnonzero(data.present)[rows.codes]
+    counts, numbers = rows.weights / data.factors[classes], rows.numbers.astype(np.float64)
+    return SeenRows(rows.table, data.classes[classes], rows.weights, counts, numbers)
 
 
 @dataclass(eq=False, repr=False)

@@ -15,8 +15,14 @@ from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.hkl.base import EARLY, RAREST, HierarchicalClassifier
-from formulakern.estimators.hkl.training_rows import SeenRows, problems_of, seen_rows
+from formulakern.estimators.hkl.base import (
+    EARLY,
+    RAREST,
+    HierarchicalClassifier,
+    SeenRows,
+    problems_of,
+    seen_rows,
+)
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds

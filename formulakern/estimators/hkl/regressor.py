@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin
 
 from formulakern.deadline import Deadline
 from formulakern.estimators.base import number_score
-from formulakern.estimators.hkl.base import HierarchicalBase
-from formulakern.estimators.hkl.training_rows import whole_problems
+from formulakern.estimators.hkl.base import HierarchicalBase, whole_problems
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily

@@ -42,21 +42,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.encoding.bits import ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.options import Node, Options, sources_of
-from formulakern.learning.hkl.pair_sums import pair_forms
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest
 from formulakern.mining.search import objective_of
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["Frontier"]
+__all__ = ["Frontier", "pair_forms"]
 
 #: Conjunctions that the first search lists for each node of W, but for no more than SHARED nodes:
 #: where these are too few, W is much too small, and the rounds until it is not take longer.
@@ -73,8 +75,8 @@ ROUNDS = 3
 BETWEEN = 512
 #: Up to this ρ' pairs of examples bound better than a search.
 PAIRED = 2.5
-#: Sources whose covers are held at once.
-BATCH = 256
+#: Sources whose covers are held at once; pairs that are looked at in one compiled call.
+BATCH, PAIRS = 256, 1 << 26
 #: A fast search looks at this number of conjunctions for each proposition.
 SHORT = 16
 
@@ -308,3 +310,72 @@ class Frontier:
             moved[cheap] = True
             carried = float(shared[moved].sum())
         return loads(), carried
+
+
+@compiled()
+def _overlaps(packed: Any, a: Any, common: Any) -> None:
+    """``common[b] = s_ab`` for b up to a; ``packed`` has a row per word, a column per example."""
+    for b in range(a + 1):
+        common[b] = ones(packed[0, a] & packed[0, b])
+    for k in range(1, packed.shape[0]):
+        word = packed[k, a]
+        for b in range(a + 1):
+            common[b] += ones(word & packed[k, b])
+
+
+# adding in any order lets the sums be taken in vectors
+@compiled(
+    "float64(uint64[:, ::1], float64[::1], float64[::1], int64, int64)",
+    fastmath={"reassoc", "contract"},
+)
+def pair_form(packed: Any, beta: Any, powers: Any, first: Any, last: Any) -> Any:
+    """``Σ β_i β_j powers[s_ij]`` over ordered pairs, the larger in ``[first, last)``."""
+    common = np.empty(last, dtype=np.uint64)
+    total = 0.0
+    for a in range(first, last):
+        _overlaps(packed, a, common)
+        part = -0.5 * beta[a] * powers[common[a]]
+        for b in range(a + 1):
+            part += beta[b] * powers[common[b]]
+        total += 2 * beta[a] * part
+    return total
+
+
+def pair_forms(
+    table: PackedTable,
+    beta: FloatArray,
+    covers: list[NDArray[np.intp]],
+    powers: FloatArray,
+    deadline: Deadline = UNLIMITED,
+) -> FloatArray:
+    """Σ β_i β_j powers[s_ij] over the pairs of examples of each cover, from above.
+
+    Parameters
+    ----------
+    table : PackedTable of r rows
+        s_ij, the overlap, is the number of columns that are 1 in rows i and j.
+    beta : float64 (r,)
+    covers : list of intp
+        Positions of examples.
+    powers : float64, for s = 0, 1, …
+    deadline : Deadline, optional
+        After it TimeIsOver is raised.
+    """
+    forms = np.zeros(len(covers))
+    pays = pair_form.pays(sum(len(cover) ** 2 for cover in covers))
+    if pays and not pair_form.ready(deadline):
+        raise TimeIsOver
+    for t, cover in enumerate(covers):
+        deadline.check()
+        words, own, n = table.rows[cover], beta[cover], len(cover)
+        if pays:
+            packed, step = np.ascontiguousarray(words.T), max(1, PAIRS // max(1, n))
+            for start in range(0, n, step):
+                deadline.check()
+                forms[t] += pair_form(packed, own, powers, start, min(start + step, n))
+        else:
+            common = np.bitwise_count(words[:, None] & words[None]).sum(2, dtype=np.intp)
+            forms[t] = own @ powers[common] @ own
+        # rounding of a sum of terms of both signs, as a share of their sizes
+        forms[t] += 1e-13 * float(np.abs(own).sum()) ** 2 * powers[-1]
+    return np.maximum(forms, 0.0)

@@ -64,7 +64,7 @@ class Options:
 
     The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
     that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
-    ``max_rules`` rules replace more (:mod:`.few_rules`).
+    ``max_rules`` rules replace more.
     """
 
     loss: str = "hinge"

@@ -311,16 +311,10 @@ def mine_partitioned(
     units = _sums(rows, found, singles, among, everywhere)
     factors = lattice.factors[0, [len(w) for w in found]]
     scores = np.ldexp(goal.scores(units), exponent) / factors
-    kept = np.flatnonzero(scores > asked.threshold).tolist()
-    order = sorted(kept, key=lambda r: (-scores[r], len(found[r]), found[r]))
-    return MinedConjunctions(
-        conjunctions=[found[r] for r in order],
-        scores=scores[order],
-        sums=np.ldexp(units[order], exponent),
-        proven=finished,
-        complete=finished and len(found) < asked.limit,
-        bound=goal.from_units(search.bound) + rounding / lattice.smallest,
-        n_evaluated=search.n_evaluated,
+    bound = goal.from_units(search.bound) + rounding / lattice.smallest
+    known = {"bound": bound, "n_evaluated": search.n_evaluated}
+    return MinedConjunctions.listed(
+        found, scores, np.ldexp(units, exponent), asked, finished, **known
     )
 
 

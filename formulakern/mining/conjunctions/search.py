@@ -346,6 +346,23 @@ class MinedConjunctions(MiningResult):
 
     conjunctions: list[tuple[int, ...]]
 
+    @classmethod
+    def listed(
+        cls,
+        found: Sequence[tuple[int, ...]],
+        scores: FloatArray,
+        sums: FloatArray,
+        asked: Task | SearchOptions,
+        finished: bool,
+        **known: Any,
+    ) -> MinedConjunctions:
+        """The results above the threshold: best first, then short ones, then by positions."""
+        passed = np.flatnonzero(scores > asked.threshold).tolist()
+        order = sorted(passed, key=lambda r: (-scores[r], len(found[r]), found[r]))
+        complete = finished and len(found) < asked.limit
+        listed = [found[r] for r in order]
+        return cls(scores[order], sums[order], finished, complete, conjunctions=listed, **known)
+
 
 def mine_conjunctions(
     propositions: object,
@@ -414,16 +431,9 @@ def mine_conjunctions(
     sums = task.sums(found, lambda table, some: table.truths(table.covers(some)))
     values = task.weights.sum(axis=0) - sums if complement else sums
     scores = goal.scores(values) / factor[[len(w) for w in found]]
-    order = task.ranked(found, scores)
-    return MinedConjunctions(
-        conjunctions=[found[r] for r in order],
-        scores=scores[order],
-        sums=sums[order],
-        proven=finished,
-        complete=finished and len(found) < task.limit,
-        bound=goal.from_units(listed.bound) + goal.rounding * (1 + complement) / smallest,
-        n_evaluated=listed.n_evaluated,
-    )
+    bound = goal.from_units(listed.bound) + goal.rounding * (1 + complement) / smallest
+    known = {"bound": bound, "n_evaluated": listed.n_evaluated}
+    return MinedConjunctions.listed(found, scores, sums, task, finished, **known)
 
 
 class _ConjunctionSearch(CompiledSearch):

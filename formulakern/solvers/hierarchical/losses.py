@@ -143,20 +143,9 @@ class Loss:
         Any s (at most 1 for the hinge and the logistic loss) keeps β feasible.
         """
         if self.name == "logistic":
-            share = np.clip(self.y * beta / self.c, 0, 1 - NEIGHBOURS)
-            low, high, s = 0.0, 1.0, 1.0
-            shift = float(self.offset @ beta)
-            for _ in range(30):
-                part = s * share
-                logit = np.log1p(-part) - np.log(np.maximum(part, TINY))
-                if float((self.c * share) @ logit) + shift > s * square:
-                    if s == 1.0:
-                        break
-                    low = s
-                else:
-                    high = s
-                s = (low + high) / 2
-            return s
+            share = np.clip(self.y * beta / self.c, 0, 1)
+            right, part = np.array([[1.0], [0.0]]), np.stack([-share, share])
+            return entropy_bound(self.c, right, part, float(self.offset @ beta), square)[0]
         linear = float((self.y + self.offset) @ beta)
         quadratic = square + self.true_width * float(np.sum(beta**2 / self.c))
         if linear <= 0:
@@ -298,31 +287,8 @@ class MultinomialLoss(Loss):
 
     def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
         """A multiple s ≤ 1 of β, and the bound that it gives, as :meth:`Loss.bound`."""
-        part = -beta / self.c[:, None]  # p − [y = k]
-
-        def at(s: float) -> tuple[float, float, float]:
-            """The bound, and its first and second derivative; it is concave."""
-            mixed = np.maximum(self.right + s * part, TINY)
-            logs = np.log(mixed)
-            value = -float((self.c @ (mixed * logs)).sum()) - 0.5 * s**2 * square
-            slope = -float((self.c @ (part * logs)).sum()) - s * square
-            return value, slope, -float((self.c @ (part * part / mixed)).sum()) - square
-
-        low, high, s = 0.0, 1.0, 1.0
-        best, slope, curvature = at(s)
-        multiple, before = s, math.inf
-        while slope < 0 or s < 1:  # else the bound rises up to 1
-            low, high = (s, high) if slope > 0 else (low, s)
-            possible = abs(slope) * (high - low)  # more cannot be gained, as the bound is concave
-            if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
-                break
-            step = s - slope / curvature if curvature < 0 else low
-            if abs(slope) > before / 2 or not low < step < high:  # Newton's step is of no use
-                step = math.sqrt(low * high) if low > 0 else high / 10
-            before, s = abs(slope), step
-            value, slope, curvature = at(s)
-            if value > best:
-                best, multiple = value, s
+        part = (-beta / self.c[:, None]).T  # p − [y = k]
+        multiple, best = entropy_bound(self.c, self.right.T, part, 0.0, square)
         return multiple, best - 1e-12 * (float(np.abs(beta).sum()) + square)
 
     def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
@@ -378,6 +344,40 @@ def loss_of(name: str, y: FloatArray, c: FloatArray, group: IntArray | None = No
     if name == "multinomial":
         return MultinomialLoss(y, c)
     return Loss(name, y, c) if group is None else GroupedLoss(name, y, c, group)
+
+
+def entropy_bound(
+    c: FloatArray, right: FloatArray, part: FloatArray, shift: float, square: float
+) -> tuple[float, float]:
+    """The s ≤ 1 of the largest bound Σ_i c_i H(right + s·part) + s·shift − s²·square/2, and that.
+
+    Probabilities have a row for each class.  The bound is concave in s.
+    """
+
+    def at(s: float) -> tuple[float, float, float]:
+        """The bound, and its first and second derivative."""
+        mixed = np.maximum(right + s * part, TINY)
+        logs = np.log(mixed)
+        value = s * shift - float(((mixed * logs) @ c).sum()) - 0.5 * s**2 * square
+        slope = shift - float(((part * logs) @ c).sum()) - s * square
+        return value, slope, -float((part * part / mixed @ c).sum()) - square
+
+    low, high, s = 0.0, 1.0, 1.0
+    best, slope, curvature = at(s)
+    multiple, before = s, math.inf
+    while slope < 0 or s < 1:  # else the bound rises up to 1
+        low, high = (s, high) if slope > 0 else (low, s)
+        possible = abs(slope) * (high - low)  # more cannot be gained, as the bound is concave
+        if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
+            break
+        step = s - slope / curvature if curvature < 0 else low
+        if abs(slope) > before / 2 or not low < step < high:  # Newton's step is of no use
+            step = math.sqrt(low * high) if low > 0 else high / 10
+        before, s = abs(slope), step
+        value, slope, curvature = at(s)
+        if value > best:
+            best, multiple = value, s
+    return multiple, best
 
 
 def _entropy(share: FloatArray) -> FloatArray:

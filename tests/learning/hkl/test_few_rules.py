@@ -10,9 +10,9 @@ import formulakern as fk
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.active_set import grow
-from formulakern.learning.hkl.few_rules import Candidates, FeatureSelection, Restriction
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples
+from formulakern.learning.hkl.problem import Candidates, FeatureSelection, Restriction
 from formulakern.learning.hkl.rows import Rows
 from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
