@@ -303,19 +303,15 @@ class Explanation(RowExplanations):
         return [int(k) for k in np.argsort(-self.totals[row], kind="stable")[:2]]
 
     def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
-        """Return the terms of a score: the intercept, then the largest first."""
-        given = self.values[row] * self.ensemble.votes[:, k]
+        """Return the contributions of rules to a score, the largest first."""
+        rules, votes = self.ensemble.rules, self.ensemble.votes[:, k]
+        given = self.values[row] * votes
         order = np.argsort(-np.abs(given), kind="stable").tolist()
-        start = float(self.intercept[k])
-        terms = [(start, START)] if start else []
-        return terms + [(float(given[r]), self._said(r, k)) for r in order if given[r] != 0]
-
-    def _said(self, r: int, k: int) -> str:
-        return said(self.ensemble.rules[r], float(self.ensemble.votes[r, k]))
+        return [(float(given[r]), said(rules[r], float(votes[r]))) for r in order if given[r] != 0]
 
     def _title(self) -> str:
         """Return the prediction for the only row, and its score."""
-        told, total = self.shown_scores(0), self.totals[0]
+        shown, total = self.shown_scores(0), self.totals[0]
         if self.ensemble.levels is not None:
             ends = listed_levels(self.ensemble, scores=True)
             return f"{self.ensemble.target} {self.prediction}: the score is {total[0]:.6g}; {ends}"
@@ -325,42 +321,44 @@ class Explanation(RowExplanations):
         if self.ensemble.is_opposite:
             rule = f"above 0 {names[1]}, else {names[0]}"
             return f"class {self.prediction}: the score is {total[1]:+.4g}; {rule}"
-        first, second = (f"{names[k]} {total[k]:+.4g}" for k in told)
+        first, second = (f"{names[k]} {total[k]:+.4g}" for k in shown)
         more = len(names) - 2
         others = f", and {more} lower" if more else ""
         return f"class {self.prediction}: the largest score is {first}, then {second}{others}"
 
     def _table(self) -> list[tuple[list[float], str]]:
         """Return what each term of the only row adds to the shown scores."""
-        told = self.shown_scores(0)
-        rows: dict[str, list[float]] = {}
-        for place, k in enumerate(told):
+        shown = self.shown_scores(0)
+        rows: dict[str, list[float]] = {START: self.intercept[shown].tolist()}
+        for place, k in enumerate(shown):
             for amount, text in self._terms(0, k):
-                rows.setdefault(text, [0.0] * len(told))[place] += amount
-        listed = [(amounts, text) for text, amounts in rows.items()]
+                rows.setdefault(text, [0.0] * len(shown))[place] += amount
+        listed = [
+            (amounts, text) for text, amounts in rows.items() if text != START or any(amounts)
+        ]
         return sorted(listed, key=lambda item: (item[1] != START, -max(map(abs, item[0]))))
 
     def _lines(self) -> list[str]:
-        lines, rows, told = [self._title()], self._table(), self.shown_scores(0)
+        lines, rows, shown = [self._title()], self._table(), self.shown_scores(0)
         if not rows:
             return [*lines, "no rule is satisfied"]
         flat = iter(_signed([x for amounts, _ in rows for x in amounts]))
         cells = [[*(next(flat) for _ in amounts), text] for amounts, text in rows]
-        if len(told) > 1:
-            names = [clip(str((self.ensemble.classes or ())[k]), 11) for k in told]
+        if len(shown) > 1:
+            names = [clip(str((self.ensemble.classes or ())[k]), 11) for k in shown]
             cells.insert(0, [*names, ""])
-        sides = ">" * len(told) + "<"
+        sides = ">" * len(shown) + "<"
         return [*lines, *(f"  {line.rstrip()}" for line in aligned(cells, sides))]
 
     def _html(self) -> str:
-        told, rows = self.shown_scores(0), self._table()
+        shown, rows = self.shown_scores(0), self._table()
         if not rows:
             return small_table(["adds", "rule"], [], ">r", self._title(), "no rule is satisfied")
         names = ["adds"]
-        if len(told) > 1:
-            names = [f"adds to {(self.ensemble.classes or ())[k]}" for k in told]
+        if len(shown) > 1:
+            names = [f"adds to {(self.ensemble.classes or ())[k]}" for k in shown]
         largest = max(max(map(abs, amounts)) for amounts, _ in rows) or 1.0
-        totals = self.totals[0, told].tolist()
+        totals = self.totals[0, shown].tolist()
         texts = iter(_signed([x for amounts, _ in rows for x in amounts] + totals))
         cells: list[list[str | Barred]] = []
         for amounts, text in rows:
@@ -370,8 +368,8 @@ class Explanation(RowExplanations):
             ]
             cells.append([*bars, clip(text, 400)])
         what = "together" if self.ensemble.classes is None else "the score"
-        cells.append([*(next(texts) for _ in told), what])
-        return small_table([*names, "rule"], cells, ">" * len(told) + "r", self._title())
+        cells.append([*(next(texts) for _ in shown), what])
+        return small_table([*names, "rule"], cells, ">" * len(shown) + "r", self._title())
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
         number = self.ensemble.classes is None and self.ensemble.levels is None
@@ -379,11 +377,9 @@ class Explanation(RowExplanations):
         rows = []
         for row, predicted in enumerate(self.predictions.tolist()):
             k = self.shown_scores(row)[0]
-            terms = [term for term in self._terms(row, k) if term[1] != START]
-            reasons = [f"{amount:+.4g} {clip(text, MAX_REASON)}" for amount, text in terms]
-            front = (
-                [f"{predicted:.6g}"] if number else [str(predicted), f"{self.totals[row, k]:+.4g}"]
-            )
+            reasons = [f"{x:+.4g} {clip(text, MAX_REASON)}" for x, text in self._terms(row, k)]
+            score = f"{self.totals[row, k]:+.4g}"
+            front = [f"{predicted:.6g}"] if number else [str(predicted), score]
             rows.append([*front, _reasons(reasons)])
         return [*head, "reasons, the largest first"], rows, (">" if number else "<>") + "<"
 

@@ -143,9 +143,7 @@ def factor(row: Row, name: str, missing: Texts = ()) -> float:
 def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> float:
     """Return the share of the way from ``least`` to ``largest``, from 0 to 1; 0 if missing."""
     found = float(number(row, name, missing))
-    if found != found:
-        return 0.0
-    return min(max((found / 2 - least / 2) / (largest / 2 - least / 2), 0.0), 1.0)
+    return 0.0 if found != found else linear_degree(found, least, largest)
 
 
 def truth(row: Row, name: str, missing: Texts = ()) -> bool:
