@@ -172,14 +172,14 @@ class RuleSet(WrittenRules):
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """A shorter set that predicts the same on every table, by logic.
 
-        A condition goes that the others of its rule imply, and a rule that is never true.
+        Conditions that others of their rule imply are removed, and rules that are never true.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
+            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
-            Whether entries may be missing, of columns without a domain.
+            Whether entries of columns without a domain may be missing.
         """
         return simplified_set(self, domains, missing)
 
@@ -311,25 +311,24 @@ class RuleList(WrittenRules):
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """A shorter list that predicts the same on every table, by logic.
 
-        * A condition goes where the other conditions of its rule, and that no earlier rule covers
-          the row, imply it: ``x <= 5`` next to ``x <= 3``.
-        * A rule goes that earlier rules cover together: it never fires.
-        * A rule goes whose rows get the same class without it, such as a last one of the default
-          class.  Its counts are added to those of what decides its rows instead; where that is not
-          one rule alone, these have no counts any more (:meth:`with_counts` counts again).
-        * A rule that always fires becomes the default.
+        * A condition is removed if the others of its rule imply it in rows that no earlier rule
+          covers: ``x <= 5`` next to ``x <= 3``.
+        * A rule is removed if earlier rules cover its rows, or if these get the same class without
+          it.  Its counts are added to those of the rule that decides the rows instead; several such
+          rules lose their counts (:meth:`with_counts` counts again).
+        * A rule that is true of all remaining rows becomes the default.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
+            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
-            Whether entries may be missing, of columns without a domain.
+            Whether entries of columns without a domain may be missing.
 
         Notes
         -----
-        Every change is proved; what a decision diagram within its limits does not prove is left.  A
-        comparison of two columns counts as a condition of its own.
+        Every change is proved; proofs beyond the limits of size are left out.  A comparison of two
+        columns counts as a condition of its own.
 
         Examples
         --------
@@ -347,8 +346,7 @@ class RuleList(WrittenRules):
         """The equivalent unordered set, whose rules are mutually exclusive.
 
         Rule j becomes r_j ∧ ¬r₁ ∧ … ∧ ¬r_{j−1}, without the parts that the others imply.  Whole
-        rules are negated, not comparisons: a comparison with a missing entry is false, and so is
-        the opposite one.
+        rules are negated: both a comparison with a missing entry and its opposite are false.
 
         Returns
         -------

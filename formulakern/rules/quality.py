@@ -156,23 +156,19 @@ def rule_quality(
     y : array-like of shape (n,)
         Classes.
     labels : object or list of R objects, optional
-        The class that the rules are about, or that of each; by default that of a ClassRule, and
-        for other rules the class that most of the rows are of that they cover (of all rows, where
-        they cover none; the first of several).
+        The class of all rules, or of each; by default that of a ClassRule, and for other rules the
+        most frequent class of the covered rows (of all rows if none is covered).
     sample_weight : array-like of shape (n,), optional
         Counts are sums of weights; 1 each by default.
     base : Rule, str, Formula, or list of R of them, optional
-        What FOIL's gain compares with: the rule before it was specialised; by default the rule
-        that is always true.
+        The rule before specialisation, for FOIL's gain; by default the rule that is always true.
     m : float
         The weight of the prior in the m-estimate.
 
     Returns
     -------
     RuleQuality
-        With an array of shape (R,) for each of ``coverage``, ``accuracy``, ``laplace``,
-        ``m_estimate``, ``foil_gain``, ``entropy``, ``lift``, ``weighted_relative_accuracy`` and
-        ``likelihood_ratio``.  It prints as a table.
+        An array of shape (R,) for each measure; it prints as a table.
 
     Raises
     ------
@@ -184,7 +180,7 @@ def rule_quality(
 
     Notes
     -----
-    Every different comparison is evaluated once; the cost is O(n) for each rule, one bit an entry.
+    O(n) for each rule, one bit an entry; every different comparison is evaluated once.
 
     References
     ----------
