@@ -50,7 +50,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -491,13 +490,13 @@ def _in_time(
     """Antecedents of as many conditions as there is time for, and whether these are all."""
     if not deadline.limited:
         return mine(max_conditions=longest), True
-    until, conditions = deadline.part(MINING), 1
-    found = mine(max_conditions=1)
-    with suppress(TimeIsOver):
-        while conditions < longest:  # one more takes several times as long
-            found = mine(max_conditions=conditions + 1, deadline=until)
-            conditions += 1
-    return found, conditions == longest
+    until, found = deadline.part(MINING), mine(max_conditions=1)
+    for conditions in range(2, longest + 1):  # one more takes several times as long
+        try:
+            found = mine(max_conditions=conditions, deadline=until)
+        except TimeIsOver:
+            return found, False
+    return found, True
 
 
 @dataclass(eq=False)

@@ -47,6 +47,8 @@ __all__ = [
 
 #: Bits of the relations that a column has, for each relation.
 ASKED = (1 + 16 + 32, 2, 4, 8)
+#: For each relation, in the order of their numbers.
+COMPARISONS = (np.equal, np.less_equal, np.greater_equal, np.not_equal)
 #: What a condition is worth: FOIL's information gain for a class, the negative entropy of all
 #: classes, the Laplace estimate of a class's share.
 FOIL, ENTROPY, LAPLACE = range(3)
@@ -263,14 +265,9 @@ def conditions_met(
     alive = np.arange(len(rows))
     for column, relation, value in conditions.tolist():
         entries = ranks[column][rows[alive]]
-        if relation == EQUAL:
-            truths = entries == value
-        elif relation == AT_LEAST:
-            truths = (entries >= value) & (entries < n_values[column])
-        elif relation == AT_MOST:
-            truths = entries <= min(value, n_values[column] - 1)
-        else:
-            truths = (entries != value) & (entries < n_values[column])
+        truths = COMPARISONS[relation](entries, value)
+        if relation in (AT_LEAST, UNEQUAL):  # a missing value is behind all others
+            truths &= entries < n_values[column]
         alive = alive[truths]
         met[alive] += 1
     return met
