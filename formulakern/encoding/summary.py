@@ -7,7 +7,7 @@ partition has very many different values come to this process a few columns at a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,12 @@ class Summary:
         values = column.values + 0.0 if column.values.dtype.kind == "f" else column.values
         if classes is None:
             distinct, repeats = _counted(column, values)
-            return cls(name, _like(column, distinct), repeats)
+            return cls(name, replace(column, values=distinct), repeats)
         distinct, place = np.unique(values, return_inverse=True)
         width = int(classes.max(initial=0)) + 1
         pairs, repeats = counted(place * width + classes, None)
         groups = np.asarray(pairs % width, dtype=np.intp)
-        return cls(name, _like(column, distinct[pairs // width]), repeats, groups)
+        return cls(name, replace(column, values=distinct[pairs // width]), repeats, groups)
 
     @property
     def table(self) -> Table:
@@ -129,10 +129,6 @@ def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArra
         repeats = np.array([len(values) - others, ones])
     found = np.flatnonzero(repeats)
     return found.astype(values.dtype), repeats[found].astype(np.int64)
-
-
-def _like(column: Column, values: NDArray[Any]) -> Column:
-    return Column(values, column.labels, column.order, column.temporal)
 
 
 def summaries_of(
