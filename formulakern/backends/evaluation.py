@@ -399,17 +399,19 @@ class LookupBackend:
 
 
 def _tabulated(task: Task, layout: Layout) -> FloatArray:
-    """Return the values of all entries."""
-    counts = (list(layout.s), list(layout.p), list(layout.q))
-    entries = layout.s.shape[1]
-    operations = entries * len(task.program.kernel_nodes)
-    if task.dtype is np.int64 or operations <= MAX_EXACT_OPERATIONS:
+    """Return the values of all entries, 0 where no pair of rows can have the counts."""
+    table = np.zeros(len(layout.possible))
+    here = np.flatnonzero(layout.possible)
+    s, p, q = ([counts[here] for counts in each] for each in (layout.s, layout.p, layout.q))
+    if task.dtype is np.int64 or len(here) * len(task.program.kernel_nodes) <= MAX_EXACT_OPERATIONS:
         # what does not fit is refused only where it is looked up, by the guard
-        return task.values(*counts, refuse=False)
+        table[here] = task.values(s, p, q, refuse=False)
+        return table
     with np.errstate(over="ignore", invalid="ignore"):
         sizes, weights = task.tables.sizes, task.weights()
-        value = run(task.program, *counts, sizes, np.float64, weights=weights)[0]
-        return np.broadcast_to(value * task.factor(), (entries,))
+        value = run(task.program, s, p, q, sizes, np.float64, weights=weights)[0]
+        table[here] = value * task.factor()
+    return table
 
 
 #: What emitted source may use.

@@ -36,6 +36,7 @@ class Layout:
     s: Integers  # (domains, entries), and so are p and q
     p: Integers
     q: Integers
+    possible: npt.NDArray[np.bool_]  # (entries,): whether a pair of rows can have these counts
 
     def look_up(self, tables: PairedTables, table: FloatArray) -> CountWriter:
         """Return the entries of a table at the places of all pairs of rows."""
@@ -111,7 +112,6 @@ def lay_out(tables: PairedTables) -> Layout:
     of = np.repeat(np.arange(len(volume)), volume)
     s = (np.arange(len(of)) - starts[of]) // strides[:, of] % lengths[:, of]
     p, q = np.repeat(x, len(of), axis=1), np.tile(z[:, of], x.shape[1])
-    # an impossible triple is never looked up, and borrows the counts of a possible one
-    sizes = np.array(tables.sizes)[:, None]
-    s = np.clip(np.tile(s, x.shape[1]), np.maximum(p + q - sizes, 0), np.minimum(p, q))
-    return Layout(x_class * len(of), starts[z_class], strides[:, z_class], s, p, q)
+    s, sizes = np.tile(s, x.shape[1]), np.array(tables.sizes)[:, None]
+    possible = ((s <= p) & (s >= p + q - sizes)).all(axis=0)
+    return Layout(x_class * len(of), starts[z_class], strides[:, z_class], s, p, q, possible)
