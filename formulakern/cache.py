@@ -1,9 +1,8 @@
 """Machine code on disk: ``fk.cache.location()``, ``info()``, ``clear()``.
 
-Compiling a function takes seconds, and reading it back takes milliseconds.  Each compiled function
-is one file, named by a digest of everything that its machine code depends on (see
-``formulakern.compilation``).  The folder is ``$FORMULAKERN_CACHE_DIR``, or ``formulakern`` in the
-user's cache folder.  It may be deleted at any time.
+Each compiled function is one file, named by a digest of everything that its machine code depends
+on.  The folder is ``$FORMULAKERN_CACHE_DIR``, or ``formulakern`` in the user's cache folder.  It
+may be deleted at any time.
 
 An entry is a pickle around machine code: reading it runs it.  Therefore only files that nobody but
 this user can have written are read:
@@ -15,10 +14,9 @@ this user can have written are read:
   another name, is deleted and compiled again;
 * there is no index, nothing is imported from the folder, and at most 64 MB of a file are read.
 
-Entries appear whole or not at all, so that processes may fill one folder together.  If the folder
-cannot be used, functions are compiled for the current process alone: results are the same.  A
-read-only folder causes no warning.  Do not unpack somebody else's files into the folder: they
-become files of this user.
+Processes may fill one folder together.  If it cannot be used, functions are compiled for the
+current process alone; a read-only folder causes no warning.  Do not unpack somebody else's files
+into the folder: they become files of this user.
 """
 
 from __future__ import annotations
@@ -84,8 +82,7 @@ def location() -> Path | None:
     Returns
     -------
     Path or None
-        ``$FORMULAKERN_CACHE_DIR``, or ``formulakern`` in the user's cache folder, such as
-        ``~/.cache``.  None if there is no home folder.
+        None if there is no home folder.
 
     Examples
     --------

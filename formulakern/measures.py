@@ -265,8 +265,8 @@ def enclosing_ball(
 
     Notes
     -----
-    A step costs O(m), reading two rows of K; some m steps are typical.  The test of K is one pass
-    over it, and a Cholesky decomposition (up to 2,000 rows) or 24 products with K.
+    A step costs O(m); some m steps are typical.  The test of K is one pass over it, and a Cholesky
+    decomposition (up to 2,000 rows) or 24 products with K.
 
     References
     ----------
@@ -304,17 +304,12 @@ def radius(
     K : array-like of shape (m, m)
         A Gram matrix.
     tol, max_iter, check, progress
-        As in :func:`enclosing_ball`, which also tells the bounds.
+        As in :func:`enclosing_ball`, which also returns the bounds.
 
     Returns
     -------
     float
         Relative error at most half of ``tol``.
-
-    Raises
-    ------
-    DataError, MagnitudeError, ParameterError
-        As in :func:`enclosing_ball`.
 
     Examples
     --------
@@ -479,10 +474,6 @@ def radius_margin_ratio(
     MagnitudeError, ParameterError
         As in :func:`margin`.
 
-    Notes
-    -----
-    The cost of :func:`enclosing_ball` and, for each of more than two classes, of :func:`margin`.
-
     References
     ----------
     V. Vapnik, Statistical Learning Theory, Wiley, 1998.  O. Chapelle, V. Vapnik, O. Bousquet,
@@ -578,10 +569,6 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
         If a matrix is no Gram matrix, shapes differ, there is one class only, or a matrix is zero
         (centred: all feature vectors are equal).
 
-    Notes
-    -----
-    O(m²).
-
     References
     ----------
     N. Cristianini, J. Shawe-Taylor, A. Elisseeff, J. Kandola, "On kernel-target alignment", NIPS
@@ -639,10 +626,6 @@ def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> flo
     ------
     DataError
         If K is no Gram matrix, or is zero; normalised, also if it has a single row.
-
-    Notes
-    -----
-    O(m²).
 
     References
     ----------

@@ -114,8 +114,7 @@ def weighted_degree(d: int) -> WeightedDegreeKernel:
 
     Notes
     -----
-    Values are exact integers, divided once.  A pair of strings costs O(n), whatever d is; in
-    practice about as much as reading both once (see ``tests/benchmarks/test_strings.py``).
+    Values are exact integers, divided once.  A pair of strings costs O(n), whatever d is.
 
     References
     ----------
@@ -257,10 +256,8 @@ def mismatch(k: int, m: int, alphabet: str = "ACGT") -> KMerKernel:
     relative error below length · 1.2e-16 above: no term is negative.
 
     K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ at h(a, b) positions;
-    N(h), the number of u that are near to both, has a closed form.  Σ_b N(h(a, b)) is computed once
-    for each z and all different k-mers a of X, and a pair costs O(length of x).  Where there are
-    thousands of different k-mers, each with its Σ_{j≤m} C(k, j)·(A − 1)^j near ones listed (A the
-    size of the alphabet), a pair costs one addition for every u that is near to both strings.
+    N(h), the number of u that are near to both, has a closed form.  A pair costs O(length of x), or
+    with thousands of different k-mers one addition for every u that is near to both strings.
 
     References
     ----------
