@@ -879,14 +879,15 @@ class KMerKernel(StringKernel):
         place[kinds] = places  # any of those at which a k-mer stands
         letters = codes[place[:, None] + np.arange(k)]
         N, size = self.near_both(), len(str(self.alphabet))
-        words = bit_planes(letters, max(1, (size - 1).bit_length()))
-        words = np.ascontiguousarray(words.transpose(1, 2, 0))
-        if len(letters) * max(len(letters), *pair.shape) <= MAX_COMPARED:
-            return weighted_sums(x, smoothed(words, words, z, N)), x
-        if n_near(k, m, size) * len(rows) <= MAX_LISTED and size**k < 2**63:
+        few_kinds = len(letters) * max(len(letters), *pair.shape) <= MAX_COMPARED
+        if not few_kinds and n_near(k, m, size) * len(rows) <= MAX_LISTED and size**k < 2**63:
             listed = near(letters, m, size)[kinds]
             u = np.unique(listed, return_inverse=True)[1].reshape(-1)
             return inner_products(*_counts(pair, np.repeat(rows, listed.shape[1]), u)), x
+        words = bit_planes(letters, max(1, (size - 1).bit_length()))
+        words = np.ascontiguousarray(words.transpose(1, 2, 0))
+        if few_kinds:
+            return weighted_sums(x, smoothed(words, words, z, N)), x
 
         def fill(rows: slice, columns: slice, block: FloatArray) -> None:
             few = np.unique(x[rows].indices)
@@ -1135,7 +1136,13 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
         for place in range(x_starts[row], x_starts[row + 1]):
             feature, count = x_features[place], x_counts[place]
             first, stop = z_starts[feature], z_starts[feature + 1]
-            first += np.searchsorted(z_rows[first:stop], column_start)
+            last = stop
+            while first < last:  # the first that is not before the block
+                middle = (first + last) // 2
+                if z_rows[middle] < column_start:
+                    first = middle + 1
+                else:
+                    last = middle
             while first < stop and z_rows[first] < column_stop:
                 to[z_rows[first] - column_start] += count * z_counts[first]
                 first += 1
