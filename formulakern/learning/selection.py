@@ -28,14 +28,16 @@ LEAVING = 0.1
 
 @dataclass(eq=False)
 class Selection(ABC):
-    """Choose at most ``most`` features; a choice has them as ``kept``, largest weight first.
+    """Choose at most ``most`` features, so that the choice has the largest ``worth``.
+
+    A choice has its features as ``kept``, largest weight first.
 
     ``support`` are the features of an optimal solution, largest weight first.  ``best`` is the best
     choice so far, after the ``deadline`` nothing new is tried, and ``interrupted`` is whether
     Ctrl-C ended the selection.
     """
 
-    #: Shares by which an exchange, and a candidate beside an earlier one, must be better.
+    #: Shares by which an exchange, and a candidate after an earlier one, must be better.
     better: ClassVar[float]
     apart: ClassVar[float] = 0.0
 
@@ -52,10 +54,6 @@ class Selection(ABC):
     @abstractmethod
     def promising(self, chosen: Any) -> Iterable[Any]:
         """Return other features that may improve a choice, the most promising first."""
-
-    @abstractmethod
-    def improves(self, chosen: Any, before: Any, share: float = 0.0) -> bool:
-        """Whether a choice is better than another by more than a share."""
 
     def report(self, chosen: Any) -> None:  # noqa: B027 - not all searches report
         """Report a better choice."""
@@ -85,7 +83,7 @@ class Selection(ABC):
             if larger is None:
                 break
             chosen = larger  # also if only two together are worth something
-        if len(chosen.kept) <= self.most and self.improves(chosen, self.best):
+        if len(chosen.kept) <= self.most and chosen.worth > self.best.worth:
             self.best = chosen
             self.report(chosen)
         return chosen
@@ -99,7 +97,7 @@ class Selection(ABC):
                     break
                 rest = [one for one in chosen.kept if one != leaving]
                 larger = self._with_one_more(self.solved(rest, chosen))
-                if larger is not None and self.improves(larger, chosen, self.better):
+                if larger is not None and _improves(larger, chosen, self.better):
                     chosen, improved = self._forward(larger), True
                     break
 
@@ -108,6 +106,10 @@ class Selection(ABC):
         best = None
         for one in self.promising(chosen):
             tried = self.solved([*chosen.kept, one], chosen)
-            if best is None or self.improves(tried, best, self.apart):
+            if best is None or _improves(tried, best, self.apart):
                 best = tried
         return best
+
+
+def _improves(chosen: Any, before: Any, share: float) -> bool:
+    return bool(chosen.worth > before.worth + share * abs(before.worth))

@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, combinations
 
 import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.interrupts import interruptible
-from formulakern.learning.hkl.options import Node, Options
+from formulakern.learning.hkl.options import Node, Options, closed
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import right_signed
@@ -313,12 +312,6 @@ def _used(weights: FloatArray) -> int:
 def _carrying(weights: dict[Node | int, float]) -> dict[Node | int, float]:
     """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
     largest = max(map(abs, weights.values()))
-    kept: dict[Node | int, float] = {(): weights[()]}
-    for node, weight in weights.items():
-        if abs(weight) > NEGLIGIBLE * largest:
-            if isinstance(node, int):
-                kept[node] = weight
-                continue
-            subsets = (combinations(node, size) for size in range(len(node) + 1))
-            kept.update((v, weights[v]) for v in chain.from_iterable(subsets))
-    return kept
+    heavy = [one for one, weight in weights.items() if abs(weight) > NEGLIGIBLE * largest]
+    nodes = closed(one for one in heavy if isinstance(one, tuple))
+    return {one: weights[one] for one in [*nodes, *(j for j in heavy if isinstance(j, int))]}

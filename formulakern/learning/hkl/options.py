@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, combinations
 from typing import TypeAlias
 
 import numpy as np
 
 from formulakern.arrays import IntArray
 
-__all__ = ["Node", "Options", "Signs", "sources_of"]
+__all__ = ["Node", "Options", "Signs", "closed", "sources_of"]
 
 #: A conjunction: the sorted positions of its propositions.
 Node: TypeAlias = tuple[int, ...]
@@ -76,6 +77,16 @@ class Options:
     max_nodes: int = 5000
     max_rules: int | None = None
     signs: Signs | None = None
+
+
+def closed(conjunctions: Iterable[Node]) -> list[Node]:
+    """All subsets of some conjunctions, the shortest first.
+
+    >>> closed([(1, 2)])
+    [(), (1,), (2,), (1, 2)]
+    """
+    subsets = (combinations(v, size) for v in conjunctions for size in range(len(v) + 1))
+    return sorted({(), *chain.from_iterable(subsets)}, key=lambda v: (len(v), v))
 
 
 def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:

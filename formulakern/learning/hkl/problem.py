@@ -18,22 +18,21 @@ P(S) bounds the cost of the limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray, IntArray
+from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report, grow
-from formulakern.learning.hkl.options import Node, Options, Signs
+from formulakern.learning.hkl.options import Node, Options, Signs, closed
 from formulakern.learning.hkl.rows import Rows
 from formulakern.learning.selection import Selection
-from formulakern.solvers.hierarchical.losses import Intercept, Loss
+from formulakern.solvers.hierarchical.losses import Loss, MultinomialLoss
 from formulakern.solvers.hierarchical.norm import right_signed
 from formulakern.solvers.hierarchical.solve import (
     Features,
@@ -43,10 +42,8 @@ from formulakern.solvers.hierarchical.solve import (
 )
 
 __all__ = [
-    "Candidates",
     "FeatureSelection",
     "HierarchicalModel",
-    "Restriction",
     "ScoreFunction",
     "learn",
 ]
@@ -57,7 +54,7 @@ GROWING = 0.6
 
 @dataclass(frozen=True, eq=False)
 class ScoreFunction:
-    """The function Σ_r weights[r] · rules[r](x) + bias, of groups a bias each.
+    """The function Σ_r weights[r] · rules[r](x) + bias; an array has the bias of each group.
 
     Rules have different covers, largest weight first; a number is a feature that is not a
     conjunction.  ``n_weights`` conjunctions had weight before those of equal covers were joined.
@@ -65,7 +62,7 @@ class ScoreFunction:
 
     rules: list[Node | int]
     weights: FloatArray
-    bias: Intercept
+    bias: float | FloatArray
     n_weights: int
 
 
@@ -87,151 +84,98 @@ class HierarchicalModel:
 TRIED = 4
 
 
-class Candidates(NamedTuple):
-    """Features that may get weight: conjunctions of different covers, then the others.
-
-    Parameters
-    ----------
-    forms : list of tuple of int, or int
-        The shortest conjunction of each cover; numbers of other features.
-    values : float64 (number, m)
-        On the examples.
-    penalties : float64 (number,)
-        What one unit of weight alone adds to the norm: (1 + a)^l for l propositions.
-    signs : int64 (number,), optional
-        Of their weights.
-    """
-
-    forms: list[Node | int]
-    values: FloatArray
-    penalties: FloatArray
-    signs: IntArray | None
-
-    @classmethod
-    def of(cls, rows: Rows, options: Options, grown: GrownSolution) -> Candidates:
-        """Return the different features of a solution that vary on the examples."""
-        nodes = sorted({v for own in grown.nodes for v in own}, key=lambda v: (len(v), v))
-        others = sorted({j for own in grown.others for j in own})
-        features = rows.features(options, nodes, others)
-        first = {cover.tobytes(): k for k, cover in reversed([*enumerate(features.bits)])}
-        kept = [k for k in sorted(first.values()) if 0 < features.bits[k].mean() < 1]
-        lengths = np.array([len(nodes[k]) for k in kept], dtype=np.float64)
-        every = [*kept, *range(len(nodes), len(nodes) + len(others))]
-        return cls(
-            [*(nodes[k] for k in kept), *others],
-            np.concatenate([features.bits[kept].astype(np.float64), features.others]),
-            np.append(
-                (1 + options.depth_penalty) ** lengths, [options.other_penalty] * len(others)
-            ),
-            None if features.signs is None else features.signs[every],
-        )
-
-    def positions(self, rows: Rows, forms: Sequence[Node | int]) -> list[int]:
-        """The positions of features of equal cover, each once, in the order of ``forms``."""
-        place: dict[Any, int] = {}
-        for j, form in enumerate(self.forms):
-            place[form if isinstance(form, int) else (self.values[j] > 0).tobytes()] = j
-        nodes = [form for form in forms if isinstance(form, tuple)]
-        covers = iter(rows.table.truths(rows.table.covers(nodes))[:, rows.examples.kind])
-        keys = [form if isinstance(form, int) else next(covers).tobytes() for form in forms]
-        return list(dict.fromkeys(place[key] for key in keys if key in place))
-
-
-class Restriction(NamedTuple):
-    """The problem on some features.
-
-    Parameters
-    ----------
-    nodes : list of tuple of int
-        The conjunctions of the features, and all their subsets.
-    others : list of int
-    columns : float64 (len(nodes) + len(others), m)
-        Zero for the subsets that get no weight.
-    places : intp (number,)
-        The row of each feature.
-    """
-
-    nodes: list[Node]
-    others: list[int]
-    columns: FloatArray
-    places: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, found: Candidates, kept: Sequence[int]) -> Restriction:
-        """The problem on the features at these positions."""
-        forms = [found.forms[j] for j in kept]
-        conjunctions = [form for form in forms if isinstance(form, tuple)]
-        others = [form for form in forms if isinstance(form, int)]
-        subsets = (combinations(v, size) for v in conjunctions for size in range(len(v) + 1))
-        closed = {(), *chain.from_iterable(subsets)}
-        nodes = sorted(closed, key=lambda v: (len(v), v))
-        place = {one: k for k, one in enumerate([*nodes, *others])}
-        places = np.array([place[form] for form in forms], dtype=np.intp)
-        columns = np.zeros((len(place), found.values.shape[1]))
-        columns[places] = found.values[list(kept)]
-        return cls(nodes, others, columns, places)
-
-
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Positions of candidates, largest weight first, and the best functions of them."""
+    """Features, largest weight first, and the best functions of them.
 
-    kept: tuple[int, ...]
+    The solution is over ``nodes``, the conjunctions and all their subsets, and ``others``.
+    """
+
+    kept: tuple[Node | int, ...]
     weights: FloatArray  # (K, len(kept))
-    restriction: Restriction
+    nodes: list[Node]
+    others: list[int]
     solution: HierarchicalSolution
 
     @property
-    def objective(self) -> float:
-        """P(S)."""
-        return self.solution.objective
+    def worth(self) -> float:
+        """−P(S)."""
+        return -self.solution.objective
 
 
 @dataclass(eq=False)
 class FeatureSelection(Selection):
-    """Choose at most ``most`` of the candidates.
+    """Choose features of a solution: conjunctions that vary, one for each cover, and others.
 
-    ``support`` are positions of candidates; ``solve`` returns the solution of a restriction, begun
-    from weights (K, len(nodes) + len(others)); ``shown`` is called with the number of features and
-    the objective of every better choice.
+    ``shown`` is called with every better choice.
     """
 
     better = 1e-4
 
-    found: Candidates
-    solve: Callable[[Restriction, FloatArray], HierarchicalSolution]
-    n_functions: int
-    shown: Callable[[int, float], None]
+    rows: Rows
+    options: Options
+    grown: GrownSolution
+    shown: Report
 
-    def solved(self, kept: Sequence[int], before: Chosen | None = None) -> Chosen:
+    def __post_init__(self) -> None:
+        nodes = sorted({v for own in self.grown.nodes for v in own}, key=lambda v: (len(v), v))
+        others = sorted({j for own in self.grown.others for j in own})
+        features = self.rows.features(self.options, nodes, others)
+        shortest: dict[bytes, Node] = {}
+        same = {
+            v: shortest.setdefault(cover.tobytes(), v)
+            for v, cover in zip(nodes, features.bits, strict=True)
+        }
+        varying = features.bits.any(axis=1) & ~features.bits.all(axis=1)
+        kept = [k for k, v in enumerate(nodes) if same[v] == v and varying[k]]
+        self.forms: list[Any] = [*(nodes[k] for k in kept), *others]
+        support = dict.fromkeys(same.get(one, one) for one in self.support)
+        self.support = [one for one in support if one in self.forms]
+        self.loss = self.rows.loss(self.options)
+        self.values = np.vstack([features.bits[kept], features.others])
+        # what one unit of weight alone adds to the norm
+        powers = [(1 + self.options.depth_penalty) ** len(nodes[k]) for k in kept]
+        self.penalties = np.array(powers + [self.options.other_penalty] * len(others))
+        every = [*kept, *range(len(nodes), len(nodes) + len(others))]
+        self.signs = None if features.signs is None else features.signs[every]
+
+    def solved(self, kept: Sequence[Node | int], before: Chosen | None = None) -> Chosen:
         """Solve the problem on some features, begun from the weights of ``before``."""
-        restriction = Restriction.of(self.found, kept)
-        start = np.zeros((self.n_functions, len(restriction.columns)))
+        nodes = closed(v for v in kept if isinstance(v, tuple))
+        others = [j for j in kept if isinstance(j, int)]
+        listed: list[Node | int] = [*nodes, *others]
+        features = self.rows.features(self.options, nodes, others)
+        features.bits[[v not in kept for v in nodes]] = False  # so that these get no weight
         known = {} if before is None else dict(zip(before.kept, before.weights.T, strict=True))
-        for place, j in zip(restriction.places.tolist(), kept, strict=True):
-            start[:, place] = known.get(j, 0.0)
-        solution = self.solve(restriction, start)
-        own = np.array(solution.weights)[:, restriction.places]
-        spread = self.found.values[list(kept)].std(axis=1)
-        order = np.argsort(-np.square(own).sum(axis=0) * spread**2, kind="stable")
-        return Chosen(tuple(kept[k] for k in order.tolist()), own[:, order], restriction, solution)
+        none = np.zeros(self.loss.n_functions)
+        start = np.stack([known.get(one, none) for one in listed], axis=1)
+        solution = solve_hierarchical(
+            [features] * self.loss.n_functions,
+            self.loss,
+            tol=self.options.tol / 4,
+            start=(list(start), self.grown.solution.intercept) if start.any() else None,
+            deadline=self.deadline,
+        )
+        places = [listed.index(one) for one in kept]
+        weights = np.array(solution.weights)[:, places]
+        spread = np.vstack([features.bits, features.others])[places].std(axis=1)
+        order = np.argsort(-np.square(weights).sum(axis=0) * spread**2, kind="stable")
+        heaviest = tuple(kept[k] for k in order.tolist())
+        return Chosen(heaviest, weights[:, order], nodes, others, solution)
 
-    def promising(self, chosen: Chosen) -> list[int]:
+    def promising(self, chosen: Chosen) -> list[Node | int]:
         """Return the features with the largest shares of the dual norm."""
         dual = np.atleast_2d(chosen.solution.dual.T)
-        sums = right_signed(dual @ self.found.values.T, self.found.signs)
-        shares = np.sqrt(np.square(sums).sum(axis=0)) / self.found.penalties
-        shares[list(chosen.kept)] = 0.0
-        largest = np.argsort(-shares, kind="stable")[:TRIED]
-        return [int(j) for j in largest if shares[j] > 0.0]
-
-    def improves(self, chosen: Chosen, before: Chosen, share: float = 0.0) -> bool:
-        """Whether the objective is smaller."""
-        return chosen.objective < before.objective * (1 - share)
+        sums = right_signed(dual @ self.values.T, self.signs)
+        shares = np.sqrt(np.square(sums).sum(axis=0)) / self.penalties
+        largest = [j for j in np.argsort(-shares, kind="stable") if shares[j] > 0.0]
+        return [self.forms[j] for j in largest if self.forms[j] not in chosen.kept][:TRIED]
 
     def report(self, chosen: Chosen) -> None:
         """Report a better choice."""
-        self.shown(len(chosen.kept), chosen.objective)
+        number, objective = len(chosen.kept), chosen.solution.objective
+        gap = relative_gap(objective, self.grown.lower_bound)
+        self.shown(0, GrowthStep(number, objective, gap, 0, self.deadline.taken(), number))
 
 
 def learn(
@@ -253,33 +197,17 @@ def learn(
         return model
     weights = np.concatenate([one.weights for one in model.functions])
     rules = [rule for one in model.functions for rule in one.rules]
-    found = Candidates.of(rows, options, grown)
-    largest = np.argsort(-np.abs(weights), kind="stable").tolist()
-    support = found.positions(rows, [rules[k] for k in largest])
-    if len(support) <= options.max_rules:
+    support = [rules[k] for k in np.argsort(-np.abs(weights), kind="stable").tolist()]
+    most, K = options.max_rules, len(model.functions)
+    selection = FeatureSelection(support, most, deadline, rows, options, grown, report)
+    if len(selection.support) <= most:
         return model
-    loss, K = rows.loss(options), len(model.functions)
-
-    def solve(one: Restriction, weights: FloatArray) -> HierarchicalSolution:
-        n = len(one.nodes)
-        features = rows.features(options, one.nodes, one.others)
-        features = features._replace(bits=one.columns[:n] > 0)
-        start = (list(weights), grown.solution.intercept) if weights.any() else None
-        return solve_hierarchical(
-            [features] * K, loss, tol=options.tol / 4, start=start, deadline=deadline
-        )
-
-    def shown(number: int, objective: float) -> None:
-        gap = relative_gap(objective, grown.lower_bound)
-        report(0, GrowthStep(number, objective, gap, 0, deadline.taken(), number))
-
-    selection = FeatureSelection(support, options.max_rules, deadline, found, solve, K, shown)
     best = selection.run()
     few = replace(
         grown,
         status="interrupted" if selection.interrupted else grown.status,
-        nodes=[best.restriction.nodes] * K,
-        others=[best.restriction.others] * K,
+        nodes=[best.nodes] * K,
+        others=[best.others] * K,
         solution=best.solution,
     )
     return _shortened(rows, options, few, deadline)
@@ -299,12 +227,12 @@ def _shortened(
     ]
     parts = [*zip(grown.nodes, grown.others, features, solution.weights, strict=True)]
     scores = np.stack([f @ np.vstack([one.bits, one.others]) for *_, one, f in parts], axis=1)
-    several = loss.n_functions > 1
+    several = isinstance(loss, MultinomialLoss)
     if several:
         scores -= b
     functions, objective, cost = [], 0.0, 0.0
     for k, part in enumerate(parts):
-        alone, start = loss.alone(scores, k), 0.0 if several else b
+        alone, start = (loss.alone(scores, k), np.zeros(1)) if several else (loss, b)
         found = _short(rows, options.signs, part, alone, start, room, deadline)
         function, penalty, cost, u, own = found
         if several:
@@ -320,10 +248,10 @@ def _short(
     signs: Signs | None,
     part: tuple[list[Node], list[int], Features, FloatArray],
     loss: Loss,
-    start: Intercept,
+    start: FloatArray,
     room: float,
     deadline: Deadline,
-) -> tuple[ScoreFunction, float, float, FloatArray, Intercept]:
+) -> tuple[ScoreFunction, float, float, FloatArray, FloatArray]:
     """Drop the smallest weights while the objective grows by at most ``room``; join equal covers.
 
     Returns the function, its penalty, its loss, its predictions and the intercept.
@@ -344,7 +272,7 @@ def _short(
     F = np.bincount(groups, f, len(named))
     columns = np.concatenate([covers[:, rows.examples.kind], features.others])
 
-    def value(kept: NDArray[np.bool_]) -> tuple[float, float, Intercept, FloatArray]:
+    def value(kept: NDArray[np.bool_]) -> tuple[float, float, FloatArray, FloatArray]:
         """The penalty, the loss, the intercept and the predictions."""
         u = np.where(kept, F, 0.0) @ columns
         b, cost = loss.true_intercept(u, loss.intercept(u, start)[0])
@@ -365,7 +293,8 @@ def _short(
             high = middle
     penalty, cost, b, u = best
     merged = np.where(kept, F, 0.0)
-    bias = _without_complements(forms, covers, merged, -b, signs)
+    bias = -float(b[0]) if rows.examples.group is None else -b
+    bias = _without_complements(forms, covers, merged, bias, signs)
     listed = sorted(np.flatnonzero(merged).tolist(), key=lambda k: (-abs(merged[k]), k))
     n_weights = int(np.count_nonzero(kept[groups] & (f != 0)))
     function = ScoreFunction([named[k] for k in listed], merged[listed], bias, n_weights)
@@ -376,9 +305,9 @@ def _without_complements(
     forms: list[Node],
     covers: NDArray[np.bool_],
     merged: FloatArray,
-    bias: Intercept,
+    bias: float | FloatArray,
     signs: Signs | None = None,
-) -> Intercept:
+) -> float | FloatArray:
     """The bias with the weights of constants, which ``merged`` loses.
 
     Of two opposite propositions the first carries both weights, if it may have their sign.

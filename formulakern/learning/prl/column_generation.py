@@ -295,6 +295,11 @@ class Chosen:
     free: tuple[Column, ...]
     solution: Solution
 
+    @property
+    def worth(self) -> float:
+        """V(S)."""
+        return self.solution.value
+
 
 @dataclass(eq=False)
 class ColumnSelection(Selection):
@@ -333,10 +338,6 @@ class ColumnSelection(Selection):
         paying = [game.columns[j] for j in order[payoffs[order] > threshold].tolist()]
         inside = set(chosen.kept)
         return [c for c in paying if c not in inside and not game.free(c)][:TRIED]
-
-    def improves(self, chosen: Chosen, before: Chosen, share: float = 0.0) -> bool:
-        """Whether the value is larger."""
-        return chosen.solution.value > before.solution.value * (1 + share)
 
 
 def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = None) -> Outcome:

@@ -11,8 +11,8 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
     squared        Σ y_i β_i − β_i² / (4c_i)
     multinomial    Σ c_i H([y_i = ·] − β_i / c_i)    a probability of each class
 
-With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.  If groups of
-examples have an intercept each, the β of each group sum to zero.  The multinomial loss
+With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.  Groups of examples
+have an intercept each, so that the β of each group sum to zero.  The multinomial loss
 Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) has a prediction, an intercept and a β for each class.
 
 The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
@@ -23,14 +23,13 @@ itself.  The squared losses are such parabolas of width ½ without an end.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 
-__all__ = ["LOSSES", "Expansion", "GroupedLoss", "Intercept", "Loss", "MultinomialLoss", "loss_of"]
-
+__all__ = ["LOSSES", "Expansion", "Loss", "MultinomialLoss", "loss_of"]
 
 #: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
@@ -42,11 +41,10 @@ NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
 TINY = 1e-300
 #: Keeps divisions by sums of dual variables finite.
 LEAST = 1e-200
+#: The best intercepts are at most this far outside the predictions, or less than BALANCED is lost.
+REACH = 40.0
 #: Allowance for the rounding of sums, as a share of the sum of their sizes.
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
-
-#: b; with groups or classes, float64 with one number for each.
-Intercept: TypeAlias = float | FloatArray
 
 
 class Expansion(NamedTuple):
@@ -71,37 +69,42 @@ class Loss:
         ±1, or any real numbers for "squared".
     c : float64 (m,)
         Positive.
+    group : int64 (m,), optional
+        From 0; example i, of group k, is predicted u_i − b_k.  One group by default.
     offset : float64 (m,), optional
         o, 0 by default.
     """
 
     #: The number of functions.
     n_functions = 1
-    #: The group of each example, if groups have intercepts of their own.
-    group: IntArray | None = None
-    #: The intercept to begin with.
-    cold: Intercept = 0.0
 
     def __init__(
-        self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None = None
+        self,
+        name: str,
+        y: FloatArray,
+        c: FloatArray,
+        group: IntArray | None = None,
+        offset: FloatArray | None = None,
     ) -> None:
         self.name, self.y, self.c = name, y, c
+        self.group = np.zeros(len(y), dtype=np.int64) if group is None else group
         self.offset = np.zeros(len(y)) if offset is None else offset
+        self.cold = np.zeros(int(self.group.max()) + 1)  # the intercepts to begin with
+        self.members: list[Any] = [slice(None)]
+        if len(self.cold) > 1:
+            self.members = [np.flatnonzero(self.group == k) for k in range(len(self.cold))]
         self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
 
-    def merged(self, rows: IntArray, c: FloatArray) -> Loss:
-        """Return the loss of some examples, with new weights."""
-        group = None if self.group is None else self.group[rows]
-        return loss_of(self.name, self.y[rows], c, group)
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the examples of each group."""
+        return np.bincount(self.group, values, len(self.cold)).astype(np.float64)
 
-    def alone(self, scores: FloatArray, k: int) -> Loss:  # noqa: ARG002
-        """Return the loss as a function of the scores of function k."""
-        return self
+    def expand(self, u: FloatArray, own: Any = slice(None)) -> Expansion:
+        """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge.
 
-    def expand(self, u: FloatArray) -> Expansion:
-        """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
-        c, y = self.c, self.y
-        u = u - self.offset
+        ``own`` are the examples; all by default.
+        """
+        c, y, u = self.c[own], self.y[own], u - self.offset[own]
         if self.name == "logistic":
             z = y * u
             share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
@@ -154,88 +157,51 @@ class Loss:
         return min(1.0, best) if self.name == "hinge" else best
 
     def balanced(self, beta: FloatArray) -> FloatArray:
-        """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""
-        up, down = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
-        least = min(up, down)
-        return beta * np.where(beta > 0, least / max(up, LEAST), least / max(down, LEAST))
+        """β with the larger of its positive and negative parts shrunk, to sum to zero by group."""
+        up, down = self.sums(np.maximum(beta, 0)), self.sums(np.maximum(-beta, 0))
+        least = np.minimum(up, down)
+        above, below = least / np.maximum(up, LEAST), least / np.maximum(down, LEAST)
+        return beta * np.where(beta > 0, above[self.group], below[self.group])
 
-    def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
-        """The b that minimises L(u − b), smoothed, so that Σ_i β_i = 0: a guarded Newton method."""
+    def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
+        """The b of all groups that minimise L(u − b), smoothed, so that Σ_i β_i = 0 in each."""
+        b = start + 0 * self.cold
+        for k, own in enumerate(self.members):
+            b[k], here = self._intercept(u[own], own, float(b[k]))
+        return b, here if len(b) == 1 else self.expand(u - b[self.group])
+
+    def _intercept(self, u: FloatArray, own: Any, b: float) -> tuple[float, Expansion]:
+        """The b of the examples ``own``, from b on: a guarded Newton method."""
+        c, z = self.c[own], u - self.offset[own]
         if self.name == "squared":
-            b = float(self.c @ (u - self.offset - self.y) / self.c.sum())
-            return b, self.expand(u - b)
-        b, step = float(start), 1.0
-        low, high = -np.inf, np.inf
-        scale = BALANCED * float(self.c.sum())
+            b = float(c @ (z - self.y[own]) / c.sum())
+            return b, self.expand(u - b, own)
+        low, high = float(z.min()) - REACH, float(z.max()) + REACH
+        scale = BALANCED * float(c.sum())
         for _ in range(200):
-            here = self.expand(u - b)
-            slope = float(here.beta.sum())
+            here = self.expand(u - b, own)
+            slope, bend = float(here.beta.sum()), float(here.curvature.sum())
             if abs(slope) <= scale:
                 break
             low, high = (low, b) if slope > 0 else (b, high)
-            bend = float(here.curvature.sum())
-            following = b - slope / bend if bend > 0 else np.nan
-            if np.isinf(low) or np.isinf(high):
-                if not abs(following - b) <= step:
-                    following = b - step if slope > 0 else b + step
-                step *= 2
-            elif not low < following < high:
-                following = (low + high) / 2
-            last, b = b, following
+            last, b = b, b - slope / bend if bend > 0 else np.nan
+            b = b if low < b < high else (low + high) / 2
             if abs(b - last) <= NEIGHBOURS * max(1.0, abs(b)):
                 break
         return b, here
 
-    def true_intercept(self, u: FloatArray, smooth: Intercept) -> tuple[Intercept, float]:
-        """The b that minimises L(u − b) without smoothing, and the value there; O(m log m)."""
+    def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
+        """The b that minimise L(u − b) without smoothing, and the value there; O(m log m)."""
         if self.name != "hinge":
-            return smooth, self.expand(u - smooth).value
-        corners = u - self.offset - self.y
-        order = np.argsort(corners, kind="stable")
-        slopes = np.cumsum(self.c[order])
-        negative = float(self.c[self.y < 0].sum())
-        place = min(int(np.searchsorted(slopes, negative)), len(order) - 1)
-        b = float(corners[order[place]])
-        return b, float(self.c @ np.maximum(0, 1 - self.y * (u - self.offset - b)))
-
-
-class GroupedLoss(Loss):
-    """L(u) where example i, of group k_i, is predicted u_i − b_k: an intercept for each group.
-
-    Parameters
-    ----------
-    group : int64 (m,)
-        k, from 0.
-    """
-
-    def __init__(self, name: str, y: FloatArray, c: FloatArray, group: IntArray) -> None:
-        super().__init__(name, y, c)
-        self.group = group
-        self.members = [np.flatnonzero(group == k) for k in range(int(group.max()) + 1)]
-        self.parts = [Loss(name, y[at], c[at]) for at in self.members]
-
-    def balanced(self, beta: FloatArray) -> FloatArray:
-        """β with a part of each group shrunk, so that each sums to zero."""
-        found = beta.copy()
-        for at, part in zip(self.members, self.parts, strict=True):
-            found[at] = part.balanced(beta[at])
-        return found
-
-    def intercept(self, u: FloatArray, start: Intercept) -> tuple[FloatArray, Expansion]:
-        """The b of all groups, float64 (groups,), as :meth:`Loss.intercept` finds one."""
-        b = np.array(np.broadcast_to(start, len(self.parts)), dtype=np.float64)
-        for k, (at, part) in enumerate(zip(self.members, self.parts, strict=True)):
-            part.width = self.width
-            b[k], _ = part.intercept(u[at], b[k])
-        return b, self.expand(u - b[self.group])
-
-    def true_intercept(self, u: FloatArray, smooth: Intercept) -> tuple[FloatArray, float]:
-        """The b of all groups without smoothing, and the value there."""
-        found = [
-            part.true_intercept(u[at], b)
-            for at, part, b in zip(self.members, self.parts, np.asarray(smooth), strict=True)
-        ]
-        return np.array([b for b, _ in found]), sum(value for _, value in found)
+            return smooth, self.expand(u - smooth[self.group]).value
+        corners, b = u - self.offset - self.y, 0 * self.cold
+        for k, own in enumerate(self.members):
+            order = np.argsort(corners[own], kind="stable")
+            slopes = np.cumsum(self.c[own][order])
+            negative = float(self.c[own] @ (self.y[own] < 0))
+            place = min(int(np.searchsorted(slopes, negative)), len(order) - 1)
+            b[k] = corners[own][order[place]]
+        return b, float(self.c @ np.maximum(0, 1 - self.y * (u - self.offset - b[self.group])))
 
 
 #: Newton steps for the intercepts of classes, and their largest one.
@@ -271,9 +237,9 @@ class MultinomialLoss(Loss):
     def alone(self, scores: FloatArray, k: int) -> Loss:
         """Return the logistic loss of class k against the others, whose scores stay."""
         offset = np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1)
-        return Loss("logistic", np.where(self.right[:, k], 1.0, -1.0), self.c, offset)
+        return Loss("logistic", np.where(self.right[:, k], 1.0, -1.0), self.c, None, offset)
 
-    def expand(self, u: FloatArray) -> Expansion:
+    def expand(self, u: FloatArray, own: Any = slice(None)) -> Expansion:  # noqa: ARG002
         """Value, dual variables and probabilities at u."""
         sums = np.logaddexp.reduce(u, axis=1)
         chances = np.exp(u - sums[:, None])
@@ -291,7 +257,7 @@ class MultinomialLoss(Loss):
         multiple, best = entropy_bound(self.c, self.right.T, part, 0.0, square)
         return multiple, best - 1e-12 * (float(np.abs(beta).sum()) + square)
 
-    def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
+    def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
         """The b, float64 (K,), at which every class has its share, by a damped Newton method."""
         K, b = self.n_functions, np.array(start, dtype=np.float64)
 
@@ -323,6 +289,10 @@ class MultinomialLoss(Loss):
                 break  # the rest is rounding
         return b, here
 
+    def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
+        """The same b, as the loss is not smoothed, and the value there."""
+        return smooth, self.expand(u - smooth).value
+
     def balanced(self, beta: FloatArray) -> FloatArray:
         """β with column sums of zero up to rounding; 0 if rounding does not allow for that."""
         chances = self.right - beta / self.c[:, None]
@@ -341,9 +311,7 @@ class MultinomialLoss(Loss):
 
 def loss_of(name: str, y: FloatArray, c: FloatArray, group: IntArray | None = None) -> Loss:
     """Return the loss of this name, with an intercept for each group if there are groups."""
-    if name == "multinomial":
-        return MultinomialLoss(y, c)
-    return Loss(name, y, c) if group is None else GroupedLoss(name, y, c, group)
+    return MultinomialLoss(y, c) if name == "multinomial" else Loss(name, y, c, group)
 
 
 def entropy_bound(

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.solvers.hierarchical.losses import Expansion, Intercept, Loss
+from formulakern.solvers.hierarchical.losses import Expansion, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["Columns", "Functions", "Point", "minimise_ridge", "point"]
@@ -162,7 +162,7 @@ class Point(NamedTuple):
     """Weights of the columns, the predictions Φ'F without the intercept, and g = Φβ."""
 
     weights: FloatArray
-    intercept: Intercept
+    intercept: FloatArray
     predictions: FloatArray
     expansion: Expansion
     correlations: FloatArray
@@ -173,7 +173,7 @@ def point(
     loss: Loss,
     weights: FloatArray,
     predictions: FloatArray,
-    start: Intercept,
+    start: FloatArray | float,
 ) -> Point:
     """The point with these weights, their predictions and the best intercept."""
     b, expansion = loss.intercept(predictions, start)
@@ -247,7 +247,7 @@ def _targets(
     here: Point,
     signs: IntArray | None,
     deadline: Deadline,
-) -> Iterator[tuple[FloatArray, Intercept]]:
+) -> Iterator[tuple[FloatArray, FloatArray]]:
     """The end of a Newton step, and then of a step of each weight alone."""
     used, g = scales, right_signed(here.correlations, signs)
     if signs is not None:
@@ -265,9 +265,9 @@ def _targets(
 
 def _target(
     columns: Columns, scales: FloatArray, loss: Loss, here: Point, deadline: Deadline
-) -> tuple[FloatArray, Intercept]:
-    """The weights and the intercept at the end of a full Newton step."""
-    _, beta, curvature = here.expansion
+) -> tuple[FloatArray, FloatArray]:
+    """The weights and the intercepts at the end of a full Newton step."""
+    beta, curvature = here.expansion.beta, here.expansion.curvature
     rows = np.flatnonzero(curvature)
     aim = scales * here.correlations
     if rows.size == 0:
@@ -278,20 +278,16 @@ def _target(
     matter = np.sort(order[first:])
     h = curvature[rows]
     moved = columns.predict(aim)[rows] - here.predictions[rows]
-    groups = np.ones((len(rows), 1)) if loss.group is None else _indicators(loss.group, rows)
+    groups = (loss.group[rows, None] == np.arange(len(loss.cold))).astype(np.float64)
     sides = np.column_stack([moved, groups])
     root = np.sqrt(scales[matter])
     some = columns.take(matter)
     solved = _solve(some, root, rows, h, sides, deadline)
+    matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - loss.sums(beta)
+    flat = matrix.diagonal() <= 0  # groups without curvature, whose intercepts stay
+    shift = np.where(flat, 0.0, np.linalg.solve(matrix + np.diag(flat), side))
     delta = np.zeros(len(beta))
-    shift: Intercept
-    if loss.group is None:
-        total = float(solved[:, 1].sum())
-        shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
-        delta[rows] = shift * solved[:, 1] - solved[:, 0]
-    else:
-        shift = _shifts(groups, solved, np.bincount(loss.group, beta).astype(np.float64))
-        delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
+    delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
     weights = aim.copy()
     weights[matter] += scales[matter] * some.sums(delta)
     return weights, here.intercept + shift
@@ -322,14 +318,10 @@ def _joint_target(
         rows = slice(ends[k], ends[k + 1])
         slope[rows][:-1] = root * here.correlations[at] - here.weights[at] / root
         slope[rows][-1] = here.expansion.beta[:, k].sum()
-        for j in range(k + 1):
+        for j in range(k, K):  # the upper triangle is enough
             deadline.check()
-            others = slice(ends[j], ends[j + 1])
             middle = c * chances[:, k] * (float(j == k) - chances[:, j])
-            block = (parts[k] * middle) @ parts[j].T
-            hessian[rows, others] += block
-            if j < k:
-                hessian[others, rows] = block.T
+            hessian[rows, ends[j] : ends[j + 1]] += (parts[k] * middle) @ parts[j].T
     hessian[np.ix_(free, free)] += float(c.sum()) / K**2  # a common shift changes nothing
     hessian[free, free] += 1e-12 * float(c.sum())
     step = _solve_definite(hessian, slope)
@@ -337,20 +329,6 @@ def _joint_target(
     for k, (at, root) in enumerate(zip(matter, roots, strict=True)):
         weights[at] = here.weights[at] + root * step[ends[k] : ends[k + 1] - 1]
     return weights, here.intercept - step[free]
-
-
-def _indicators(group: IntArray, rows: IntArray) -> FloatArray:
-    """1 where an example is of a group, float64 (rows, groups)."""
-    return np.asarray(group[rows, None] == np.arange(int(group.max()) + 1), dtype=np.float64)
-
-
-def _shifts(groups: FloatArray, solved: FloatArray, sums: FloatArray) -> FloatArray:
-    """The steps of the intercepts, 0 of groups without curvature."""
-    matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - sums
-    bent = np.flatnonzero(matrix.diagonal() > 0)
-    shifts = np.zeros(len(side))
-    shifts[bent] = np.linalg.solve(matrix[np.ix_(bent, bent)], side[bent])
-    return shifts
 
 
 def _solve(

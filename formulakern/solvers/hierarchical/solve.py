@@ -43,7 +43,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.solvers.blas import one_thread
-from formulakern.solvers.hierarchical.losses import Intercept, Loss
+from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.newton import (
     Columns,
     Functions,
@@ -88,24 +88,15 @@ class Features(NamedTuple):
     signs: IntArray | None = None
 
 
-class _Problem(NamedTuple):
-    """The problem on different rows and different columns: of each feature its column, ``kind``.
+def _merged(
+    functions: Sequence[Features], loss: Loss, deadline: Deadline
+) -> tuple[Columns | Functions, IntArray, Loss, IntArray, IntArray | None]:
+    """Merge equal rows of equal labels and groups, and equal columns of weights of equal signs.
 
-    Each example has its ``row``, and a share, ``part``, in the weight of its row.
+    Returns the columns, the column of each feature, the loss of the rows, the row of each example,
+    and the signs of the columns.
     """
-
-    columns: Columns | Functions
-    kind: IntArray
-    loss: Loss
-    row: IntArray
-    part: FloatArray
-    signs: IntArray | None
-
-
-def _merged(functions: Sequence[Features], loss: Loss, deadline: Deadline) -> _Problem:
-    """Merge equal rows of equal labels and groups, and equal columns of weights of equal signs."""
-    groups = [] if loss.group is None else [loss.group]
-    exact = np.column_stack([loss.y, *groups, *(one.others.T for one in functions)])
+    exact = np.column_stack([loss.y, loss.group, *(one.others.T for one in functions)])
     exact = np.ascontiguousarray(exact + 0.0)  # no negative zeros
     bits = [np.packbits(one.bits, axis=0).T for one in functions]
     rows, row = _different(np.concatenate([*bits, exact.view(np.uint8)], axis=1))
@@ -123,12 +114,11 @@ def _merged(functions: Sequence[Features], loss: Loss, deadline: Deadline) -> _P
         size += len(parts[-1])
         if one.signs is not None:
             signs.append(np.append(one.signs[:n][first], one.signs[n:]))
-    return _Problem(
+    return (
         parts[0] if loss.n_functions == 1 else Functions(parts),
         np.concatenate(kinds),
-        loss.merged(rows, total),
+        loss_of(loss.name, loss.y[rows], total, loss.group[rows]),
         row,
-        loss.c / total[row],
         np.concatenate(signs) if signs else None,
     )
 
@@ -150,7 +140,7 @@ class HierarchicalSolution:
     """
 
     weights: list[FloatArray]
-    intercept: Intercept
+    intercept: FloatArray
     objective: float
     lower_bound: float
     dual: FloatArray
@@ -175,7 +165,7 @@ def solve_hierarchical(
     loss: Loss,
     *,
     tol: float,
-    start: tuple[Sequence[FloatArray], Intercept] | None = None,
+    start: tuple[Sequence[FloatArray], FloatArray] | None = None,
     max_iter: int = 2000,
     deadline: Deadline = UNLIMITED,
 ) -> HierarchicalSolution:
@@ -206,19 +196,19 @@ class _Search:
         self,
         functions: Sequence[Features],
         loss: Loss,
-        start: tuple[Sequence[FloatArray], Intercept] | None,
+        start: tuple[Sequence[FloatArray], FloatArray] | None,
         tol: float,
         max_iter: int,
         deadline: Deadline,
     ) -> None:
-        self.problem = problem = _merged(functions, loss, deadline)
-        self.columns, self.loss, self.kind = problem.columns, problem.loss, problem.kind
+        merged = _merged(functions, loss, deadline)
+        self.columns, self.kind, self.loss, self.row, self.column_signs = merged
+        self.part = loss.c / self.loss.c[self.row]  # of an example in the weight of its row
         self.tol, self.max_iter, self.deadline = tol, max_iter, deadline
         self.lattices = [one.lattice for one in functions]
         self.ends = np.cumsum([len(lattice) for lattice in self.lattices])[:-1]
-        self.signs = None  # of the features
-        if problem.signs is not None:
-            self.signs = problem.signs[self.kind]
+        signs = self.column_signs
+        self.signs = None if signs is None else signs[self.kind]  # of the features
         cold = [1 / lattice.penalties**2 for lattice in self.lattices]
         cold = [one / one.sum() for one in cold]
         b, self.scales = self.loss.cold, np.concatenate(cold)
@@ -273,7 +263,7 @@ class _Search:
             tol=accuracy,
             max_steps=NEWTON,
             deadline=self.deadline,
-            signs=self.problem.signs,
+            signs=self.column_signs,
         )
         self.iterations += 1
         f = self.scales * (self.at.weights / joined)[self.kind]
@@ -338,7 +328,7 @@ class _Search:
 
     def solution(self, status: str) -> HierarchicalSolution:
         """The best that was found."""
-        beta, part = self.dual[self.problem.row], self.problem.part
+        beta, part = self.dual[self.row], self.part
         return HierarchicalSolution(
             self._parts(self.weights),
             self.intercept,

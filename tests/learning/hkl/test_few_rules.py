@@ -12,11 +12,10 @@ from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.active_set import grow
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples
-from formulakern.learning.hkl.problem import Candidates, FeatureSelection, Restriction
+from formulakern.learning.hkl.problem import FeatureSelection
 from formulakern.learning.hkl.rows import Rows
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
-OPTIONS = Options("logistic", C=30.0, rho=1.2)
+OPTIONS = Options("logistic", C=30.0, rho=1.2, tol=4e-5)
 
 
 def selection(seed, most):
@@ -29,27 +28,18 @@ def selection(seed, most):
     rows = Rows.merged(table, Examples(kind, y, np.ones(40), numbers))
     grown = grow(rows, OPTIONS, 1e-3, UNLIMITED, None, lambda *_: None)
     nodes = [v for size in range(4) for v in combinations(range(3), size)]
-    found = Candidates.of(rows, OPTIONS, replace(grown, nodes=[nodes], others=[[0]]))
-
-    def solve(one, start):
-        features = rows.features(OPTIONS, one.nodes, one.others)
-        features = features._replace(bits=one.columns[: len(one.nodes)] > 0)
-        return solve_hierarchical([features], rows.loss(OPTIONS), tol=1e-5)
-
+    whole = replace(grown, nodes=[nodes], others=[[0]])
     held = [one for one, weight in grown.weights[0].items() if weight]
-    support = found.positions(rows, held)
-    return grown, FeatureSelection(support, most, UNLIMITED, found, solve, 1, lambda *better: None)
+    parts = rows, OPTIONS, whole, lambda *better: None
+    return grown, FeatureSelection(held, most, UNLIMITED, *parts)
 
 
 def test_most_often_the_best_of_all_subsets_is_found():
     best = 0
     for seed in range(6):
         grown, chooser = selection(seed, 2)
-        objective = chooser.run().objective
-        every = [
-            chooser.solve(Restriction.of(chooser.found, list(kept)), None).objective
-            for kept in combinations(range(len(chooser.found.forms)), 2)
-        ]
+        objective = chooser.run().solution.objective
+        every = [chooser.solved(kept).solution.objective for kept in combinations(chooser.forms, 2)]
         assert grown.lower_bound <= min(every) * (1 + 1e-9)
         assert objective >= min(every) * (1 - 2e-5)
         best += objective <= min(every) * (1 + 2e-4)
@@ -58,15 +48,15 @@ def test_most_often_the_best_of_all_subsets_is_found():
 
 def test_ctrl_c_keeps_the_best_so_far():
     _, chooser = selection(0, 2)
-    solve, calls = chooser.solve, []
+    solved, calls = chooser.solved, []
 
-    def interrupted(one, start):
-        calls.append(one)
+    def interrupted(*features):
+        calls.append(features)
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return solve(one, start)
+        return solved(*features)
 
-    chooser.solve = interrupted
+    chooser.solved = interrupted
     assert len(chooser.run().kept) <= 2
     assert chooser.interrupted
 

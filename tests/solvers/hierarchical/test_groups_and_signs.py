@@ -88,7 +88,7 @@ def test_equals_a_general_solver(loss, rho, signed, grouped):
     )
     other = slow_value(columns, nodes, y, asked, groups, a=1.5, **options)
     assert solution.status == "optimal"
-    assert np.shape(solution.intercept) == ((3,) if grouped else ())
+    assert np.shape(solution.intercept) == ((3,) if grouped else (1,))
     assert (solution.weights * asked >= 0).all()
     assert solution.lower_bound <= other * (1 + 1e-9)
     assert solution.gap <= 1e-5
@@ -103,7 +103,7 @@ def test_one_group_and_free_signs_are_the_plain_problem():
     plain = solved(columns, nodes, y, **options)
     same = {"group": np.zeros_like(group), "signs": np.zeros_like(signs)}
     other = solved(columns, nodes, y, **options, **same)
-    np.testing.assert_allclose(other.intercept, [plain.intercept], atol=0.02)
+    np.testing.assert_allclose(other.intercept, plain.intercept, atol=0.02)
     again = solved(columns, nodes, y, start=other.start, **options, **same)
     for one in (other, again):
         assert one.gap <= 1e-6
