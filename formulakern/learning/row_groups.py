@@ -9,16 +9,16 @@ come into use, every partition divides its groups by them and returns the parts 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.bits import Words, transposed
+from formulakern.encoding.bits import Words, n_words, transposed
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.partitions.partitioned import Partitioned
@@ -59,26 +59,59 @@ class Division(NamedTuple):
 class GroupsOfRows:
     """The G groups of rows in partitions: their class, weight and number of rows.
 
-    ``rows`` are partitions of :class:`DividedRows`.
+    ``rows`` are partitions of :class:`DividedRows`, ``in_use`` has the bit of each conjunction in
+    use, and ``full`` is the number of groups when a feature was refused, because there would be
+    more than ``most`` groups times features.
     """
 
+    most: ClassVar[float] = np.inf
+    full: int = 0
     rows: Partitioned
     codes: NDArray[np.intp]
     weights: FloatArray
     numbers: NDArray[np.int64]
+    in_use: dict[tuple[int, ...], int]
+    _bits: Words  # of every group
     _places: list[NDArray[np.intp]]  # the groups of each partition
 
     def _begin(self, rows: Partitioned, n_classes: int, exponent: int | None = None) -> Division:
         """Divide :class:`WeightedRows` by class; weights are rounded to multiples of 2^exponent."""
         self.codes = np.arange(n_classes)
+        self.in_use, self._bits = {}, np.zeros((n_classes, 0), np.uint64)
         self._places = [np.arange(n_classes)] * len(rows)
-        return self._division(rows.persist(_begun, exponent), UNLIMITED)
+        return self._take(self._division(rows.persist(_begun, exponent), UNLIMITED))
 
-    def _divided(
-        self, conjunctions: Conjunctions, others: Sequence[int], deadline: Deadline
-    ) -> Division:
-        """Divide the groups by conjunctions, then by linear columns, in time or TimeIsOver."""
-        return self._division(self.rows.persist(_divided, conjunctions, others), deadline)
+    def divide(
+        self,
+        conjunctions: Iterable[tuple[int, ...]],
+        others: Sequence[int] = (),
+        deadline: Deadline = UNLIMITED,
+    ) -> Division | None:
+        """Let conjunctions, and linear columns that are not in use, come into use.
+
+        Returns None if all groups remain as they are: all conjunctions are in use, or there would
+        be too many groups.  So they do after TimeIsOver.
+        """
+        fresh = tuple(w for w in dict.fromkeys(conjunctions) if w and w not in self.in_use)
+        if not fresh and not others:
+            return None
+        division = self._division(self.rows.persist(_divided, fresh, others), deadline)
+        if len(division.parent) * (len(self.in_use) + len(fresh)) > self.most:
+            self.full = len(self.codes)
+            return None
+        start, parent = 64 * self._bits.shape[1], division.parent
+        self.in_use |= {w: start + j for j, w in enumerate(fresh)}
+        self._bits = np.hstack([self._bits[parent], division.words[:, : n_words(len(fresh))]])
+        return self._take(division)
+
+    def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
+        """Return a conjunction in use, on every group; None for others."""
+        if not conjunction:
+            return np.ones(len(self.codes), dtype=np.bool_)
+        if conjunction not in self.in_use:
+            return None
+        word, place = divmod(self.in_use[conjunction], 64)
+        return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
 
     def _division(self, rows: Partitioned, deadline: Deadline) -> Division:
         answers = rows.map(_described, deadline=deadline)
@@ -101,10 +134,11 @@ class GroupsOfRows:
             total,
         )
 
-    def _take(self, division: Division) -> None:
+    def _take(self, division: Division) -> Division:
         self.rows, self._places = division.rows, division.places
         self.codes = self.codes[division.parent]
         self.weights, self.numbers = division.weights, division.numbers
+        return division
 
     def vectors(self, weights: FloatArray) -> list[FloatArray]:
         """Return the part of its group's weights, (G, K), of a row of weight 1, by partition."""

@@ -113,8 +113,8 @@ def problems_of(data: TrainingData) -> Problems:
     places = np.where(data.present, np.cumsum(data.present) - 1, -1)
     if not data.partitioned:
         return whole_problems(data.table, places[data.codes].astype(np.float64), data.weights)
-    rows, sizes = data.rows(places), (data.table.n_columns, len(data.table.terms))
-    return lambda made: Groups(rows, *sizes, int(places.max()) + 1, made)
+    rows, n_propositions = data.rows(places), data.table.n_columns
+    return lambda made: Groups(rows, n_propositions, int(places.max()) + 1, made)
 
 
 def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:

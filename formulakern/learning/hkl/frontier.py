@@ -38,7 +38,6 @@ proven.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -53,9 +52,9 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.bits import ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.options import Node, Options, sources_of
-from formulakern.mining.conjunctions.answers import WeighedRows
+from formulakern.mining.conjunctions.answers import GroupedRows, sizes, totals, weighed
 from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest
-from formulakern.mining.search import objective_of
+from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["Frontier", "pair_forms"]
@@ -79,9 +78,9 @@ PAIRED = 2.5
 BATCH, PAIRS = 256, 1 << 26
 #: A fast search looks at this number of conjunctions for each proposition.
 SHORT = 16
+#: How exact a product of two numbers is.
+EPSILON = 2.0**-51
 
-#: Partitions of weighed rows, the power of 2 of their unit, and what rounding moves a sum.
-Weighed = tuple[Partitioned, int, float]
 #: A bound on max_t ‖r_t‖_ρ'², and the violators.
 Verdict = tuple[float, list[Node]]
 
@@ -100,8 +99,8 @@ class Frontier:
     options : Options
     deadline : Deadline, optional
         After it bounds are improved no further.
-    weigh : callable, optional
-        Returns rows in partitions with their β; by default the rows are the examples.
+    parts : tuple of (Partitioned, list of float64 (groups, 1)), optional
+        Rows in partitions, and the β of their groups; by default the rows are the examples.
     """
 
     table: PackedTable
@@ -109,7 +108,7 @@ class Frontier:
     nodes: list[Node]
     options: Options
     deadline: Deadline = UNLIMITED
-    weigh: Callable[[], Weighed] | None = None
+    parts: tuple[Partitioned, list[FloatArray]] | None = None
 
     def __post_init__(self) -> None:
         self.a, self.dual = self.options.depth_penalty, self.options.rho / (self.options.rho - 1)
@@ -129,7 +128,7 @@ class Frontier:
         """
         if not self.sources or not self.beta.any():
             return 0.0, []
-        local = self.weigh is None
+        local = self.parts is None
         if local and self.dual <= PAIRED:
             return self.by_pairs(allowed)
         enough = max(allowed, AHEAD * inside) if loose or inside >= allowed else allowed
@@ -180,21 +179,12 @@ class Frontier:
             loads, carried = self.split(listed, x, max(0.0, room - tail))
             last = reached or looked_at >= LOOKED_AT or self.deadline.over()
             if last or (loads + carried > 1).any():
-                self.cut = not reached and self.deadline.over()
-                surely = carried + tail if reached else carried
-                return self.verdict(allowed, given, loads, carried + tail, surely)
+                break
             least, looked_at = FURTHER * least, FURTHER * looked_at
-
-    def verdict(
-        self, allowed: float, given: float, loads: FloatArray, carried: float, surely: float
-    ) -> Verdict:
-        """The bound and the violators.
-
-        Each source carries its load, and all carry ``carried`` besides, of which ``surely`` is
-        known and the rest only bounded; W takes ``given`` of the 1 that is allowed.
-        """
-        worst = max(given, float(loads.max())) + carried
-        violators = np.flatnonzero(loads + surely > 1)
+        self.cut = not reached and self.deadline.over()
+        # each source carries its load, and all carry what is listed, and the tail if that is known
+        worst = max(given, float(loads.max())) + carried + tail
+        violators = np.flatnonzero(loads + carried + (tail if reached else 0.0) > 1)
         order = violators[np.argsort(-loads[violators], kind="stable")]
         return allowed * worst ** (2 / self.dual), [self.sources[k] for k in order.tolist()]
 
@@ -210,8 +200,7 @@ class Frontier:
         if self.signs is not None:
             asked = self.signs.propositions
             sides = [(items[asked != -1], True, False), (items[asked != 1], False, True)]
-        rows, exponent, rounding = self.weighed() if self.weigh is None else self.weigh()
-        n_rows = len(self.beta) if self.weigh is None else None
+        rows, exponent, rounding = self.weighed()
         listed: list[Node] = []
         parts, rest = [np.zeros(0)], 0.0
         for some, upwards, downwards in sides:
@@ -225,7 +214,7 @@ class Frontier:
                 unit=math.ldexp(unit, -exponent),
                 rounding=rounding,
                 most=looked_at,
-                n_rows=n_rows,
+                n_rows=len(self.beta) if self.parts is None else None,
                 deadline=self.deadline,
             )
             kept = most // len(sides)
@@ -235,13 +224,18 @@ class Frontier:
                 rest += found.rest + float((found.x[kept:] ** self.dual).sum())
         return listed, np.concatenate(parts), rest, rest <= goal * (1 + 1e-9)
 
-    def weighed(self) -> Weighed:
-        """The examples with β in units of 2 to a power."""
-        goal = objective_of(self.beta[:, None])
-        units = np.ascontiguousarray(goal.columns.T)
-        each, ones = np.arange(len(units)), np.ones(len(units))
-        rows = Partitioned([WeighedRows(self.table.columns, each, ones, units)])
-        return rows, goal.exponent, goal.in_units(goal.rounding)
+    def weighed(self) -> tuple[Partitioned, int, float]:
+        """The rows with β in units of 2 to a power, and what rounding moves a sum in units."""
+        parts = self.parts
+        if parts is None:
+            each, ones = np.arange(len(self.beta)), np.ones(len(self.beta))
+            parts = Partitioned([GroupedRows(self.table, each, ones)]), [self.beta[:, None]]
+        rows, vectors = parts
+        size = float(np.sum(rows.map(sizes, each=vectors, deadline=self.deadline)))
+        exponent = unit_exponent(size)
+        units = rows.persist(weighed, exponent, False, each=vectors)
+        lost = float(np.sum([n.sum() for *_, n in units.map(totals, deadline=self.deadline)]))
+        return units, exponent, 0.5 * lost + EPSILON * float(np.ldexp(size, -exponent))
 
     def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
         """Pairs of a source and the position of a listed superset of it.

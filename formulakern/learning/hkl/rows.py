@@ -21,17 +21,12 @@ from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.row_groups import Division, GroupsOfRows
-from formulakern.mining.conjunctions.answers import sizes, totals, weighed
-from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.norm import Lattice
 from formulakern.solvers.hierarchical.solve import Features
 
 __all__ = ["Groups", "Rows"]
-
-#: How exact a product of two numbers is.
-EPSILON = 2.0**-51
 
 
 @dataclass(eq=False)
@@ -94,16 +89,12 @@ class Groups(GroupsOfRows, Rows):
         self,
         rows: Partitioned,
         n_propositions: int,
-        n_others: int,
         n_classes: int,
         examples_of: Callable[[Examples], Examples] = lambda examples: examples,
     ) -> None:
-        self._examples_of = examples_of
-        self._truths = np.zeros((n_propositions, n_classes), dtype=np.bool_)
-        self._means = np.zeros((n_classes, n_others))
-        self._propositions: set[int] = set()
-        self._others: set[int] = set()
-        self._describe(self._begin(rows, n_classes), [], [])
+        self._n_propositions, self._examples_of = n_propositions, examples_of
+        self._exact: dict[int, FloatArray] = {}  # other features in use, on every group
+        self._describe(self._begin(rows, n_classes), [])
 
     def tell_apart(
         self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
@@ -112,32 +103,25 @@ class Groups(GroupsOfRows, Rows):
 
         After TimeIsOver groups are as before.
         """
-        propositions = sorted({j for node in nodes for j in node} - self._propositions)
-        fresh = sorted(set(others) - self._others)
-        if not propositions and not fresh:
-            return False
-        features = [(j,) for j in propositions]
-        self._describe(self._divided(features, fresh, deadline), propositions, fresh)
-        return True
+        fresh = sorted(set(others) - set(self._exact))
+        propositions = sorted({(j,) for node in nodes for j in node})
+        division = self.divide(propositions, fresh, deadline)
+        if division is not None:
+            self._describe(division, fresh)
+        return division is not None
 
-    def _describe(self, division: Division, propositions: list[int], others: list[int]) -> None:
+    def _describe(self, division: Division, fresh: list[int]) -> None:
         """Describe the groups by the features in use and the means of the others."""
-        parents, n = division.parent, len(division.parent)
-        truths = self._truths[:, parents]
-        n_words = division.words.shape[1] - len(others)
-        if propositions:
-            words = np.ascontiguousarray(division.words[:, :n_words])
-            bits = PackedTable.of_rows(words, len(propositions))
-            truths[propositions] = bits.unpacked().T.astype(np.bool_)
-        tiny = np.finfo(np.float64).tiny
-        means = division.sums / np.maximum(division.weights, tiny)[:, None]
-        held = sorted(self._others)
-        means[:, held] = self._means[parents][:, held]  # exactly what all have
-        means[:, others] = division.words[:, n_words:].view(np.float64)
-        self._take(division)
-        self._means, self._truths = means, truths
-        self._propositions |= set(propositions)
-        self._others |= set(others)
+        n = len(division.parent)
+        truths = np.zeros((self._n_propositions, n), dtype=np.bool_)
+        for one in self.in_use:
+            truths[one[0]] = self.values(one)
+        means = division.sums / np.maximum(division.weights, np.finfo(np.float64).tiny)[:, None]
+        values = division.words[:, division.words.shape[1] - len(fresh) :].view(np.float64)
+        self._exact = {j: value[division.parent] for j, value in self._exact.items()}
+        self._exact |= dict(zip(fresh, values.T, strict=True))
+        for j, value in self._exact.items():
+            means[:, j] = value
         self.table = PackedTable.of_columns(pack_rows(truths), n).with_degrees(means)
         codes = self.codes.astype(np.float64)
         self.examples = self._examples_of(Examples(np.arange(n), codes, self.weights, means))
@@ -147,13 +131,5 @@ class Groups(GroupsOfRows, Rows):
     ) -> Frontier:
         """Return the bounds on what lies outside W; rows have their parts of their groups' β."""
         net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
-        vectors = self.vectors(net[:, None])
-
-        def weigh() -> tuple[Partitioned, int, float]:
-            size = float(np.sum(self.rows.map(sizes, each=vectors, deadline=deadline)))
-            exponent = unit_exponent(size)
-            units = self.rows.persist(weighed, exponent, False, each=vectors)
-            rounded = float(np.sum([n.sum() for *_, n in units.map(totals, deadline=deadline)]))
-            return units, exponent, 0.5 * rounded + EPSILON * float(np.ldexp(size, -exponent))
-
-        return Frontier(self.table, net, nodes, options, deadline, weigh)
+        parts = self.rows, self.vectors(net[:, None])
+        return Frontier(self.table, net, nodes, options, deadline, parts)

@@ -183,7 +183,8 @@ class ColumnGeneration:
             kept = used(solution, LIGHT) if game.family.crowded else np.flatnonzero(idle < IDLE)
             if len(kept) < len(idle):
                 game.keep(kept)
-                solution = replace(solution, p=game.family.settle(game, solution.p))
+                game.family.settle(game)
+                solution = replace(solution, p=game.moved(solution.p))
                 idle = idle[kept]
         else:
             self._price(solution)
@@ -331,9 +332,9 @@ class ColumnSelection(Selection):
         If no column pays more than the value, V(S) is V*.
         """
         game, threshold = self.game, max(chosen.solution.value, 0.0)
-        p = game.divided(chosen.solution.p)
+        p = game.moved(chosen.solution.p)
         game.enter(game.price(p, threshold, TRIED, self.deadline).columns)
-        payoffs = game.divided(p) @ game.unscaled * game.scales
+        payoffs = game.moved(p) @ game.unscaled * game.scales
         order = np.argsort(-payoffs, kind="stable")
         paying = [game.columns[j] for j in order[payoffs[order] > threshold].tolist()]
         inside = set(chosen.kept)

@@ -155,9 +155,8 @@ class FeatureFamily(ABC):
     def prepare(self, game: Any, features: Sequence[Any], deadline: Deadline) -> None:  # noqa: B027
         """Make the values of features known, which may divide groups of rows."""
 
-    def settle(self, game: Any, p: FloatArray) -> FloatArray:  # noqa: ARG002
-        """Forget what no column of a game needs, after some left; return p on what remains."""
-        return p
+    def settle(self, game: Any) -> None:  # noqa: B027
+        """Forget what no column of a game needs, after some left."""
 
 
 @dataclass(eq=False)

@@ -31,7 +31,7 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -92,7 +92,8 @@ class RestrictedGame:
         kind = np.int8 if self.family.binary else np.float64
         # M transposed, without scales
         self._payoffs: NDArray[Any] = np.zeros((0, len(self.preferences)), dtype=kind)
-        self._divisions: list[tuple[int, NDArray[np.intp], FloatArray]] = []
+        # how strategies change with the groups of rows, since the game was solved
+        self._moves: list[tuple[int, Callable[[FloatArray], FloatArray]]] = []
 
     @property
     def unscaled(self) -> NDArray[Any]:
@@ -175,45 +176,33 @@ class RestrictedGame:
 
     # -- rows in partitions -------------------------------------------------------------------
 
-    def divide(self, preferences: Preferences, parent: NDArray[np.intp]) -> None:
-        """Make each preference several, with its weight shared out; of rows, given by parents."""
-        place = _each(parent, preferences)
-        shares = preferences.weights / self.preferences.weights[place]
-        self._divisions.append((len(self.preferences), place, shares))
-        self._payoffs = self._payoffs[:, place]
-        if self._last is not None:
-            self._last = self._last[0][place] * shares, self._last[1]
-        self.preferences = preferences
+    def regroup(
+        self, preferences: Preferences, before: NDArray[np.intp], after: NDArray[np.intp]
+    ) -> None:
+        """Take the preferences of other groups of rows, into which these were divided or joined.
 
-    def divided(self, p: FloatArray) -> FloatArray:
-        """A strategy from before rows were divided, on the preferences of now."""
-        for number, place, shares in self._divisions:
-            if len(p) == number:
-                p = p[place] * shares
-        return p
-
-    def join(
-        self,
-        preferences: Preferences,
-        kind: NDArray[np.intp],
-        first: NDArray[np.intp],
-        p: FloatArray,
-    ) -> FloatArray:
-        """Join rows with equal payoffs of all columns; return the strategy p on what they became.
-
-        ``kind`` is the row that each row before becomes part of, ``first`` one row before of each.
+        Rows of group ``before[i]`` are in group ``after[i]`` now.
         """
-        self._payoffs = self._payoffs[:, _each(first, preferences)]
-        place = _each(kind, preferences, len(first))
+        each = np.arange(len(preferences) // preferences.n_rows)
+        old, new = (np.add.outer(len(each) * rows, each).ravel() for rows in (before, after))
+        shares = np.minimum(1.0, preferences.weights[new] / self.preferences.weights[old])
 
-        def joined(strategy: FloatArray) -> FloatArray:
-            return np.bincount(place, strategy, len(preferences)).astype(np.float64)
+        def moved(p: FloatArray) -> FloatArray:
+            return np.bincount(new, p[old] * shares).astype(np.float64)
 
+        self._moves.append((len(self.preferences), moved))
         if self._last is not None:
-            self._last = joined(self._last[0]), self._last[1]
-        self._divisions.clear()
+            self._last = moved(self._last[0]), self._last[1]
         self.preferences = preferences
-        return joined(p)
+        payoffs = [self._pays(column) for column in self.columns]
+        self._payoffs = np.reshape(payoffs, (-1, len(preferences))).astype(self._payoffs.dtype)
+
+    def moved(self, p: FloatArray) -> FloatArray:
+        """A strategy from before rows were divided or joined, on the preferences of now."""
+        for number, move in self._moves:
+            if len(p) == number:
+                p = move(p)
+        return p
 
     # -- solutions ----------------------------------------------------------------------------
 
@@ -235,6 +224,7 @@ class RestrictedGame:
         most about the rest of the game.  If a value that is ``secured`` already is positive, the
         hard margin's program needs no constant to be added, and is the more accurate for it.
         """
+        self._moves.clear()
         rows, weights, inverse = self._merged()
         unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
         A = rows if unit == 1.0 else rows / unit
@@ -304,14 +294,6 @@ class RestrictedGame:
         slack = float((p / given).max()) / self.C
         value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
-
-
-def _each(
-    rows: NDArray[np.intp], preferences: Preferences, n_rows: int | None = None
-) -> NDArray[np.intp]:
-    """The places of the preferences of rows, of which each has as many."""
-    each = len(preferences) // (len(rows) if n_rows is None else n_rows)
-    return np.asarray((rows[:, None] * each + np.arange(each)).ravel())
 
 
 def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:

@@ -15,14 +15,14 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.bits import Words, row_counts, select_bits
+from formulakern.encoding.bits import row_counts, select_bits
 from formulakern.encoding.packed import PackedTable, varying_columns
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.learning.prl.features import ConjunctionFeatures, Priced
@@ -36,8 +36,6 @@ from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["PartitionedConjunctions", "RowGroups"]
 
-#: Groups times features that are held.
-MAX_ENTRIES = 1 << 28
 #: Beyond so many groups columns of little weight leave: few columns tell few rows apart.  Some of
 #: them may be needed after all, so that each time twice as many groups are allowed.
 CROWDED = 20_000
@@ -49,10 +47,10 @@ class RowGroups(GroupsOfRows):
     """The groups of rows in partitions (of ``WeightedRows``), which features that come in divide.
 
     Weights of class k are multiplied by ``factors[k]``; ``read`` makes preferences of codes, the
-    number of classes, and weights.  Weights are ``whole`` if all are whole numbers.  ``full`` is
-    the number of groups when a feature was refused, because it would divide too many, and
-    ``features`` has the bit of each conjunction that came in.
+    number of classes, and weights.  Weights are ``whole`` if all are whole numbers.
     """
+
+    most: ClassVar[float] = 1 << 28
 
     def __init__(
         self,
@@ -63,12 +61,10 @@ class RowGroups(GroupsOfRows):
         read: Callable[..., Preferences] = Preferences.of_classes,
     ) -> None:
         self.n_classes, self.factors, self.n_propositions = n_classes, factors, n_propositions
-        self._read, self.full = read, 0
+        self._read = read
         facts = rows.map(_sums)
         total, self.whole = math.fsum(total for total, _ in facts), all(w for _, w in facts)
-        self._take(self._begin(rows, n_classes, None if self.whole else unit_exponent(total)))
-        self.features: dict[tuple[int, ...], int] = {}
-        self._bits: Words = np.zeros((n_classes, 0), np.uint64)  # of every group
+        self._begin(rows, n_classes, None if self.whole else unit_exponent(total))
 
     @property
     def n_rows(self) -> int:
@@ -84,54 +80,23 @@ class RowGroups(GroupsOfRows):
         """What groups prefer: each as one row."""
         return self._read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
 
-    def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
-        """A feature that came in, on every group; None for others."""
-        if not conjunction:
-            return np.ones(len(self.codes), dtype=np.bool_)
-        if conjunction not in self.features:
-            return None
-        word, place = divmod(self.features[conjunction], 64)
-        return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
-
-    def divide(
-        self, conjunctions: Iterable[tuple[int, ...]], deadline: Deadline = UNLIMITED
-    ) -> NDArray[np.intp] | None:
-        """Let features come in; or none, if there would be too many groups.
-
-        Returns what each group was before; None if all remain, as they do after TimeIsOver.
-        """
-        fresh = [w for w in dict.fromkeys(conjunctions) if w and w not in self.features]
-        if not fresh:
-            return None
-        division = self._divided(tuple(fresh), (), deadline)
-        start = 64 * self._bits.shape[1]
-        if len(division.parent) * (len(self.features) + len(fresh)) > MAX_ENTRIES:
-            self.full = self.n_rows
-            return None
-        self.features |= {w: start + j for j, w in enumerate(fresh)}
-        self._bits = np.hstack([self._bits[division.parent], division.words])
-        self._take(division)
-        return division.parent
-
-    def join(
-        self, conjunctions: Iterable[tuple[int, ...]]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def join(self, conjunctions: Iterable[tuple[int, ...]]) -> NDArray[np.intp]:
         """Let all features leave but these; groups that only the others told apart become one.
 
-        Returns which group each is part of, and one group before of which each was made.
+        Returns the group that each group before is part of.
         """
-        kept = [w for w in dict.fromkeys(conjunctions) if w in self.features]
-        positions = np.array([self.features[w] for w in kept], dtype=np.intp)
+        kept = [w for w in dict.fromkeys(conjunctions) if w in self.in_use]
+        positions = np.array([self.in_use[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
         first, kind = different_groups(self.codes, bits)
         joined = [np.unique(kind[places], return_inverse=True) for places in self._places]
         self._places = [places for places, _ in joined]
         self.rows = self.rows.persist(_joined, each=[number for _, number in joined])
-        self._bits, self.features = bits[first], {w: j for j, w in enumerate(kept)}
+        self._bits, self.in_use = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
         self.numbers = whole_sums(kind, self.numbers, len(first))
         self.codes = self.codes[first]
-        return kind, first
+        return kind
 
 
 def _sums(rows: WeightedRows) -> tuple[float, bool]:
@@ -208,7 +173,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
         quick: bool = False,
     ) -> Priced:
         """Quickly only before there is a column: each divides groups, and is worth a search."""
-        if quick and self.rows.features:
+        if quick and self.rows.in_use:
             return Priced([], np.inf, False)
         return super().price(weights, threshold, top, deadline, quick)
 
@@ -228,19 +193,20 @@ class PartitionedConjunctions(ConjunctionFeatures):
         """Divide groups of rows; if there would be too many, by some of the features only."""
         asked = list(dict.fromkeys(feature.propositions for feature in features))
         while asked:
-            parent = self.rows.divide(asked, deadline)
-            if parent is not None:
-                game.divide(self.rows.preferences(), parent)
-            if all(w in self.rows.features for w in asked if w):
+            division = self.rows.divide(asked, deadline=deadline)
+            if division is not None:
+                each = np.arange(self.rows.n_rows)
+                game.regroup(self.rows.preferences(), division.parent, each)
+            if all(w in self.rows.in_use for w in asked if w):
                 break
             asked = asked[: len(asked) // 2]
 
-    def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
+    def settle(self, game: RestrictedGame) -> None:
         """Join the groups that no column of a game tells apart."""
         self._room *= 1 + self.crowded
         held = (getattr(column.feature, "propositions", ()) for column in game.columns)
-        kind, first = self.rows.join(held)
-        return game.join(self.rows.preferences(), kind, first, p)
+        kind = self.rows.join(held)
+        game.regroup(self.rows.preferences(), np.arange(len(kind)), kind)
 
     def values(self, feature: Any) -> Any:
         """The feature on the groups of rows; None if it did not come in."""

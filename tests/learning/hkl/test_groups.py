@@ -44,7 +44,7 @@ def same(examples):
 
 def groups_of(table, codes, weights, cuts, made=same):
     partitions = partitions_of(table, codes, weights, cuts)
-    return Groups(partitions, table.n_columns, 1, codes.max() + 1, made)
+    return Groups(partitions, table.n_columns, codes.max() + 1, made)
 
 
 def signed(examples, k=1):
@@ -152,7 +152,7 @@ def test_the_time_is_over_at_any_question(monkeypatch):
     gaps = []
     for seconds in (0.0, 1.5, 4.5, 8.5, 12.5, 20.5, 60.0):
         Slow.now = 0.0
-        groups = Groups(Slow(partitions_of(*data, [40]).values), 9, 1, 2, signed)
+        groups = Groups(Slow(partitions_of(*data, [40]).values), 9, 2, signed)
         model = learned(data, "hinge", groups=groups, deadline=Deadline.of(seconds))
         assert model.grown.lower_bound <= best * (1 + 1e-9)
         assert model.objective >= best * (1 - 0.02)
