@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, combinations
 from typing import TypeAlias
 
@@ -40,19 +39,15 @@ class Signs:
     propositions: IntArray
     others: IntArray
 
-    @cached_property
-    def _listed(self) -> list[int]:
-        return [int(sign) for sign in self.propositions]
-
     def allows(self, node: Node) -> bool:
         """Whether the weight of a conjunction may be other than 0."""
-        return not {1, -1} <= {self._listed[j] for j in node}
+        return not {1, -1} <= {*self.propositions[list(node)].tolist()}
 
     def of(self, feature: Node | int) -> int:
         """Return the sign of a conjunction that is allowed, or of another feature by its number."""
         if isinstance(feature, int):
             return int(self.others[feature])
-        return next((self._listed[j] for j in feature if self._listed[j]), 0)
+        return next(filter(None, self.propositions[list(feature)].tolist()), 0)
 
     def of_all(self, features: Iterable[Node | int]) -> IntArray:
         """Return the signs of some features."""

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -74,16 +73,15 @@ class Lattice:
 
     Parameters
     ----------
-    starts, ancestors : int64 (n + 1,), (pairs,)
-        ``ancestors[starts[w]:starts[w + 1]]`` are the positions of the subsets of node w, itself
-        included.  The n features are the nodes, and then those outside the lattice.
+    below : matrix (n, n)
+        Z, which sums over the subsets v of each node w: Z_wv = 1 where v ⊆ w.  The n features are
+        the nodes, and then those outside the lattice.
     penalties : float64 (n,)
         d.
     rho : float
     """
 
-    starts: IntArray
-    ancestors: IntArray
+    below: Any
     penalties: FloatArray
     rho: float
 
@@ -103,6 +101,8 @@ class Lattice:
         >>> Lattice.of([(), (0,)], 2.0, 2.0, 1, 0.5).norm(np.array([3.0, 4.0, -2.0]))  # + 0.5·2
         14.0
         """
+        from scipy.sparse import csr_array
+
         depth = max(map(len, nodes))
         if depth * np.log(depth_penalty) > np.log(LARGEST):
             raise ParameterError(
@@ -114,31 +114,15 @@ class Lattice:
             [index[v] for size in range(len(w) + 1) for v in combinations(w, size)] for w in nodes
         ]
         subsets += [[len(nodes) + j] for j in range(n_others)]
+        starts, ancestors = np.cumsum([0, *map(len, subsets)]), np.concatenate(subsets)
+        below: Any = csr_array((np.ones(len(ancestors)), ancestors, starts))
         powers = [depth_penalty ** len(w) for w in nodes]
-        return cls(
-            np.cumsum([0, *map(len, subsets)], dtype=np.int64),
-            np.concatenate(subsets, dtype=np.int64),
-            np.array(powers + [other_penalty] * n_others, dtype=np.float64),
-            rho,
-        )
+        penalties = np.array(powers + [other_penalty] * n_others, dtype=np.float64)
+        return cls(below.toarray() if len(subsets) <= FEW else below, penalties, rho)
 
     def __len__(self) -> int:
         """n."""
         return len(self.penalties)
-
-    @cached_property
-    def _below(self) -> Any:
-        """The matrix Z that sums over the subsets v of each node w: Z_wv = 1 where v ⊆ w."""
-        from scipy.sparse import csr_array
-
-        n, ones = len(self), np.ones(len(self.ancestors))
-        matrix: Any = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
-        return matrix.toarray() if n <= FEW else matrix
-
-    @cached_property
-    def _above(self) -> Any:
-        """Z', which sums over the sets w that contain each node v."""
-        return self._below.T
 
     def group_norms(self, f: FloatArray) -> FloatArray:
         """‖f_{D(v)}‖_ρ of every node v, float64 (n,); O(pairs)."""
@@ -146,8 +130,8 @@ class Lattice:
         largest = float(size.max())
         if largest == 0.0:
             return np.zeros(len(f))
-        norms: FloatArray = largest * (self._above @ (size / largest) ** self.rho) ** (1 / self.rho)
-        return norms
+        sums = self.below.T @ (size / largest) ** self.rho
+        return np.asarray(largest * sums ** (1 / self.rho))
 
     def norm(self, f: FloatArray) -> float:
         """Ω(f)."""
@@ -164,7 +148,7 @@ class Lattice:
         size = np.abs(f)
         norms = np.maximum(self.group_norms(f), TINY * float(size.max()))
         total = float(self.penalties @ norms)
-        per_weight = self._below @ (self.penalties * norms ** (1 - self.rho))
+        per_weight = self.below @ (self.penalties * norms ** (1 - self.rho))
         return np.asarray(size ** (2 - self.rho) / (total * per_weight))
 
     def dual_norm(self, g: FloatArray, eta: FloatArray, *, tol: float, steps: int) -> DualNorm:
@@ -189,11 +173,11 @@ class Lattice:
         for _ in range(max(1, steps)):
             eta /= eta.sum()
             power = eta ** (1 - rho)
-            omega = self._below @ (to_rho * power)
+            omega = self.below @ (to_rho * power)
             ratio = size / omega
             largest = float(ratio.max())
             terms = (ratio / largest) ** dual
-            bounds = to_less * power * largest * (self._above @ terms) ** (1 / dual)
+            bounds = to_less * power * largest * (self.below.T @ terms) ** (1 / dual)
             upper = float(bounds.max())
             mass = float(omega @ terms)
             highest = max(highest, largest * mass ** (1 / dual))
