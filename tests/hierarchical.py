@@ -12,7 +12,7 @@ from formulakern.learning.hkl.ordinal import Examples
 from formulakern.learning.hkl.rows import Rows
 from formulakern.solvers.hierarchical.losses import MultinomialLoss, loss_of
 from formulakern.solvers.hierarchical.norm import Lattice
-from formulakern.solvers.hierarchical.solve import Features, solve_hierarchical
+from formulakern.solvers.hierarchical.solve import Features, relative_gap, solve_hierarchical
 
 
 def solved(
@@ -52,7 +52,7 @@ def solved(
         intercept=found.intercept,
         objective=found.objective,
         lower_bound=found.lower_bound,
-        gap=found.gap,
+        gap=relative_gap(found.objective, found.lower_bound),
         dual=dual,
         certificate=found.certificates[0],
         iterations=found.iterations,

@@ -182,11 +182,8 @@ def grow(
                 for one, f in zip(functions, solution.weights, strict=True):
                     one.weights = dict(zip(one.features, f.tolist(), strict=True))
                 if kept is None or solution.objective <= kept[0].objective:
-                    features = (
-                        [[*one.nodes] for one in functions],
-                        [[*one.others] for one in functions],
-                    )
-                    kept = solution, *features
+                    every = [[*one.nodes] for one in functions]
+                    kept = solution, every, [[*one.others] for one in functions]
                 search = _OutsideSearch(rows, options, functions, loss, solution, tol)
                 loose = inner > tol / 2 or solution.status == "time limit"
                 bound, quick = 0.0, False

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import Deadline
-from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report, grow
 from formulakern.learning.hkl.options import Node, Options, Signs, closed
 from formulakern.learning.hkl.rows import Rows
@@ -121,13 +120,12 @@ class FeatureSelection(Selection):
         nodes = sorted({v for own in self.grown.nodes for v in own}, key=lambda v: (len(v), v))
         others = sorted({j for own in self.grown.others for j in own})
         features = self.rows.features(self.options, nodes, others)
-        shortest: dict[bytes, Node] = {}
-        same = {
-            v: shortest.setdefault(cover.tobytes(), v)
-            for v, cover in zip(nodes, features.bits, strict=True)
-        }
+        first, kind = different_rows(
+            np.packbits(np.ascontiguousarray(features.bits), axis=1)
+        )  # first, so shortest
+        same = {v: nodes[first[k]] for v, k in zip(nodes, kind, strict=True)}
         varying = features.bits.any(axis=1) & ~features.bits.all(axis=1)
-        kept = [k for k, v in enumerate(nodes) if same[v] == v and varying[k]]
+        kept = [k for k in sorted(first.tolist()) if varying[k]]
         self.forms: list[Any] = [*(nodes[k] for k in kept), *others]
         support = dict.fromkeys(same.get(one, one) for one in self.support)
         self.support = [one for one in support if one in self.forms]
@@ -257,20 +255,18 @@ def _short(
     Returns the function, its penalty, its loss, its predictions and the intercept.
     """
     nodes, others, features, f = part
-    table = rows.table
-    packed = PackedTable.of_columns(table.covers(nodes), table.n_rows)
-    kinds, groups = np.unique(packed.first_equal, return_inverse=True)
+    first, groups = different_rows(np.packbits(np.ascontiguousarray(features.bits), axis=1))
     shortest = sorted(range(len(nodes)), key=lambda k: (len(nodes[k]), nodes[k]), reverse=True)
     if signs is not None:  # a form that may have the sign of the sum stands last
         sums = np.bincount(groups, f[: len(nodes)])[groups] * signs.of_all(nodes)
         shortest.sort(key=lambda k: bool(sums[k] >= 0))
     form_of = {int(groups[k]): nodes[k] for k in shortest}
-    forms = [form_of[group] for group in range(len(kinds))]
-    covers = packed.truths(packed.columns[kinds])
+    forms = [form_of[group] for group in range(len(first))]
+    covers = features.bits[first]
     named: list[Node | int] = [*forms, *others]
-    groups = np.append(groups, len(kinds) + np.arange(len(others)))
+    groups = np.append(groups, len(first) + np.arange(len(others)))
     F = np.bincount(groups, f, len(named))
-    columns = np.concatenate([covers[:, rows.examples.kind], features.others])
+    columns = np.concatenate([covers, features.others])
 
     def value(kept: NDArray[np.bool_]) -> tuple[float, float, FloatArray, FloatArray]:
         """The penalty, the loss, the intercept and the predictions."""

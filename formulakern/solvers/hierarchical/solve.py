@@ -99,7 +99,8 @@ def _merged(
     exact = np.column_stack([loss.y, loss.group, *(one.others.T for one in functions)])
     exact = np.ascontiguousarray(exact + 0.0)  # no negative zeros
     bits = [np.packbits(one.bits, axis=0).T for one in functions]
-    rows, row = _different(np.concatenate([*bits, exact.view(np.uint8)], axis=1))
+    keys = np.concatenate([*bits, exact.view(np.uint8)], axis=1)
+    rows, row = different_rows(np.ascontiguousarray(keys))
     total = np.bincount(row, loss.c).astype(np.float64)
     parts, kinds, signs, size = [], [], [], 0
     for one in functions:
@@ -107,7 +108,7 @@ def _merged(
         keys = np.packbits(kept, axis=1)
         if one.signs is not None:
             keys = np.column_stack([keys, (one.signs[:n] + 1).astype(np.uint8)])
-        first, kind = _different(keys)
+        first, kind = different_rows(np.ascontiguousarray(keys))
         others = np.ascontiguousarray(one.others[:, rows])
         parts.append(Columns(kept[first].view(np.uint8), others, deadline))
         kinds.append(size + np.append(kind, len(first) + np.arange(len(others))))
@@ -121,13 +122,6 @@ def _merged(
         row,
         np.concatenate(signs) if signs else None,
     )
-
-
-def _different(keys: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
-    """The first of each kind of row, in order, and the kind of each row."""
-    first, kind = different_rows(np.ascontiguousarray(keys))
-    order = np.argsort(first)
-    return first[order].astype(np.int64), np.argsort(order)[kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +142,6 @@ class HierarchicalSolution:
     certificates: list[FloatArray]
     iterations: int
     status: str
-
-    @property
-    def gap(self) -> float:
-        """(objective − lower_bound) / objective; 0 if nothing is left to gain."""
-        return relative_gap(self.objective, self.lower_bound)
 
 
 def relative_gap(objective: float, bound: float) -> float:
