@@ -41,18 +41,14 @@ class DividedRows(GroupedRows):
 
 
 class Division(NamedTuple):
-    """The G groups after features came into use, from :class:`DividedRows`.
+    """The G groups after features came into use.
 
-    ``places`` has the groups of each partition, ``parent`` the earlier group of each, ``words`` the
-    values of the new features, and ``sums``, (G, e), those of linear columns times weights.
+    ``parent`` has the earlier group of each, ``words`` the values of the new features, and
+    ``sums``, (G, e), those of linear columns times weights.
     """
 
-    rows: Partitioned
-    places: list[NDArray[np.intp]]
     parent: NDArray[np.intp]
     words: Words
-    weights: FloatArray
-    numbers: NDArray[np.int64]
     sums: FloatArray
 
 
@@ -79,7 +75,9 @@ class GroupsOfRows:
         self.codes = np.arange(n_classes)
         self.in_use, self._bits = {}, np.zeros((n_classes, 0), np.uint64)
         self._places = [np.arange(n_classes)] * len(rows)
-        return self._take(self._division(rows.persist(_begun, exponent), UNLIMITED))
+        division = self._take(rows.persist(_begun, exponent), UNLIMITED, 0)
+        assert division is not None
+        return division
 
     def divide(
         self,
@@ -95,14 +93,13 @@ class GroupsOfRows:
         fresh = tuple(w for w in dict.fromkeys(conjunctions) if w and w not in self.in_use)
         if not fresh and not others:
             return None
-        division = self._division(self.rows.persist(_divided, fresh, others), deadline)
-        if len(division.parent) * (len(self.in_use) + len(fresh)) > self.most:
-            self.full = len(self.codes)
-            return None
-        start, parent = 64 * self._bits.shape[1], division.parent
-        self.in_use |= {w: start + j for j, w in enumerate(fresh)}
-        self._bits = np.hstack([self._bits[parent], division.words[:, : n_words(len(fresh))]])
-        return self._take(division)
+        rows = self.rows.persist(_divided, fresh, others)
+        division = self._take(rows, deadline, len(self.in_use) + len(fresh))
+        if division is not None:
+            start, words = 64 * self._bits.shape[1], division.words[:, : n_words(len(fresh))]
+            self.in_use |= {w: start + j for j, w in enumerate(fresh)}
+            self._bits = np.hstack([self._bits[division.parent], words])
+        return division
 
     def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
         """Return a conjunction in use, on every group; None for others."""
@@ -113,7 +110,8 @@ class GroupsOfRows:
         word, place = divmod(self.in_use[conjunction], 64)
         return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
 
-    def _division(self, rows: Partitioned, deadline: Deadline) -> Division:
+    def _take(self, rows: Partitioned, deadline: Deadline, n_features: int) -> Division | None:
+        """Take these divided rows, in time or TimeIsOver; None if there are too many groups."""
         answers = rows.map(_described, deadline=deadline)
         keys, weights, numbers, sums = zip(*answers, strict=True)
         pairs = zip(self._places, keys, strict=True)
@@ -121,24 +119,17 @@ class GroupsOfRows:
         words = np.concatenate([own[:, 1:] for own in keys])
         first, kind = different_groups(parent, words)
         n = len(first)
+        if n * n_features > self.most:
+            self.full = len(self.codes)
+            return None
         every = np.concatenate(sums)
         total = np.zeros((n, every.shape[1]))
         np.add.at(total, kind, every)
-        return Division(
-            rows,
-            np.split(kind, np.cumsum([len(own) for own in keys])[:-1]),
-            parent[first],
-            words[first],
-            np.bincount(kind, np.concatenate(weights), n).astype(np.float64),
-            whole_sums(kind, np.concatenate(numbers), n),
-            total,
-        )
-
-    def _take(self, division: Division) -> Division:
-        self.rows, self._places = division.rows, division.places
-        self.codes = self.codes[division.parent]
-        self.weights, self.numbers = division.weights, division.numbers
-        return division
+        self.rows, self.codes = rows, self.codes[parent[first]]
+        self._places = np.split(kind, np.cumsum([len(own) for own in keys])[:-1])
+        self.weights = np.bincount(kind, np.concatenate(weights), n).astype(np.float64)
+        self.numbers = whole_sums(kind, np.concatenate(numbers), n)
+        return Division(parent[first], words[first], total)
 
     def vectors(self, weights: FloatArray) -> list[FloatArray]:
         """Return the part of its group's weights, (G, K), of a row of weight 1, by partition."""

@@ -310,5 +310,6 @@ def _carrying(weights: dict[Node | int, float]) -> dict[Node | int, float]:
     """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
     largest = max(map(abs, weights.values()))
     heavy = [one for one, weight in weights.items() if abs(weight) > NEGLIGIBLE * largest]
-    nodes = closed(one for one in heavy if isinstance(one, tuple))
-    return {one: weights[one] for one in [*nodes, *(j for j in heavy if isinstance(j, int))]}
+    kept: list[Node | int] = [one for one in heavy if isinstance(one, int)]
+    kept += closed(one for one in heavy if isinstance(one, tuple))
+    return {one: weights[one] for one in kept}

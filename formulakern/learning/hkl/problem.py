@@ -120,11 +120,10 @@ class FeatureSelection(Selection):
         nodes = sorted({v for own in self.grown.nodes for v in own}, key=lambda v: (len(v), v))
         others = sorted({j for own in self.grown.others for j in own})
         features = self.rows.features(self.options, nodes, others)
-        first, kind = different_rows(
-            np.packbits(np.ascontiguousarray(features.bits), axis=1)
-        )  # first, so shortest
+        # nodes are in order, so that the first of equal covers is the shortest
+        first, kind = different_rows(np.packbits(np.ascontiguousarray(features.bits), axis=1))
         same = {v: nodes[first[k]] for v, k in zip(nodes, kind, strict=True)}
-        varying = features.bits.any(axis=1) & ~features.bits.all(axis=1)
+        varying = np.asarray(features.bits.any(axis=1) & ~features.bits.all(axis=1))
         kept = [k for k in sorted(first.tolist()) if varying[k]]
         self.forms: list[Any] = [*(nodes[k] for k in kept), *others]
         support = dict.fromkeys(same.get(one, one) for one in self.support)
@@ -230,7 +229,9 @@ def _shortened(
         scores -= b
     functions, objective, cost = [], 0.0, 0.0
     for k, part in enumerate(parts):
-        alone, start = (loss.alone(scores, k), np.zeros(1)) if several else (loss, b)
+        alone, start = loss, b
+        if isinstance(loss, MultinomialLoss):
+            alone, start = loss.alone(scores, k), np.zeros(1)
         found = _short(rows, options.signs, part, alone, start, room, deadline)
         function, penalty, cost, u, own = found
         if several:

@@ -116,7 +116,7 @@ class Groups(GroupsOfRows, Rows):
         truths = np.zeros((self._n_propositions, n), dtype=np.bool_)
         for one in self.in_use:
             truths[one[0]] = self.values(one)
-        means = division.sums / np.maximum(division.weights, np.finfo(np.float64).tiny)[:, None]
+        means = division.sums / np.maximum(self.weights, np.finfo(np.float64).tiny)[:, None]
         values = division.words[:, division.words.shape[1] - len(fresh) :].view(np.float64)
         self._exact = {j: value[division.parent] for j, value in self._exact.items()}
         self._exact |= dict(zip(fresh, values.T, strict=True))

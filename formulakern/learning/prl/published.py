@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.column_generation import ColumnGeneration, used
-from formulakern.learning.prl.features import Column, MonomialFeatures
+from formulakern.learning.prl.features import Column, MonomialFeatures, TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.mining.templates.expansion import expand
@@ -57,7 +57,7 @@ class IteratedGame(RestrictedGame):
         deadline: Deadline = UNLIMITED,
     ) -> Solution:
         """Return the mean strategies, slack columns written out."""
-        rows, weights, inverse = self._merged()
+        rows, caps, _, weights, inverse = self._program()
         k = rows.shape[1]
         if self.C is not None:
             if rows.size + len(rows) ** 2 > MAX_ENTRIES:
@@ -65,7 +65,7 @@ class IteratedGame(RestrictedGame):
                     f"{len(rows):,} different preferences with a slack column each are too many "
                     f"for solver={self.solver!r}. Use solver='linprog', or margin='hard'."
                 )
-            rows = np.hstack([rows, np.diag(1.0 / (self.C * weights))])
+            rows = np.hstack([rows, np.diag(1.0 / caps)])
         game = solve_game(rows, self.solver, tol=0, max_iter=self.max_iter, time_limit=deadline)
         strategy, q = np.asarray(game.row_strategy), np.asarray(game.column_strategy)[:k]
         return self._split(strategy, q, weights, inverse)
@@ -118,8 +118,8 @@ def random_columns(
 
     They are drawn and rejected; there are fewer than ``count`` if few draws succeed.
     """
-    draw = _monomials if isinstance(family, MonomialFeatures) else _conjunctions
-    draw = _instances if hasattr(family, "templates") else draw
+    draws = {MonomialFeatures: _monomials, TemplateFeatures: _instances}
+    draw = draws.get(type(family), _conjunctions)
     columns: dict[Column, None] = {}
     asked = getattr(family, "asked", None)  # for which class propositions may vote
     for _ in range(ATTEMPTS):

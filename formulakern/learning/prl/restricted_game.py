@@ -225,18 +225,16 @@ class RestrictedGame:
         hard margin's program needs no constant to be added, and is the more accurate for it.
         """
         self._moves.clear()
-        rows, weights, inverse = self._merged()
-        unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
-        A = rows if unit == 1.0 else rows / unit
-        caps, shift, start = np.full(len(rows), np.inf), 0.0, None
-        if self.C is not None:
-            caps = np.minimum(self.C * unit * weights, FREE)
-        elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
-            shift = 1.0 + largest  # a constant is added, so that the value is positive
+        A, caps, unit, weights, inverse = self._program()
+        shift, start = 0.0, None
+        if self.C is None:
+            largest = float(np.abs(A).max(initial=0))
+            if secured <= POSITIVE * unit * largest:  # a constant makes the value positive
+                shift = 1.0 + largest
         if self._last is not None and not shift:  # α and λ of the last linear program
             alpha, weight = self._last
             lam = np.array([weight.get(column, 0.0) for column in self.columns])
-            start = np.bincount(inverse, alpha * unit, len(rows)).astype(np.float64), lam * unit
+            start = np.bincount(inverse, alpha * unit, len(A)).astype(np.float64), lam * unit
         found = solve_capped_lp(A, caps, shift, tol, start, deadline)
         total = float(found.alpha.sum())
         q = found.multipliers / total
@@ -253,10 +251,9 @@ class RestrictedGame:
         A basic solution has no more columns of positive weight than there are constraints.  It is
         None if HiGHS found none in time.
         """
-        rows, weights, inverse = self._merged(columns)
-        unit = float(np.abs(rows).max(initial=0)) or 1.0
-        caps = None if self.C is None else np.minimum(self.C * unit * weights, FREE)
-        found = basic_strategies(rows / unit, caps, deadline=deadline)
+        A, caps, _, weights, inverse = self._program(columns)
+        soft = None if self.C is None else caps
+        found = basic_strategies(A.astype(np.float64), soft, deadline=deadline)
         if found is None:
             return None
         strategy, chosen, _ = found
@@ -264,17 +261,24 @@ class RestrictedGame:
         q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
         return self._split(strategy, q, weights, inverse)
 
-    def _merged(
+    def _program(
         self, columns: NDArray[np.intp] | slice = slice(None)
-    ) -> tuple[NDArray[Any], FloatArray, NDArray[np.intp]]:
-        """Different rows of M, their weights, and which of them each preference has."""
+    ) -> tuple[NDArray[Any], FloatArray, float, FloatArray, NDArray[np.intp]]:
+        """Different rows of M and the caps of α (infinite for the hard margin), both in a unit.
+
+        Then the unit, the weights of the rows, and the row of each preference.
+        """
         matrix, scales = self.unscaled[:, columns], self.scales[columns]
         first = inverse = np.arange(len(matrix))
         if self.family.binary and matrix.size:
             first, inverse = different_rows(np.ascontiguousarray(matrix))
-        weights = np.bincount(inverse, self.preferences.weights, len(first))
+        weights = np.bincount(inverse, self.preferences.weights, len(first)).astype(np.float64)
         rows = matrix[first] if (scales == 1.0).all() else matrix[first] * scales
-        return rows, weights.astype(np.float64), inverse
+        unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
+        caps = np.full(len(rows), np.inf)
+        if self.C is not None:
+            caps = np.minimum(self.C * unit * weights, FREE)
+        return rows if unit == 1.0 else rows / unit, caps, unit, weights, inverse
 
     def _split(
         self, strategy: FloatArray, q: FloatArray, weights: FloatArray, inverse: NDArray[np.intp]
