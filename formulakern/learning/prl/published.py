@@ -118,7 +118,7 @@ def random_columns(
 
     They are drawn and rejected; there are fewer than ``count`` if few draws succeed.
     """
-    draws = {MonomialFeatures: _monomials, TemplateFeatures: _instances}
+    draws: dict[type, Any] = {MonomialFeatures: _monomials, TemplateFeatures: _instances}
     draw = draws.get(type(family), _conjunctions)
     columns: dict[Column, None] = {}
     asked = getattr(family, "asked", None)  # for which class propositions may vote
