@@ -252,8 +252,9 @@ class RestrictedGame:
         None if HiGHS found none in time.
         """
         A, caps, _, weights, inverse = self._program(columns)
-        soft = None if self.C is None else caps
-        found = basic_strategies(A.astype(np.float64), soft, deadline=deadline)
+        largest = float(np.abs(A).max(initial=0)) or 1.0
+        soft = None if self.C is None else caps * largest
+        found = basic_strategies(A / largest, soft, deadline=deadline)
         if found is None:
             return None
         strategy, chosen, _ = found
