@@ -170,7 +170,8 @@ class Loss:
         if self.name == "squared":
             b = float(c @ (z - self.y[own]) / c.sum())
             return b, self.expand(u - b, own)
-        low, high = float(z.min()) - REACH, float(z.max()) + REACH
+        high = math.sqrt(float(z @ z)) + REACH
+        low = -high
         scale = BALANCED * float(c.sum())
         for _ in range(200):
             here = self.expand(u - b, own)
