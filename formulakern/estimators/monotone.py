@@ -54,7 +54,7 @@ def read_directions(
             "score does not fall with the column) or -1 (it does not rise). Leave out columns that "
             "are free."
         )
-    places = column_positions(table, list(monotone))
+    places = column_positions(table, list(monotone)) if monotone else ()
     names = [table.names[place] for place in places]
     nominal = [
         plan.name

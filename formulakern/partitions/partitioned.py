@@ -210,11 +210,12 @@ class Partitioned:
 
     def zip(self, *others: Partitioned) -> Partitioned:
         """Return the tuples of these values and those of as many other partitions."""
-        send = put if self.lazy else _itself
-        held = [one.values if one.lazy else list(map(send, one.values)) for one in others]
+        every = (self, *others)
+        lazy = any(one.lazy for one in every)
+        send = put if lazy else _itself
+        held = [one.values if one.lazy else list(map(send, one.values)) for one in every]
         pair = send(_listed)
-        rows = zip(self.values, *held, strict=True)
-        return Partitioned([pair(*row) for row in rows], self.lazy)
+        return Partitioned([pair(*row) for row in zip(*held, strict=True)], lazy)
 
     def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
         """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""

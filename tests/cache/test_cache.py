@@ -449,6 +449,6 @@ def test_an_error_without_a_file_names_none(monkeypatch, capsys):
     def fail(options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("formulakern.cli.commands.inspect.kernel_of", fail)
+    monkeypatch.setattr("formulakern.cli.kernels.kernel_of", fail)
     assert main(["inspect", "a"]) == 1
     assert capsys.readouterr().err == "formulakern: no space left on device.\n"
