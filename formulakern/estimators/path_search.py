@@ -20,10 +20,9 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_verbosity, is_integer, is_number
+from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.deadline import Deadline
 from formulakern.errors import DataError, FormulaKernError, ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, random_source, splits
 from formulakern.estimators.workers import FoldFits
@@ -274,11 +273,11 @@ class Fold:
 class SearchedModel:
     """The fit that cross-validations of rule models share.
 
-    A subclass has ``fit_fold``, and methods ``_settings`` (named tuples that begin with C),
-    ``_paths``, ``_model`` (of a setting, for a fold or all rows), ``_unit`` (the automatic C of the
-    rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers of the
-    right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone`` (which
-    names classes have within folds), and ``_fit_chosen``.
+    A subclass has methods ``_settings`` (named tuples that begin with C), ``_paths``, ``_model``
+    (of a setting, for a fold or all rows, with a method ``_fit_encoded``), ``_unit`` (the automatic
+    C of the rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers
+    of the right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone``
+    (which names classes have within folds), and ``_fit_chosen``.
     """
 
     #: A path over automatic Cs ends where one is so many standard errors behind.
@@ -288,67 +287,55 @@ class SearchedModel:
     #: What the facts about every fit are called in ``cv_results_``.
     shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
 
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Score every setting, choose one, fit to all rows.
+    @staticmethod
+    def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
+        """Fit a model; return it, and what the next setting begins with.
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
-        y : array-like of shape (n_rows,)
-            Classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Of the rows in training; scores are not weighted.
-
-        Returns
-        -------
-        estimator
-            Itself.
-
-        Raises
-        ------
-        DataError, ParameterError
-            As the fit with one setting.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the gap of ``best_estimator_`` is above ``tol``.
+        Ctrl-C raises also if the learner would keep its best so far.
         """
+        model._share_encoding(fold.reader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
+            known = model._fit_encoded(fold.data, start, deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, known
+
+    def _check_parameters(self: Any) -> None:
         check_choice("selection", self.selection, ("best", "one-standard-error"))
-        check_verbosity(self.verbose)
-        settings = self._settings()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            scorer = None if self.scoring is None else scorer_of(self.scoring)
-            given = sample_weight, self.class_weight, getattr(self, "ordinal", False)
-            data = self._read_training(X, y, *given)
-            everyone = self._everyone(data)
-            comparing = deadline.part(COMPARING)
-            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
-            late = comparing.over(FOLDS * deadline.taken())
-            folds = [] if late else self._folds(X, everyone)
-            search = PathSearch(
-                settings,
-                folds,
-                type(self).fit_fold,
-                lambda setting, k, start: (
-                    self._model(self._scaled(setting, folds[k].data), folds[k]),
-                    start,
-                ),
-                partial(self._judged, folds, everyone.labels, scorer),
-                lambda setting: ", ".join(_said(setting, ".3g")),
-                self._line,
-                self.behind if self._automatic else np.inf,
-                self.of_path,
-            )
-            search.run(self._paths(search), bar, comparing)
-            settings = [self._scaled(setting, everyone) for setting in settings]
-            gap, sure = self._fit_chosen(settings, search, everyone, y, bar, deadline)
-            if sure:
-                warn_of_one_class(self, data)
-            bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
-            return self
+        self._scorer()
+        self._settings()
+
+    def _scorer(self: Any) -> Any:
+        return None if self.scoring is None else scorer_of(self.scoring)
+
+    def _learn(
+        self: Any, X: Any, data: TrainingData, name: str, deadline: Deadline
+    ) -> tuple[bool, str]:
+        """Score every setting, choose one, fit to all rows."""
+        settings, everyone = self._settings(), self._everyone(data)
+        comparing = deadline.part(COMPARING)
+        # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+        late = comparing.over(FOLDS * deadline.taken())
+        folds = [] if late else self._folds(X, everyone)
+        search = PathSearch(
+            settings,
+            folds,
+            self.fit_fold,
+            lambda setting, k, start: (
+                self._model(self._scaled(setting, folds[k].data), folds[k]),
+                start,
+            ),
+            partial(self._judged, folds, everyone.labels, self._scorer()),
+            lambda setting: ", ".join(_said(setting, ".3g")),
+            self._line,
+            self.behind if self._automatic else np.inf,
+            self.of_path,
+        )
+        search.run(self._paths(search), self._bar, comparing)
+        settings = [self._scaled(setting, everyone) for setting in settings]
+        gap, ended = self._fit_chosen(settings, search, everyone, name, deadline)
+        return ended, f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules"
 
     def _scaled(self: Any, setting: Any, data: TrainingData) -> Any:
         """A setting with C itself in place of its factor."""

@@ -14,7 +14,6 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import (
     EARLY,
     RAREST,
@@ -212,44 +211,16 @@ class HKLClassifier(HierarchicalClassifier):
     depth_penalty: float = 3.0
     max_rules: int | None = None
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.
-        y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
-        sample_weight : array-like of shape (n_rows,), optional
-            Not negative; s.
-
-        Returns
-        -------
-        HKLClassifier
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or there is one class only.
-        ParameterError
-            If a parameter is wrong.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``gap_`` is above ``tol``.
-        """
-        self._check_parameters()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            data = self._read_training(X, y, sample_weight, self.class_weight, self.ordinal)
-            self._fit_encoded(data, None, deadline, str(getattr(y, "name", None) or "class"))
-            if self.stopped_ not in EARLY and not data.partitioned:
-                warn_of_one_class(self, data)
-            bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
-            return self
+    def _learn(
+        self,
+        X: Any,  # noqa: ARG002
+        data: TrainingData,
+        name: str,
+        deadline: Deadline,
+    ) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline, name)
+        line = f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}"
+        return self.stopped_ not in EARLY, line
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -301,7 +272,7 @@ class HKLClassifier(HierarchicalClassifier):
         learned = [1] if two else np.flatnonzero(data.present).tolist()
         problems, total = problems_of(data), float(data.sums @ data.factors)
         called = ["" if two else str(names[k]) for k in learned]
-        rows = self._learn(problems, total, called, start, deadline)
+        rows = self._solve(problems, total, called, start, deadline)
         seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
@@ -328,7 +299,7 @@ class HKLClassifier(HierarchicalClassifier):
         """Learn one function, with thresholds; for two classes decisions are by its sign."""
         present = data.present
         thresholds, total = int(np.count_nonzero(present)) - 1, float(data.sums @ data.factors)
-        rows = self._learn(problems_of(data), total, [""], start, deadline, thresholds)
+        rows = self._solve(problems_of(data), total, [""], start, deadline, thresholds)
         [function] = self._functions
         seen = seen_rows(data, rows, function.rules)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64))

@@ -25,7 +25,6 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
@@ -247,52 +246,6 @@ class PRLClassifier(PreferenceModel):
     #: Whether epochs go on until the gap is proven to be closed.
     proves: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.
-        y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
-        sample_weight : array-like of shape (n_rows,), optional
-            Not negative; what the preferences of a row weigh.
-
-        Returns
-        -------
-        PRLClassifier
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or there is one class only.
-        ParameterError, FormulaSyntaxError
-            If a parameter is wrong.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the gap is not closed: after ``epochs`` or at ``time_limit``.
-        """
-        self._check_parameters()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            what = "the class of every row, or use fit_preferences"
-            given = sample_weight, self.class_weight, self.ordinal
-            data = self._read_training(X, y, *given, what)
-            preferences, rows = self._of_classes(data)
-            encoded = rows if isinstance(rows, RowGroups) else data.table
-            name = str(getattr(y, "name", None) or "class")
-            self._solve(encoded, preferences, rows, name=name, deadline=deadline)
-            early = self.stopped_ in ("time", "interrupted")  # there is a warning then
-            if len(self.rules_) and not early and isinstance(encoded, PackedTable):
-                warn_of_one_class(self, data)
-            gap = open_share(self.value_, self.bound_)
-            bar.end(f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}")
-            return self
-
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -339,6 +292,40 @@ class PRLClassifier(PreferenceModel):
             return self
 
     # -- learning -----------------------------------------------------------------------------
+
+    def _learn(
+        self,
+        X: Any,  # noqa: ARG002
+        data: TrainingData,
+        name: str,
+        deadline: Deadline,
+    ) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline, name)
+        ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
+        gap = open_share(self.value_, self.bound_)
+        line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
+        return ended and len(self.rules_) > 0 and isinstance(data.table, PackedTable), line
+
+    def _fit_encoded(
+        self,
+        data: TrainingData,
+        known: Sequence[Column] | None,
+        deadline: Deadline,
+        name: str = "class",
+        stacklevel: int = 5,
+    ) -> Sequence[Column]:
+        """Fit to encoded rows, from ``known`` columns on; return the columns of the game."""
+        preferences, rows = self._of_classes(data)
+        encoded = rows if isinstance(rows, RowGroups) else data.table
+        return self._solve(
+            encoded,
+            preferences,
+            rows,
+            known or (),
+            name,
+            deadline=deadline,
+            stacklevel=stacklevel,
+        )
 
     def _check_parameters(self) -> None:
         """Refuse what is out of range, and templates that cannot be read."""
