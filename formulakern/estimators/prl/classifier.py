@@ -25,7 +25,7 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.monotone import asked_of
+from formulakern.estimators.monotone import asked_of, check_one_score
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
@@ -425,11 +425,7 @@ class PRLClassifier(PreferenceModel):
         stacklevel: int = 3,
     ) -> Sequence[Column]:
         """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
-        if self.monotone and len(self.classes_) > 2 and not self.ordinal:
-            raise ParameterError(
-                f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
-                "classes, or ordinal=True for ordered ones, which have one score."
-            )
+        check_one_score(self, len(self.classes_))
         weight = float(preferences.weights.sum())
         given = automatic_C(weight) if isinstance(self.C, str) else float(self.C)
         C = None if self.margin == "hard" else given
