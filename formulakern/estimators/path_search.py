@@ -309,15 +309,13 @@ class SearchedModel:
     def _scorer(self: Any) -> Any:
         return None if self.scoring is None else scorer_of(self.scoring)
 
-    def _learn(
-        self: Any, X: Any, data: TrainingData, name: str, deadline: Deadline
-    ) -> tuple[bool, str]:
+    def _learn(self: Any, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         """Score every setting, choose one, fit to all rows."""
         settings, everyone = self._settings(), self._everyone(data)
         comparing = deadline.part(COMPARING)
         # a fit takes as long as the encoding did, at least; what cannot be done is not begun
         late = comparing.over(FOLDS * deadline.taken())
-        folds = [] if late else self._folds(X, everyone)
+        folds = [] if late else self._folds(everyone)
         search = PathSearch(
             settings,
             folds,
@@ -334,7 +332,7 @@ class SearchedModel:
         )
         search.run(self._paths(search), self._bar, comparing)
         settings = [self._scaled(setting, everyone) for setting in settings]
-        gap, ended = self._fit_chosen(settings, search, everyone, name, deadline)
+        gap, ended = self._fit_chosen(settings, search, everyone, deadline)
         return ended, f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules"
 
     def _scaled(self: Any, setting: Any, data: TrainingData) -> Any:
@@ -380,9 +378,9 @@ class SearchedModel:
         Cs = vars(self)["Cs"]
         return isinstance(Cs, str) and Cs == "auto"
 
-    def _folds(self: Any, X: Any, everyone: TrainingData) -> list[Fold]:
+    def _folds(self: Any, everyone: TrainingData) -> list[Fold]:
         """The folds, encoded together with all rows where the encoding does not read classes."""
-        labels = everyone.labels
+        labels, X = everyone.labels, everyone.source
         seed = random_source(self.random_state).randint(2**31 - 1)
         rows: Any = None
         if isinstance(self.encoder_, PropositionEncoder):

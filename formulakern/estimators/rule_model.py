@@ -273,14 +273,8 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         """Raise ParameterError if a parameter is out of range."""
         check_time_limit(self.time_limit)
 
-    def _learn(
-        self,
-        X: Any,  # noqa: ARG002
-        data: TrainingData,
-        name: str,
-        deadline: Deadline,
-    ) -> tuple[bool, str]:
-        """Learn from encoded rows, whose classes are called ``name``, and set the rules.
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        """Learn from encoded rows, and set the rules.
 
         Returns whether the fit came to its end, and how it did, in a line.
         """
@@ -294,7 +288,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
             voted = weight, names[winner], names[loser], winner
             found.append((feature, counts.described(rule, cover, *voted)))
-        self._set_rules(found, names, intercept, name)
+        self._set_rules(found, names, intercept, data.name)
         return len(self.rules_) > 0, f"{len(self.rules_)} rules"
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -333,8 +327,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             deadline = Deadline.of(self.time_limit)
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)
-            name = str(getattr(y, "name", None) or "class")
-            ended, line = self._learn(X, data, name, deadline)
+            ended, line = self._learn(data, deadline)
             if ended and not data.partitioned:
                 warn_of_one_class(self, data)
             bar.end(line)

@@ -205,6 +205,10 @@ class TrainingData:
         The weights that the user gave; None if each is 1.
     factors : ndarray of shape (K,), float64
         Factors of the weights by class.
+    name : str
+        What the classes are called.
+    source : table, optional
+        The rows as they were given, for encodings of some of them.
     """
 
     table: Any
@@ -212,6 +216,8 @@ class TrainingData:
     codes: NDArray[Any]
     given: FloatArray | None
     factors: FloatArray
+    name: str = "class"
+    source: Any = None
 
     @classmethod
     def of(
@@ -221,6 +227,7 @@ class TrainingData:
         class_weight: Any = None,
         sample_weight: Any = None,
         ordered: bool = False,
+        source: Any = None,
     ) -> Self:
         """Read the class and the weight of every row; classes have their own order if ``ordered``.
 
@@ -241,7 +248,9 @@ class TrainingData:
         factors = class_factors(classes, counts, class_weight)
         found = factors if given is None else given * factors[codes]
         check_spread(found[found > 0])
-        return cls(table, classes, codes if partitioned else codes.astype(np.intp), given, factors)
+        name = str(getattr(y, "name", None) or "class")
+        codes = codes if partitioned else codes.astype(np.intp)
+        return cls(table, classes, codes, given, factors, name, source)
 
     def __post_init__(self) -> None:
         if self.present.sum() < 2:
@@ -287,7 +296,7 @@ class TrainingData:
             listed = isinstance(self.table, (Table, np.ndarray))
             table = self.table[rows] if listed else self.table.take(rows)
         given = None if self.given is None else self.given[rows]
-        return type(self)(table, self.classes[found], codes, given, self.factors[found])
+        return type(self)(table, self.classes[found], codes, given, self.factors[found], self.name)
 
     def used(self) -> Self:
         """Return the rows of positive weight, and their classes."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
@@ -204,14 +203,8 @@ class HKLClassifier(HierarchicalClassifier):
     depth_penalty: float = 3.0
     max_rules: int | None = None
 
-    def _learn(
-        self,
-        X: Any,  # noqa: ARG002
-        data: TrainingData,
-        name: str,
-        deadline: Deadline,
-    ) -> tuple[bool, str]:
-        self._fit_encoded(data, None, deadline, name)
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline)
         line = f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}"
         return self.stopped_ not in EARLY, line
 
@@ -227,11 +220,7 @@ class HKLClassifier(HierarchicalClassifier):
             )
 
     def _fit_encoded(
-        self,
-        data: TrainingData,
-        start: HKLClassifier | None,
-        deadline: Deadline,
-        name: str = "class",
+        self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Self:
         """Learn a function of each class, of two the second; of ordered ones one, and thresholds.
 
@@ -268,7 +257,7 @@ class HKLClassifier(HierarchicalClassifier):
                 lowest = sum(abs(rule.weight) for _, rule in found) + np.abs(bias[learned]).max()
                 bias[np.isinf(bias)] = -2 * lowest - 1
         for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
-            self._decide(rules, b, np.broadcast_to(a, len(adjustment)), present, name)
+            self._decide(rules, b, np.broadcast_to(a, len(adjustment)), data)
             if self._as_good(*seen[:3]):
                 break
         self._warn_if_open()
@@ -279,11 +268,10 @@ class HKLClassifier(HierarchicalClassifier):
         found: list[tuple[Feature, WeightedRule]],
         bias: FloatArray,
         adjustment: FloatArray,
-        present: npt.NDArray[np.bool_],
-        name: str,
+        data: TrainingData,
     ) -> None:
         """Set rules and intercepts, or thresholds, less an adjustment of each class."""
-        two = len(bias) == 2
+        two, present = len(bias) == 2, data.present
         if self.ordinal:
             ends = decision_thresholds(bias, adjustment[present])
             shift = float(ends[0]) if len(present) == 2 else 0.0  # for two classes they are by sign
@@ -291,7 +279,7 @@ class HKLClassifier(HierarchicalClassifier):
             self.intercept_ = np.array([-shift])
             more: dict[str, Any] = {"thresholds": ends - shift}
             more["levels"] = self.classes_[present].tolist()
-            self._set_rules(found, None, self.intercept_, name, **more)
+            self._set_rules(found, None, self.intercept_, data.name, **more)
             return
         self.adjustment_ = adjustment - adjustment[::-1] if two else adjustment
         bias = bias - self.adjustment_

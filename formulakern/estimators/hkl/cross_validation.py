@@ -313,9 +313,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         losses = len(data.classes) - 1 if self.ordinal else 1
         return automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
-    def _folds(self, X: Any, everyone: TrainingData) -> list[Fold]:
+    def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
-        folds = super()._folds(X, everyone)
+        folds = super()._folds(everyone)
         for k, fold in enumerate(folds):
             different = fold.data.table.different_columns()
             fold.reader._keep(different)
@@ -354,7 +354,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         settings: Sequence[Pair],
         search: PathSearch,
         everyone: TrainingData,
-        name: str,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best pair to all rows, and stretch its scores."""
@@ -365,7 +364,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         data = replace(everyone, classes=self._order)
         with warnings.catch_warnings():  # there is one below
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model._fit_encoded(data, None, deadline, name)
+            model._fit_encoded(data, None, deadline)
         self.best_estimator_ = model
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, self._class_shares)

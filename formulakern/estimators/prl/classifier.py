@@ -293,14 +293,8 @@ class PRLClassifier(PreferenceModel):
 
     # -- learning -----------------------------------------------------------------------------
 
-    def _learn(
-        self,
-        X: Any,  # noqa: ARG002
-        data: TrainingData,
-        name: str,
-        deadline: Deadline,
-    ) -> tuple[bool, str]:
-        self._fit_encoded(data, None, deadline, name)
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline)
         ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
@@ -311,7 +305,6 @@ class PRLClassifier(PreferenceModel):
         data: TrainingData,
         known: Sequence[Column] | None,
         deadline: Deadline,
-        name: str = "class",
         stacklevel: int = 5,
     ) -> Sequence[Column]:
         """Fit to encoded rows, from ``known`` columns on; return the columns of the game."""
@@ -322,7 +315,7 @@ class PRLClassifier(PreferenceModel):
             preferences,
             rows,
             known or (),
-            name,
+            data.name,
             deadline=deadline,
             stacklevel=stacklevel,
         )

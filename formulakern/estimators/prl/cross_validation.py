@@ -242,7 +242,6 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         settings: Sequence[Setting],
         search: PathSearch,
         everyone: TrainingData,
-        _: str,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best setting to all rows; the next, while it predicts a single class."""
