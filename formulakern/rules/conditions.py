@@ -50,22 +50,12 @@ class ConditionWriter(ABC, Generic[T]):
     def _connected(self, truth: str, left: T, right: T) -> T:
         """Return two conditions joined by the truth table of a connective."""
 
-        def literal(part: T, value: bool) -> T:
-            return part if value else self.negated(part)
-
-        ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-        if len(ones) == 2:
-            (a, b), (c, d) = ones
-            if a == c:
-                return literal(left, bool(a))
-            if b == d:
-                return literal(right, bool(b))
-            return self.equal(left, right, a == b)
-        if len(ones) == 1:
-            ((a, b),) = ones
-            return self.joined("and", [literal(left, bool(a)), literal(right, bool(b))])
-        ((a, b),) = [case for case in ARGUMENTS if case not in ones]
-        return self.joined("or", [literal(left, not a), literal(right, not b)])
+        if truth in ("1001", "0110"):
+            return self.equal(left, right, truth == "1001")
+        alone = "1" if truth.count("1") == 1 else "0"  # the result of one case only
+        case = zip((left, right), ARGUMENTS[truth.index(alone)], strict=True)
+        parts = [part if value == (alone == "1") else self.negated(part) for part, value in case]
+        return self.joined("and" if alone == "1" else "or", parts)
 
     @abstractmethod
     def constant(self, value: bool) -> T:

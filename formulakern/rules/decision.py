@@ -18,7 +18,7 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array, class_codes
 from formulakern.syntax.connectives import AND
-from formulakern.syntax.formula import TRUE, Formula, Operation
+from formulakern.syntax.formula import TRUE, Formula
 from formulakern.tables.table import Table
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "class_counts",
     "class_positions",
     "conditions_of",
-    "conjunction",
     "covers_of",
     "row_weights",
 ]
@@ -368,12 +367,6 @@ def conditions_of(formula: Formula) -> tuple[Formula, ...]:
     if formula.connective is AND:
         return formula.arguments
     return () if formula == TRUE else (formula,)
-
-
-def conjunction(conditions: Iterable[Formula]) -> Formula:
-    """The conjunction of these conditions; of none, the constant true."""
-    parts = tuple(conditions)
-    return Operation(AND, parts) if len(parts) > 1 else parts[0] if parts else TRUE
 
 
 def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import Assignments, Box
-from formulakern.rules.decision import conjunction
 from formulakern.rules.export.languages import FirstRule, Written
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
-from formulakern.syntax.formula import Constant, Formula, fold
+from formulakern.syntax.formula import Constant, Formula, both, fold
 from formulakern.tables.table import Table
 from formulakern.text import preformatted
 
@@ -150,7 +149,7 @@ class DecisionTree(Written):
                 pending += [(self.no[node], refused), (self.yes[node], (*path, test.formula))]
             elif self.labels[node] in self.classes:
                 labels.append(self.labels[node])
-                rules.append(Rule(conjunction(path)))
+                rules.append(Rule(both(path)))
             if len(rules) > MAX_NODES:
                 raise FormulaSizeError(
                     f"the tree has more than {MAX_NODES:,} paths to its leaves; too many to write."

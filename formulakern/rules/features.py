@@ -22,7 +22,7 @@ from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import latex_name
-from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate, substitute
+from formulakern.syntax.formula import Formula, Variable, both, evaluate, substitute
 from formulakern.tables.column import numbers_in
 from formulakern.tables.table import Table
 
@@ -55,10 +55,7 @@ class Conjunction:
 
     def named(self, leaves: Sequence[Formula]) -> Rule:
         """The rule that it is, where proposition j says ``leaves[j]``."""
-        formula: Formula = TRUE
-        for place, j in enumerate(self.propositions):
-            formula = leaves[j] if place == 0 else formula & leaves[j]
-        return Rule(formula)
+        return Rule(both(leaves[j] for j in self.propositions))
 
 
 #: The feature that is 1 on every row.

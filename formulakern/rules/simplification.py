@@ -16,11 +16,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError
 from formulakern.rules.cases import RowFunctions
-from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, conjunction
+from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
-from formulakern.syntax.formula import FALSE, TRUE, Formula
+from formulakern.syntax.formula import FALSE, TRUE, Formula, both
 from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.table import Table
 
@@ -63,9 +63,9 @@ class Simplifier(RowFunctions):
         parts = list(conditions_of(formula))
         for k in range(len(parts) - 1, -1, -1):
             others = parts[:k] + parts[k + 1 :]
-            if self.covered(conjunction(others), [parts[k], *earlier]):
+            if self.covered(both(others), [parts[k], *earlier]):
                 parts = others
-        return conjunction(parts)
+        return both(parts)
 
 
 def _formulas(decision: DecisionRules) -> list[Formula]:
@@ -99,17 +99,17 @@ def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
     rules: list[ClassRule] = []
     for k, item in enumerate(decision):
         formula, earlier = item.rule.formula, [other.rule.formula for other in decision.rules[:k]]
-        apart = [e for e in earlier if not logic.covered(conjunction([formula, e]), ())]
+        apart = [e for e in earlier if not logic.covered(both([formula, e]), ())]
         for e in list(reversed(apart)):  # those go whose rows others take away already
             rest = [other for other in apart if other is not e]
-            if logic.covered(conjunction([formula, e]), rest):
+            if logic.covered(both([formula, e]), rest):
                 apart = rest
         formula = logic.shortened(formula, apart)
         conditions = [*conditions_of(formula)]
         for e in apart:
             needed = [c for c in conditions_of(e) if not logic.covered(formula, [c])]
-            conditions.append(~conjunction(needed) if needed else FALSE)
-        rules.append(replace(item, rule=Rule(conjunction(conditions))))
+            conditions.append(~both(needed) if needed else FALSE)
+        rules.append(replace(item, rule=Rule(both(conditions))))
     return tuple(rules)
 
 
@@ -156,7 +156,7 @@ def _heirs(rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier) 
     heirs = []
     for j in range(k + 1, len(rules) + 1):
         its = rules[j].rule.formula if j < len(rules) else TRUE
-        if not logic.covered(conjunction([formula, its]), before):
+        if not logic.covered(both([formula, its]), before):
             if (rules[j].label if j < len(rules) else default) != rules[k].label:
                 return None
             heirs.append(j)

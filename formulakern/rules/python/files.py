@@ -217,7 +217,10 @@ def _joined(word: str, parts: Sequence[Text]) -> Text:
 
 
 #: The modules whose functions and constants are copied; of equal names the last.
-MODULES = ("tables.column", "encoding.propositions", "syntax.temporal", "rules.python.functions")
+MODULES = (
+    "tables.column", "tables.temporal", "encoding.propositions", "syntax.temporal",
+    "rules.python.functions",
+)  # fmt: skip
 ROOT = __name__.partition(".")[0]
 HEAD = '''\
 """predict(row) and what it needs, exported by formulakern.
