@@ -580,8 +580,8 @@ class SqlConditions(ConditionWriter[Condition]):
             value = self._ordered_word(name, value)
         if self.types.get(name) in ("boolean", "truth"):
             return self._one_of(name, [k for k in (1, 0) if RELATIONS[relation](k, value)])
-        found = self._compared(self.number(name), relation, self._constant(value))
-        return self._guarded(found, [name] if relation in (">", ">=") else [])
+        compared = self._compared(self.number(name), relation, self._constant(value))
+        return self._guarded(compared, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
         """The kind of dates or times of a column, or of a value that it is compared with."""

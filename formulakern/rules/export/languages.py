@@ -36,7 +36,6 @@ from formulakern.rules.sql import (
     wrapped,
 )
 from formulakern.rules.sums import LONGEST_CHAIN, in_groups
-from formulakern.syntax.leaves import Comparison
 from formulakern.syntax.temporal import UNITS, Temporal, TemporalKind
 from formulakern.tables.temporal import RELATIONS
 from formulakern.text import is_unicode
@@ -355,7 +354,7 @@ class PolarsConditions(SqlConditions):
 
     def negated(self, part: Expression) -> Expression:
         """Return the condition that another one is not true."""
-        return ~part
+        return ~part.fill_null(False)
 
     def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
         """Return conditions joined by "and" or "or"."""
@@ -365,15 +364,8 @@ class PolarsConditions(SqlConditions):
 
     def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
         """Return the condition that two others are both true or both not, or else differ."""
+        left, right = left.fill_null(False), right.fill_null(False)
         return left == right if same else left != right
-
-    def comparison(self, leaf: Comparison) -> Expression:
-        """Return the condition of a comparison; it is never null."""
-        return super().comparison(leaf).fill_null(False)
-
-    def truth(self, name: str, value: bool = True) -> Expression:
-        """Return the condition that a column is true or false; it is never null."""
-        return super().truth(name, value).fill_null(False)
 
     # -- numbers and answers ----------------------------------------------------------------------
 
@@ -381,7 +373,7 @@ class PolarsConditions(SqlConditions):
         """A term as a number."""
         when, lit, double = self.pl.when, self.pl.lit, self.pl.Float64
         if isinstance(term, Rule):
-            return self.condition(term.formula).cast(double)
+            return when(self.condition(term.formula)).then(lit(1.0)).otherwise(lit(0.0))
         if isinstance(term, Monomial):
             factors = (self.pl.col(name).cast(double) for name in term.columns)
             return reduce(lambda left, right: left * right, factors, lit(1.0))
@@ -402,7 +394,7 @@ class PolarsConditions(SqlConditions):
 
         def total(first: float, weights: Sequence[float]) -> Expression:
             weighted = (value * w for value, w in zip(values, weights, strict=True) if w)
-            return added(in_groups([self.constant(first), *weighted], added))
+            return added(in_groups([self.pl.lit(first), *weighted], added))
 
         columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
         return [total(*column) for column in columns]
