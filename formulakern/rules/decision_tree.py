@@ -209,7 +209,17 @@ def tree_of(
             now = space.get(key, logic.all[key])
             for way, part in ((1, now & ~bits), (0, now & bits)):
                 pending.append((len(nodes) - 1, way, {**space, key: part}, first))
-    return _merged(nodes, ways, classes)
+    trees: dict[int, tuple[tuple[Any, ...], ...]] = {}  # their sides are so many nodes further on
+    for node in reversed(range(len(nodes))):
+        test, label = nodes[node]
+        if test is None:
+            trees[node] = ((None, 0, 0, label),)
+            continue
+        yes, no = map(trees.pop, ways[node])
+        trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
+    tests, *sides, labels = zip(*trees[0], strict=True)
+    yes, no = (tuple(node + further for node, further in enumerate(side)) for side in sides)
+    return DecisionTree(tests, yes, no, labels, classes)
 
 
 def _next(
@@ -254,34 +264,3 @@ def _under(formula: Formula, logic: Assignments, space: Box) -> bool | Formula:
     while formula.connective is not None:
         formula = next(part for part in formula.arguments if len(possible[id(part)]) > 1)
     return formula
-
-
-def _merged(
-    nodes: list[tuple[Formula | None, Any]], ways: list[list[int]], classes: tuple[Any, ...]
-) -> DecisionTree:
-    """The tree of nodes that come before those below them, without tests of equal sides."""
-    same = [*range(len(nodes))]  # the first node, from the end, below which all is the same
-    known: dict[tuple[Any, ...], int] = {}
-    for node in reversed(same):
-        (test, label), (yes, no) = nodes[node], (same[way] for way in ways[node])
-        if test is not None and yes == no:
-            same[node] = yes
-        else:
-            key = (None, label) if test is None else (test, yes, no)
-            same[node] = known.setdefault(key, node)
-    tests: list[Rule | None] = []
-    labels: list[Any] = []
-    places: list[list[int]] = []
-    pending = [(same[0], -1, 0)]
-    while pending:
-        node, above, side = pending.pop()
-        here, (test, label) = len(tests), nodes[node]
-        if above >= 0:
-            places[above][side] = here
-        tests.append(None if test is None else Rule(test))
-        labels.append(label)
-        places.append([here, here])
-        if test is not None:
-            pending += [(same[ways[node][side]], here, side) for side in (1, 0)]
-    yes_ways, no_ways = zip(*places, strict=True)
-    return DecisionTree(tuple(tests), yes_ways, no_ways, tuple(labels), classes)
