@@ -80,7 +80,7 @@ class Assignments:
     cases: dict[Formula, tuple[Key, int]]
     bases: dict[Key, str]
     steps: int = MAX_STEPS
-    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
+    _boxes: dict[Formula, list[Box] | FormulaSizeError] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -129,20 +129,19 @@ class Assignments:
         """All rows: every case of every column."""
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
 
-    def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
-        """Return at most 10,000 boxes of the rows in which a formula is true, or false."""
-        known = self._boxes.get((formula, true))
-        if known is None:
+    def boxes(self, formula: Formula) -> list[Box]:
+        """Return at most 10,000 boxes of the rows in which a formula is true."""
+        if formula not in self._boxes:
             try:
-                known = self._made(formula, true)
+                self._boxes[formula] = self._made(formula)
             except FormulaSizeError as error:
-                known = error
-            self._boxes[formula, true] = known
+                self._boxes[formula] = error
+        known = self._boxes[formula]
         if isinstance(known, FormulaSizeError):
             raise known
         return known
 
-    def _made(self, formula: Formula, true: bool) -> list[Box]:
+    def _made(self, formula: Formula) -> list[Box]:
         def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
             if node.truth is not None:
                 return [{}] if node.truth else []
@@ -155,8 +154,7 @@ class Assignments:
             bits = self.all[key] & ~bits if node.connective else bits
             return [{key: bits}] if bits else []
 
-        wanted = formula if true else ~formula
-        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
+        return fold(formula.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
 
     def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
         """Return the intersections of boxes of one list with those of another."""
@@ -419,17 +417,13 @@ class RowFunctions:
         return (self.diagrams.negation(function) if found else function), bool(found)
 
     def _leaf(self, leaf: Formula) -> int:
-        found = self._leaves.get(leaf)
-        if found is None:
-            found = self._leaves[leaf] = self._of_leaf(leaf)
-        return found
-
-    def _of_leaf(self, leaf: Formula) -> int:
-        key, bits = self.assignments.cases[leaf]
-        n_cases, levels = len(self.assignments.values[key]), self.levels[key]
-        if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
-            bits |= (1 << (1 << len(levels))) - (1 << n_cases)
-        return self._of_bits(bits, levels)
+        if leaf not in self._leaves:
+            key, bits = self.assignments.cases[leaf]
+            n_cases, levels = len(self.assignments.values[key]), self.levels[key]
+            if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
+                bits |= (1 << (1 << len(levels))) - (1 << n_cases)
+            self._leaves[leaf] = self._of_bits(bits, levels)
+        return self._leaves[leaf]
 
     def _of_bits(self, bits: int, levels: range) -> int:
         """Return the function that is true of the numbers whose bits are set."""

@@ -371,14 +371,14 @@ def conditions_of(formula: Formula) -> tuple[Formula, ...]:
 
 def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:
     """The place of the class of every one of n rows among the classes, shape (n,)."""
-    places = {label: place for place, label in enumerate(classes)}
-    labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    if len(labels) != n:
-        raise DataError(f"{n} rows and {len(labels)} classes; expected one class per row.")
-    for row, label in enumerate(labels):
-        if label not in places:
-            raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
-    return np.array([places[label] for label in labels], dtype=np.intp)
+    codes = class_codes(y, classes)
+    if len(codes) != n:
+        raise DataError(f"{n} rows and {len(codes)} classes; expected one class per row.")
+    if (codes < 0).any():
+        row = int(codes.argmin())
+        label = np.asarray(y, dtype=object)[row]
+        raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
+    return codes
 
 
 def class_counts(places: npt.NDArray[np.intp], weights: FloatArray, n_classes: int) -> FloatArray:

@@ -217,7 +217,13 @@ def rule_quality(
         np.reshape([counted[formula] for formula in some], (-1, len(classes)))
         for some in (formulas, bases)
     )
-    about = tuple(_labels(items, labels, classes, counts, totals))
+    if labels is None:
+        most = np.where(counts.any(axis=1, keepdims=True), counts, totals).argmax(axis=1).tolist()
+        labels = [
+            item.label if isinstance(item, ClassRule) else classes[place]
+            for item, place in zip(items, most, strict=True)
+        ]
+    about = tuple(_each("labels", labels, len(items)))
     places = class_positions(about, classes, len(items))
 
     def split(of: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -253,23 +259,6 @@ def rule_quality(
         weighted_relative_accuracy=_ratio(p, total) - _ratio(covered, total) * prior,
         likelihood_ratio=2 * (counts * np.log(surplus)).sum(axis=1),
     )
-
-
-def _labels(
-    items: Sequence[Any],
-    labels: Any,
-    classes: tuple[Any, ...],
-    counts: FloatArray,
-    totals: FloatArray,
-) -> list[Any]:
-    if labels is not None:
-        return _each("labels", labels, len(items))
-    return [
-        item.label
-        if isinstance(item, ClassRule)
-        else classes[int((f if f.any() else totals).argmax())]
-        for item, f in zip(items, counts, strict=True)
-    ]
 
 
 def _each(name: str, value: Any, n: int) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +62,17 @@ def rule(condition: str | Formula) -> Rule:
         f"a rule is made of a str or a Formula; got {type(condition).__name__}. "
         "Write for example fk.rule('odor = foul & gill_size >= 3')."
     )
+
+
+def _joins(join: Callable[[Formula, Formula], Formula]) -> Callable[[Rule, object], Rule]:
+    """Return an operator of rules, of that of formulas."""
+
+    def joined(left: Rule, right: object) -> Rule:
+        if not isinstance(right, Rule):
+            return NotImplemented  # type: ignore[no-any-return]
+        return Rule(join(left.formula, right.formula))
+
+    return joined
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,29 +305,14 @@ class Rule:
 
         return fold(self.formula, count)
 
-    def __and__(self, other: object) -> Rule:
-        return self._joined("__and__", other)
-
-    def __or__(self, other: object) -> Rule:
-        return self._joined("__or__", other)
-
-    def __xor__(self, other: object) -> Rule:
-        return self._joined("__xor__", other)
-
-    def __rshift__(self, other: object) -> Rule:
-        return self._joined("__rshift__", other)
+    __and__, __or__ = _joins(operator.and_), _joins(operator.or_)
+    __xor__, __rshift__ = _joins(operator.xor), _joins(operator.rshift)
 
     def __invert__(self) -> Rule:
         return Rule(~self.formula)
 
     def __bool__(self) -> bool:
         return bool(self.formula)  # raises, with advice
-
-    def _joined(self, operator: str, other: object) -> Rule:
-        if not isinstance(other, Rule):
-            return NotImplemented  # type: ignore[no-any-return]
-        formula: Formula = getattr(self.formula, operator)(other.formula)
-        return Rule(formula)
 
     def __str__(self) -> str:
         return str(self.formula)

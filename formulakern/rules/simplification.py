@@ -333,7 +333,7 @@ def joined_votes(
     rules, _ = _of_groups(shorter, search.groups, search.intercept)
     scores = rules.scores(table)
     change = float(np.abs(scores - start).max(initial=0.0))
-    changed = int((_predicted(ensemble, scores) != _predicted(ensemble, start)).sum())
+    changed = int((ensemble.places(scores) != ensemble.places(start)).sum())
     return JoinedRules(rules, change, changed, len(table), tuple(search.replaced))
 
 
@@ -344,7 +344,7 @@ class _Search:
         self, ensemble: VotingRules, table: Table, start: FloatArray, tolerance: float, most: int
     ) -> None:
         self.start, self.tolerance, self.most = start, tolerance + ROUNDING, most
-        self.ensemble, self.predicted = ensemble, _predicted(ensemble, start)
+        self.ensemble, self.predicted = ensemble, ensemble.places(start)
         self.difference = ensemble.scores(table) - start
         self.truths = ensemble.values(table).T != 0
         self.intercept = ensemble.intercept.copy()
@@ -383,7 +383,7 @@ class _Search:
             return False
         after = self.start + self.difference
         after[rows] += change
-        return bool((_predicted(self.ensemble, after) != self.predicted).sum() <= self.most)
+        return bool((self.ensemble.places(after) != self.predicted).sum() <= self.most)
 
     def _replace(self, kept: int, gone: int, negated: bool) -> None:
         """Give the votes of one rule to another one, or to its negation."""
@@ -428,10 +428,3 @@ def _comparable(left: Formula, right: Formula) -> bool:
     if not (isinstance(left, Comparison) and isinstance(right, Comparison)):
         return True
     return bool({left.relation, right.relation} & ORDERS) or left.value == right.value
-
-
-def _predicted(ensemble: VotingRules, scores: FloatArray) -> NDArray[np.intp]:
-    """Return the class of every row, by number; 0 where numbers are predicted."""
-    if ensemble.levels is not None:
-        return np.asarray(np.searchsorted(ensemble.thresholds, scores[:, 0]))
-    return np.asarray(scores.argmax(axis=1))

@@ -300,12 +300,14 @@ class VotingRules:
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
         """What is predicted for rows of these scores, shape (n, K)."""
-        if self.levels is not None:
-            places = np.searchsorted(self.thresholds, scores[:, 0])
-            return np.asarray(class_array(self.levels)[places])
-        if self.classes is None:
-            return scores[:, 0]
-        return np.asarray(class_array(self.classes)[scores.argmax(axis=1)])
+        names = self.levels or self.classes
+        return scores[:, 0] if names is None else class_array(names)[self.places(scores)]
+
+    def places(self, scores: FloatArray) -> npt.NDArray[np.intp]:
+        """Return the class or level of every row by number; 0 if a number is predicted."""
+        if self.levels is None:
+            return np.asarray(scores.argmax(axis=1))
+        return np.asarray(np.searchsorted(self.thresholds, scores[:, 0]))
 
 
 def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:
