@@ -221,8 +221,7 @@ class Assignments:
 def _key(leaf: Formula) -> Key:
     """Return the column of a leaf; the leaf itself if it has none, or two."""
     if isinstance(leaf, Comparison):
-        values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-        if any(isinstance(value, ColumnName) for value in values):
+        if any(isinstance(value, ColumnName) for value in leaf.values):
             return leaf
         return leaf.column if leaf.part is None else f"{leaf.part}({spell(leaf.column)})"
     return leaf.name if isinstance(leaf, Variable) and leaf.domain is None else leaf
@@ -301,10 +300,7 @@ def _shown(entry: Any) -> Any:
 
 def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
     """Return possible entries of a column, at least one of each kind that leaves distinguish."""
-    constants: list[Any] = []
-    for leaf in leaves:
-        if isinstance(leaf, Comparison) and leaf.value is not None:
-            constants += leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
     if any(isinstance(value, Temporal) for value in constants):
         return [_temporal_entries(constants, missing)]
     levels = [value for value in constants if isinstance(value, Level)]
@@ -319,7 +315,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
                     "table that has the order: give it as the second argument."
                 )
     words = list(dict.fromkeys(value for value in constants if isinstance(value, str)))
-    numbers = {number for word in words if (number := number_of(word)) is not None}
+    numbers: set[Any] = {number for w in words if (number := number_of(w)) is not None}
     numbers |= {value for value in constants if not isinstance(value, str)}
     alone = any(isinstance(leaf, Variable) for leaf in leaves)
     numbers |= {0, 1} if alone else set()

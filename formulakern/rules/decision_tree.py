@@ -217,8 +217,9 @@ def tree_of(
             continue
         yes, no = map(trees.pop, ways[node])
         trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
-    tests, *sides, labels = zip(*trees[0], strict=True)
-    yes, no = (tuple(node + further for node, further in enumerate(side)) for side in sides)
+    columns: Any = zip(*trees[0], strict=True)
+    tests, yes, no, labels = columns
+    yes, no = (tuple(map(sum, enumerate(side))) for side in (yes, no))
     return DecisionTree(tests, yes, no, labels, classes)
 
 

@@ -288,8 +288,8 @@ class Rule:
                 found.setdefault(leaf.name)
             elif isinstance(leaf, Comparison):
                 found.setdefault(leaf.column)
-                values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-                found.update(dict.fromkeys(v.name for v in values if isinstance(v, ColumnName)))
+                others = (v.name for v in leaf.values if isinstance(v, ColumnName))
+                found.update(dict.fromkeys(others))
         return tuple(found)
 
     @property
