@@ -217,10 +217,9 @@ def tree_of(
             continue
         yes, no = map(trees.pop, ways[node])
         trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
-    columns: Any = zip(*trees[0], strict=True)
-    tests, yes, no, labels = columns
-    yes, no = (tuple(map(sum, enumerate(side))) for side in (yes, no))
-    return DecisionTree(tests, yes, no, labels, classes)
+    columns: Any = [*zip(*trees[0], strict=True)]  # tests, the ways of yes and of no, labels
+    columns[1:3] = (tuple(map(sum, enumerate(side))) for side in columns[1:3])
+    return DecisionTree(*columns, classes)
 
 
 def _next(
