@@ -88,23 +88,19 @@ def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
 
 def _moment_of(value: Any) -> tuple[str, int]:
     """The moment that an object of datetime or of pandas is."""
+    kind, total = "time", datetime.timedelta()
     if isinstance(value, datetime.timedelta):
-        whole = value.days * DAY + value.seconds * SECOND + value.microseconds * 1000
-        return ("duration", whole + int(getattr(value, "nanoseconds", 0)))
-    clock, kind, days = 0, "stamp", 0
-    if not isinstance(value, datetime.time):
-        days = value.toordinal() - EPOCH
+        kind, total = "duration", value
+    elif isinstance(value, datetime.date):
+        kind, total = "stamp", datetime.timedelta(value.toordinal() - EPOCH)
     if isinstance(value, (datetime.datetime, datetime.time)):
         seconds = value.hour * 3600 + value.minute * 60 + value.second
-        clock = seconds * SECOND + value.microsecond * 1000 + int(getattr(value, "nanosecond", 0))
-    if isinstance(value, datetime.time):
-        kind = "time"
-    elif isinstance(value, datetime.datetime):
-        offset = value.utcoffset()
-        if offset is not None:
-            kind = "instant"
-            clock -= (offset.days * 86400 + offset.seconds) * SECOND + offset.microseconds * 1000
-    return (kind, days * DAY + clock)
+        total += datetime.timedelta(0, seconds, value.microsecond)
+    offset = value.utcoffset() if isinstance(value, datetime.datetime) else None
+    if offset is not None:
+        kind, total = "instant", total - offset
+    whole = total.days * DAY + total.seconds * SECOND + total.microseconds * 1000
+    return (kind, whole + int(getattr(value, "nanoseconds", getattr(value, "nanosecond", 0))))
 
 
 def _unlike(name: str, found: Any, expected: str) -> ValueError:
