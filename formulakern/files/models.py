@@ -114,23 +114,24 @@ class Writer:
         self._known: dict[int, int] = {}
         self._held: list[Any] = []  # so that no id is used twice
         self._open: set[int] = set()
+        self._kinds: dict[type, Callable[[Any], Any]] = {
+            float: str,
+            tuple: lambda held: list(map(self, held)),
+            dict: lambda held: [[self(name), self(value)] for name, value in held.items()],
+            set: lambda held: sorted(map(self, held), key=canonical),
+            frozenset: lambda held: sorted(map(self, held), key=canonical),
+            bytes: bytes.hex,
+        }
 
     def __call__(self, value: Any) -> Any:
         """The plain value."""
-        if value is None or type(value) in (bool, int, str):
+        kind = type(value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
-        if type(value) is float:
-            return value if math.isfinite(value) else {"float": str(value)}
-        if type(value) is list:
+        if kind is list:
             return list(map(self, value))
-        if type(value) is tuple:
-            return {"tuple": list(map(self, value))}
-        if type(value) is dict:
-            return {"dict": [[self(name), self(held)] for name, held in value.items()]}
-        if type(value) in (set, frozenset):
-            return {type(value).__name__: sorted(map(self, value), key=canonical)}
-        if type(value) is bytes:
-            return {"bytes": value.hex()}
+        if kind in self._kinds:
+            return {kind.__name__: self._kinds[kind](value)}
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         if isinstance(value, type) and issubclass(value, np.generic):

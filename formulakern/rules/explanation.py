@@ -275,22 +275,17 @@ class Explanation(RowExplanations):
     def rules(self) -> RuleEnsemble:
         """The rules that the only row satisfies, largest contribution first."""
         self._only("rules")
-        return self.ensemble.take(self._order)
+        return self.ensemble.take([*self._given])
 
     @property
     def contributions(self) -> tuple[float, ...]:
         """The gain of each of ``rules`` for its class, or for the predicted number."""
         self._only("contributions")
-        return tuple(self._given[self._order].tolist())
+        return tuple(self._given.values())
 
     @cached_property
-    def _given(self) -> FloatArray:
-        return np.asarray(self.values[0] * [item.weight for item in self.ensemble])
-
-    @cached_property
-    def _order(self) -> list[int]:
-        order = np.argsort(-np.abs(self._given), kind="stable").tolist()
-        return [r for r in order if self._given[r] != 0]
+    def _given(self) -> dict[int, float]:
+        return _largest_first(self.values[0] * [item.weight for item in self.ensemble])
 
     # -- in print ------------------------------------------------------------------------------
 
@@ -305,9 +300,8 @@ class Explanation(RowExplanations):
     def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
         """Return the contributions of rules to a score, the largest first."""
         rules, votes = self.ensemble.rules, self.ensemble.votes[:, k]
-        given = self.values[row] * votes
-        order = np.argsort(-np.abs(given), kind="stable").tolist()
-        return [(float(given[r]), said(rules[r], float(votes[r]))) for r in order if given[r] != 0]
+        given = _largest_first(self.values[row] * votes)
+        return [(amount, said(rules[r], float(votes[r]))) for r, amount in given.items()]
 
     def _title(self) -> str:
         """Return the prediction for the only row, and its score."""
@@ -413,6 +407,12 @@ class Explanation(RowExplanations):
         The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
         """
         return super().to_frame()
+
+
+def _largest_first(amounts: FloatArray) -> dict[int, float]:
+    """Return the amounts that are not 0, by their places."""
+    order = np.argsort(-np.abs(amounts), kind="stable").tolist()
+    return {place: float(amounts[place]) for place in order if amounts[place] != 0}
 
 
 def _signed(amounts: list[float]) -> list[str]:
