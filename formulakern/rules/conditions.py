@@ -57,6 +57,13 @@ class ConditionWriter(ABC, Generic[T]):
         parts = [part if value == (alone == "1") else self.negated(part) for part, value in case]
         return self.joined("and" if alone == "1" else "or", parts)
 
+    def _unordered(self, name: str, value: str) -> DataError:
+        return DataError(
+            f'the order of {value!r} among the entries of column "{name}" is not known in '
+            f"{self.TARGET}. Write the categories with in, or learn from a column of ordered "
+            "categories."
+        )
+
     @abstractmethod
     def constant(self, value: bool) -> T:
         """Return a condition that is always true or always false."""
@@ -90,18 +97,6 @@ ColumnType = Literal[
 ]
 
 
-def types_of(table: Table) -> dict[str, ColumnType]:
-    """Return the types of the columns of a table that have entries.
-
-    >>> types_of(Table({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]}))
-    {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
-    >>> types_of(Table({"a": [True, None], "b": [1, None, 2][:2]}))
-    {'a': 'truth', 'b': 'truth'}
-    """
-    found = {name: type_of(table.typed(name)) for name in table.names}
-    return {name: kind for name, kind in found.items() if kind is not None}
-
-
 def type_of(column: Column) -> ColumnType | None:
     """Return the type of a column, or None if every entry is missing."""
     if column.temporal is not None:
@@ -120,13 +115,21 @@ def type_of(column: Column) -> ColumnType | None:
 def read_types(given: Any) -> dict[str, ColumnType]:
     """Return the given types of columns: a mapping from names to types, or a table with them.
 
+    Columns without entries have none.
+
     >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
     ({'odor': 'text'}, {'odor': 'text'})
+    >>> read_types({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]})
+    {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
+    >>> read_types({"a": [True, None], "b": [1, None]})
+    {'a': 'truth', 'b': 'truth'}
     """
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in given.values()):
-        return types_of(Table.of(given))
+        table = Table.of(given)
+        found = {name: type_of(table.typed(name)) for name in table.names}
+        return {name: kind for name, kind in found.items() if kind is not None}
     for name, kind in given.items():
         if kind not in get_args(ColumnType):
             expected = ", ".join(map(repr, get_args(ColumnType)))

@@ -576,11 +576,12 @@ class SqlConditions(ConditionWriter[Condition]):
             found = value_of_kind(value, kind, name)
             relation, found = self.dialect.bounded(relation, found)
             return self._compared(self._moment(name, kind), relation, self._constant(found))
-        if isinstance(value, str):
-            value = self._ordered_word(name, value)
+        number = number_of(value) if isinstance(value, str) else value
+        if number is None:
+            raise self._unordered(name, value)
         if self.types.get(name) in ("boolean", "truth"):
-            return self._one_of(name, [k for k in (1, 0) if RELATIONS[relation](k, value)])
-        compared = self._compared(self.number(name), relation, self._constant(value))
+            return self._one_of(name, [k for k in (1, 0) if RELATIONS[relation](k, number)])
+        compared = self._compared(self.number(name), relation, self._constant(number))
         return self._guarded(compared, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
@@ -606,17 +607,6 @@ class SqlConditions(ConditionWriter[Condition]):
                 "their order. Make it a column of text, and give its type in types."
             )
         return self._equal(name, "=", words) if words else self.constant(False)
-
-    def _ordered_word(self, name: str, value: str) -> int | float:
-        """The number that a word spells."""
-        number = number_of(value)
-        if number is None:
-            raise DataError(
-                f'the order of {value!r} among the entries of column "{name}" is not known in '
-                f"{self.TARGET}. Write the categories with in, or learn from a column of ordered "
-                "categories."
-            )
-        return number
 
     def _guarded(self, condition: Condition, names: Iterable[str]) -> Condition:
         """A comparison, and that these columns do not hold NaN."""

@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 from formulakern.encoding.propositions import number_of
-from formulakern.errors import DataError
 from formulakern.rules.conditions import ConditionWriter
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
@@ -174,10 +173,7 @@ class PythonConditions(ConditionWriter[Text]):
             number = number_of(value)
             moment = read_moment(value) if number is None else None
             if number is None and moment is None:
-                raise DataError(
-                    f"the order of {value!r} among the entries of column {name!r} is not known "
-                    "here. Write the categories with in, or learn from ordered categories."
-                )
+                raise self._unordered(name, value)
             value = number if moment is None else Temporal(*moment)
         if isinstance(value, Temporal):
             found = self.read("moment", name, value.kind)
