@@ -24,7 +24,6 @@ from formulakern.tables.table import Table
 __all__ = [
     "ClassRule",
     "DecisionRules",
-    "class_counts",
     "class_positions",
     "conditions_of",
     "covers_of",
@@ -245,7 +244,7 @@ class DecisionRules:
             row_weights(sample_weight, len(rows)),
         )
         counts = [
-            tuple(class_counts(places[on], weights[on], len(self.classes)).tolist())
+            tuple(np.bincount(places[on], weights[on], len(self.classes)).tolist())
             for on in self._shares(self.covers(rows)).T
         ]
         rules = (replace(item, counts=c) for item, c in zip(self.rules, counts[:-1], strict=True))
@@ -379,11 +378,6 @@ def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.
         label = np.asarray(y, dtype=object)[row]
         raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
     return codes
-
-
-def class_counts(places: npt.NDArray[np.intp], weights: FloatArray, n_classes: int) -> FloatArray:
-    """The weight of rows of each class, shape (n_classes,)."""
-    return np.asarray(np.bincount(places, weights, n_classes), dtype=np.float64)
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:

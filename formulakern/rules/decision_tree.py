@@ -219,7 +219,7 @@ def tree_of(
         trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
     columns: Any = [*zip(*trees[0], strict=True)]  # tests, the ways of yes and of no, labels
     columns[1:3] = (tuple(map(sum, enumerate(side))) for side in columns[1:3])
-    return DecisionTree(*columns, classes=classes)
+    return DecisionTree(columns[0], columns[1], columns[2], columns[3], classes)
 
 
 def _next(

@@ -19,7 +19,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
-from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
+from formulakern.rules.decision import ClassRule, class_positions, row_weights
 from formulakern.rules.properties import formulas_of
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
@@ -211,7 +211,8 @@ def rule_quality(
     for formula in [TRUE, *formulas, *bases]:
         if formula not in counted:
             on = evaluate_formula(formula, rows, known)
-            counted[formula] = class_counts(places[on], weights[on], len(classes))
+            found = np.bincount(places[on], weights[on], len(classes))
+            counted[formula] = np.asarray(found, dtype=np.float64)  # also without rows
     totals = counted[TRUE]
     counts, base_counts = (
         np.reshape([counted[formula] for formula in some], (-1, len(classes)))

@@ -713,19 +713,15 @@ class Query:
             # a table answers to these names, a query of it only where it has such a column
             qualifier = self.dialect.identifier("all rows")
             self._from = f"(SELECT * FROM {'.'.join(names)}) AS {qualifier}"
-        self._check_case(read)
+        folded: dict[str, str] = {}
+        for name in read if self.dialect.folds else ():
+            if (other := folded.setdefault(name.lower(), name)) != name:
+                raise DataError(
+                    f'columns "{other}" and "{name}" differ in case only, and are one column '
+                    f"in {self.dialect.name}. Rename one of them."
+                )
         self._known = {name.casefold() for name in (*read, *types)}
         self.writer = SqlConditions(self.dialect, qualifier, types)
-
-    def _check_case(self, names: Sequence[str]) -> None:
-        if self.dialect.folds:
-            folded: dict[str, str] = {}
-            for name in names:
-                if (other := folded.setdefault(name.lower(), name)) != name:
-                    raise DataError(
-                        f'columns "{other}" and "{name}" differ in case only, and are one column '
-                        f"in {self.dialect.name}. Rename one of them."
-                    )
 
     def text(self, answer: str, name: str = "predicted_class", scores: Sequence[str] = ()) -> str:
         """The query: all columns, scores, and what is predicted."""
