@@ -199,8 +199,6 @@ def _newton_step(
     columns: FloatArray, D: FloatArray, p: FloatArray, penalty: FloatArray, gradient: FloatArray
 ) -> FloatArray:
     """Return minus the inverse of the Hessian matrix times the gradient."""
-    from scipy.linalg import cho_factor, cho_solve  # rules predict without SciPy
-
     if D.shape[1] == 2:  # p₀ p₁ times the square of the difference
         part = columns * np.sqrt(p[:, :1] * p[:, 1:]) * (D[:, 1] - D[:, 0])
         hessian = np.diag(penalty) + part.T @ part
@@ -211,14 +209,8 @@ def _newton_step(
             of_class = np.flatnonzero(D[:, k])
             part = columns[:, of_class] * D[of_class, k]
             hessian[np.ix_(of_class, of_class)] += (part * p[:, k, None]).T @ part
-    least = 1e-12 * max(1.0, float(hessian.diagonal().max()))
-    while True:
-        try:
-            factor = cho_factor(hessian + least * np.eye(len(hessian)))
-        except np.linalg.LinAlgError:
-            least *= 100
-        else:
-            return np.asarray(-cho_solve(factor, gradient))
+    least = 1e-12 * max(1.0, float(hessian.diagonal().max()))  # above the rounding of eigenvalues
+    return np.asarray(-np.linalg.solve(hessian + least * np.eye(len(hessian)), gradient))
 
 
 def ridge_weights(
