@@ -100,15 +100,10 @@ class Assignments:
                 continue
             entries: dict[tuple[bool, ...], Any] = {}  # one for each set of true leaves
             asked = [_plain_leaf(leaf, key) for leaf in own]
-            if key in allowed:
-                columns = [allowed[key]]
-            elif isinstance(own[0], Comparison) and own[0].part is not None:
-                columns = [_part_entries(own[0].part, asked, missing)]
-            else:
-                columns = [
-                    _askable(c, key, asked) for c in _entries_of(asked, missing, key in whole)
-                ]
+            columns = [allowed[key]] if key in allowed else _entries_of(own, missing, key in whole)
             for column in columns:
+                if key not in allowed:
+                    column = _askable(column, key, asked)
                 table = Table({key: column})
                 truths = np.array([evaluate_proposition(leaf, table) for leaf in asked])
                 for place, entry in enumerate(column.tolist()):
@@ -237,17 +232,6 @@ def _plain_leaf(leaf: Formula, key: str) -> Formula:
     return leaf
 
 
-def _part_entries(part: str, leaves: Sequence[Formula], missing: bool) -> npt.NDArray[Any]:
-    """Return the numbers that a part of the calendar can be."""
-    least, largest = PARTS[part]
-    if part == "year":
-        constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
-        numbers = list(_between(sorted(set(map(to_float, constants)))))
-    else:
-        numbers = [float(number) for number in range(least, largest + 1)]
-    return np.array([*numbers, math.nan] if missing else numbers)
-
-
 def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[Any]:
     """Return dates or times below, at, between and above the constants of a column."""
     kind = next(value.kind for value in constants if isinstance(value, Temporal))
@@ -260,12 +244,6 @@ def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[An
     counts = sorted({*known, *ends, *(count for count in between if count is not None)})
     entries: list[Any] = [Temporal(kind, count) for count in counts]
     return text_column([*entries, None] if missing else entries)
-
-
-def _level_entries(level: Level, words: Sequence[str], missing: bool) -> npt.NDArray[Any]:
-    """Return the categories of an ordered column, and another word."""
-    known = list(dict.fromkeys(map(str, [*level.order, *words])))
-    return text_column([*known, _other("other", known), *[None] * missing])
 
 
 def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
@@ -305,8 +283,13 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
         return [_temporal_entries(constants, missing)]
     levels = [value for value in constants if isinstance(value, Level)]
     if levels:
-        return [_level_entries(levels[0], [v for v in constants if isinstance(v, str)], missing)]
+        known = [*levels[0].order, *(v for v in constants if isinstance(v, str))]
+        known = list(dict.fromkeys(map(str, known)))
+        return [text_column([*known, _other("other", known), *[None] * missing])]
     for leaf in leaves:
+        if isinstance(leaf, Comparison) and leaf.part not in (None, "year"):
+            least, largest = PARTS[leaf.part]
+            return [np.array([*range(least, largest + 1), *[math.nan] * missing], dtype=np.float64)]
         if isinstance(leaf, Comparison) and leaf.relation in ORDERS:
             word = leaf.value
             if isinstance(word, str) and number_of(word) is None:

@@ -240,27 +240,20 @@ def _next(
 
 def _under(formula: Formula, logic: Assignments, space: Box) -> bool | Formula:
     """The value of a formula on all rows of a box, or a leaf on which it may depend there."""
-    possible: dict[int, set[bool]] = {}  # values by the identity of a part
 
-    def build(node: Formula, parts: list[set[bool]]) -> set[bool]:
+    def build(node: Formula, parts: list[tuple[set[bool], Formula]]) -> tuple[set[bool], Formula]:
         if isinstance(node, Constant):
-            values = {node.value}
-        elif node.connective is None:
+            return {node.value}, node
+        if node.connective is None:
             key, bits = logic.cases[node]
             now = space.get(key, logic.all[key])
-            values = {value for value in (True, False) if now & (bits if value else ~bits)}
-        elif node.connective.arity == 1:
-            values = {not value for value in parts[0]}
-        else:
-            values = parts[0]
-            for other in parts[1:]:
-                values = {node.connective(a, b) for a in values for b in other}
-        possible[id(node)] = values
-        return values
+            return {value for value in (True, False) if now & (bits if value else ~bits)}, node
+        values = parts[0][0]
+        if node.connective.arity == 1:
+            values = {not value for value in values}
+        for other, _ in parts[1:]:
+            values = {node.connective(a, b) for a in values for b in other}
+        return values, next((leaf for value, leaf in parts if len(value) > 1), node)
 
-    values = fold(formula, build)
-    if len(values) == 1:
-        return True in values
-    while formula.connective is not None:
-        formula = next(part for part in formula.arguments if len(possible[id(part)]) > 1)
-    return formula
+    values, leaf = fold(formula, build)
+    return leaf if len(values) > 1 else True in values

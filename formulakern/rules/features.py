@@ -235,18 +235,14 @@ class LinearTerm:
         DataError
             If the column is absent, or holds text that is no number.
         """
-        rows = Table.of(table)
-        column = rows.column(self.column)
-        if self.column in rows.kinds:
-            found = content_of(rows.typed(self.column))
+        column = Table.of(table).typed(self.column)
+        is_text = column.labels is not None
+        numbers = numbers_in(column.entries.tolist()) if is_text else column.values
+        if numbers is None or column.temporal is not None:
+            found = content_of(column)
             raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
-        if column.dtype == object:
-            numbers = numbers_in(column.tolist())
-            if numbers is None:
-                raise DataError(f'column "{self.column}" holds text; a linear term needs numbers.')
-            column = numbers
-        values = np.array(column, dtype=np.float64)
-        values[rows.missing(self.column)] = np.nan
+        values = np.array(numbers, dtype=np.float64)
+        values[column.missing] = np.nan
         return Degrees("linear", (self.least, self.largest)).of(values)
 
     def __str__(self) -> str:
