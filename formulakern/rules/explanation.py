@@ -184,7 +184,9 @@ class Explanation(RowExplanations):
     """The reasons of n predictions: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
 
     ``explained[i]`` prints all terms of row i, which add up to its score; more rows print one below
-    the other with their largest terms.
+    the other with their largest terms.  ``to_frame()`` has a line for each row, class and rule that
+    contributes to its score: ``adds``.  The line without a rule is the intercept; sums of ``adds``
+    by row and class are the scores.
 
     Parameters
     ----------
@@ -400,13 +402,6 @@ class Explanation(RowExplanations):
         if self.ensemble.classes is None:
             del columns["class"]
         return columns
-
-    def to_frame(self) -> Any:
-        """A line for each row, class and rule that contributes to its score: ``adds``.
-
-        The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
-        """
-        return super().to_frame()
 
 
 def _largest_first(amounts: FloatArray) -> dict[int, float]:

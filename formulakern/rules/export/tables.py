@@ -47,20 +47,12 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
 
     Of rules that predict a number only weight, support, coverage and text.
     """
-    columns = {
-        "weight": [item.weight for item in ensemble],
-        "class": [item.winner for item in ensemble],
-        "against": [item.loser for item in ensemble],
-        "support": ensemble.support.tolist(),
-        "coverage": ensemble.coverage.tolist(),
-        "precision": ensemble.precision.tolist(),
-        "base_rate": ensemble.base_rate.tolist(),
-        "rule": [str(rule) for rule in ensemble.rules],
-    }
+    names = ["weight", "class", "against", "support", "coverage", "precision", "base_rate"]
     if ensemble.classes is None:
-        for name in ("class", "against", "precision", "base_rate"):
-            del columns[name]
-    return columns
+        names = ["weight", "support", "coverage"]
+    fields = {"class": "winner", "against": "loser"}
+    columns = {name: [getattr(item, fields.get(name, name)) for item in ensemble] for name in names}
+    return columns | {"rule": [str(rule) for rule in ensemble.rules]}
 
 
 def stance(

@@ -191,9 +191,7 @@ class PythonConditions(ConditionWriter[Text]):
 
 def _all_or_one(relation: str, parts: Sequence[Text]) -> Text:
     """Of a relation that is positive one part, else all."""
-    return (
-        parts[0] if len(parts) == 1 else _joined("or" if relation in ("=", "in") else "and", parts)
-    )
+    return _joined("or" if relation in ("=", "in") else "and", parts)
 
 
 def _meanings(word: str) -> list[Any]:
@@ -207,6 +205,8 @@ def _meanings(word: str) -> list[Any]:
 
 
 def _joined(word: str, parts: Sequence[Text]) -> Text:
+    if len(parts) == 1:
+        return parts[0]
     binds = AND if word == "and" else OR
     text = f" {word} ".join(part.inside(binds + 1) for part in parts)
     return Text(text, binds, max(part.depth for part in parts) + 1)
