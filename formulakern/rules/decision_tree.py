@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import Assignments, Box
@@ -116,13 +117,11 @@ class DecisionTree(Written):
         """
         rows = Table.of(table)
         at = np.zeros(len(rows), dtype=np.intp)
-        known: dict[Rule, npt.NDArray[np.bool_]] = {}
+        known: dict[Formula, npt.NDArray[np.bool_]] = {}
         for node, test in enumerate(self.tests):
             if test is not None:
-                if test not in known:
-                    known[test] = test(rows)
-                here = at == node
-                at[here] = np.where(known[test][here], self.yes[node], self.no[node])
+                here, true = at == node, evaluate_formula(test.formula, rows, known)
+                at[here] = np.where(true[here], self.yes[node], self.no[node])
         unknown = self._has_unknown()
         places = {label: place for place, label in enumerate(self.classes)}
         answers = class_array([*self.classes, None] if unknown else self.classes)

@@ -497,7 +497,8 @@ class ListExplanation(DecisionExplanation):
         earlier = zip(self.decision, self.failed, strict=False)
         for number, (item, conditions) in enumerate(earlier, start=1):
             for condition in conditions:
-                entries = [f"{name} is {self._entry(name)}" for name in condition.columns]
+                found = {name: self.row.entry(name, 0) for name in condition.columns}
+                entries = [f"{n} is {'missing' if x is None else x}" for n, x in found.items()]
                 why = f", since {', '.join(entries)}" * bool(entries)
                 lines.append(f"  not by rule {number} ({item.label}): {condition} is false{why}")
         return lines
@@ -519,10 +520,6 @@ class ListExplanation(DecisionExplanation):
             "by": [None if rules[k] is None else k + 1 for k in at],
             "rule": [rules[k] for k in at],
         }
-
-    def _entry(self, name: str) -> str:
-        missing = self.row.missing(name)[0]
-        return "missing" if missing else str(self.row.column(name).tolist()[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -202,7 +202,9 @@ def rule_quality(
     check_number("m", m, 0)
     items = [rules] if isinstance(rules, (str, Formula, Rule, ClassRule)) else list(rules)
     formulas, rows = formulas_of(items), Table.of(X)
-    classes = _classes(y, [item.label for item in items if isinstance(item, ClassRule)], labels)
+    labels = None if labels is None else _each("labels", labels, len(items))
+    given = [item.label for item in items if isinstance(item, ClassRule)]
+    classes = _classes(y, [*given, *(labels or ())])
     places = class_positions(y, classes, len(rows))
     weights = row_weights(sample_weight, len(rows))
     bases = [TRUE] * len(items) if base is None else formulas_of(_each("base", base, len(items)))
@@ -224,7 +226,7 @@ def rule_quality(
             item.label if isinstance(item, ClassRule) else classes[place]
             for item, place in zip(items, most, strict=True)
         ]
-    about = tuple(_each("labels", labels, len(items)))
+    about = tuple(labels)
     places = class_positions(about, classes, len(items))
 
     def split(of: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -273,12 +275,10 @@ def _each(name: str, value: Any, n: int) -> list[Any]:
     return list(value)
 
 
-def _classes(y: Any, given: Sequence[Any], labels: Any) -> tuple[Any, ...]:
+def _classes(y: Any, given: Sequence[Any]) -> tuple[Any, ...]:
     """All classes, sorted where they can be."""
-    many = isinstance(labels, (list, tuple, np.ndarray))
-    extra = [] if labels is None else list(labels) if many else [labels]
     plain = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    different = dict.fromkeys([*plain, *given, *extra])
+    different = dict.fromkeys([*plain, *given])
     try:
         return tuple(sorted(different))
     except TypeError:

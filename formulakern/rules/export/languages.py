@@ -212,10 +212,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
         f"r{k} = {_expression(file.conditions, term)}" for k, term in enumerate(rules.terms, 1)
     ]
     sums = _python_sums(rules)
-    if rules.labels is None or rules.thresholds is not None:
-        total = [*lines, f"return {sums[0]}"]
-    else:
-        total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
+    total = [*lines, f"return {sums[0]}"]
     if rules.labels is None:
         file.define("predict", "The number that is predicted.", "float", total, reads=True)
         file.define("score", "The same.", "float", ["return predict(row, missing)"])
@@ -229,6 +226,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
         name, found, about = "CLASSES", "scores", "The class of a row; of equal scores the first."
         chosen = "CLASSES[scores.index(max(scores))]"
         scored, kind = "The score of each of CLASSES.", "list[float]"
+        total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
     if rules.default:
         file.constants.append(f"DEFAULT = {plain(rules.default[0])!r}")
         about = "The class of a row; of equal scores the first, without votes the default."
