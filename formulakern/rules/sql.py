@@ -411,8 +411,8 @@ class SqlConditions(ConditionWriter[Condition]):
     def present(self, name: str) -> Condition:
         """Whether an entry is not missing, which is never unknown."""
         column, kind = self.column(name), self.types.get(name)
-        if self._has_nan(name):
-            return f"({column} <= {self.dialect.infinity}) IS TRUE", False
+        if (finite := self._finite(name)) is not None:
+            return f"({finite[0]}) IS TRUE", False
         if self.dialect.nan and kind in ("truth", "open", None):
             known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
             if kind is None:  # perhaps text, and then not NaN but a word
@@ -427,12 +427,13 @@ class SqlConditions(ConditionWriter[Condition]):
             return present[: -len("TRUE")] + "NOT TRUE", False
         return f"{self.column(name)} IS NULL", False
 
-    def _has_nan(self, name: str) -> bool:
-        return bool(self.dialect.nan) and self.types.get(name) == "number"
+    def _finite(self, name: str) -> Condition | None:
+        """Whether an entry is not NaN, which is larger than every number in most databases.
 
-    def _finite(self, name: str) -> Condition:
-        """Whether an entry is not NaN, which is larger than every number in most databases."""
-        return f"{self.column(name)} <= {self.dialect.infinity}", True
+        None if the column has no NaN.
+        """
+        has_nan = self.dialect.nan and self.types.get(name) == "number"
+        return (f"{self.column(name)} <= {self.dialect.infinity}", True) if has_nan else None
 
     def _equals(self, name: str, value: bool) -> Condition:
         """Whether a column is true, or 1; or else whether it is false, or 0."""
@@ -571,7 +572,12 @@ class SqlConditions(ConditionWriter[Condition]):
         if isinstance(value, ColumnName):
             return self._pair(name, relation, value.name)
         if isinstance(value, Level):
-            return self._passed(name, value.passed(relation))
+            if (held := self.types.get(name)) not in (None, "text"):
+                raise DataError(
+                    f'column "{name}" holds {_held(held)}, and a rule compares it with categories '
+                    "in their order. Make it a column of text, and give its type in types."
+                )
+            return self._equal(name, "=", value.passed(relation))
         if (kind := self._temporal(name, value)) is not None:
             found = value_of_kind(value, kind, name)
             relation, found = self.dialect.bounded(relation, found)
@@ -598,19 +604,9 @@ class SqlConditions(ConditionWriter[Condition]):
             )
         return found[0].kind if found else None
 
-    def _passed(self, name: str, words: Sequence[str]) -> Condition:
-        """Whether an entry is one of some categories."""
-        kind = self.types.get(name)
-        if kind not in (None, "text"):
-            raise DataError(
-                f'column "{name}" holds {_held(kind)}, and a rule compares it with categories in '
-                "their order. Make it a column of text, and give its type in types."
-            )
-        return self._equal(name, "=", words) if words else self.constant(False)
-
     def _guarded(self, condition: Condition, names: Iterable[str]) -> Condition:
         """A comparison, and that these columns do not hold NaN."""
-        known = [self._finite(name) for name in names if self._has_nan(name)]
+        known = [finite for name in names if (finite := self._finite(name)) is not None]
         return self.joined("and", [condition, *known])
 
     def _pair(self, name: str, relation: str, other: str) -> Condition:

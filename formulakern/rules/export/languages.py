@@ -305,10 +305,8 @@ class PolarsConditions(SqlConditions):
     def _absent(self, name: str) -> Expression:
         return ~self.present(name)
 
-    def _has_nan(self, name: str) -> bool:
-        return self.types.get(name) in (None, "number")
-
-    _finite = present
+    def _finite(self, name: str) -> Expression:
+        return self.present(name) if self.types.get(name) in (None, "number") else None
 
     def _equals(self, name: str, value: bool) -> Expression:
         return self.pl.col(name) == int(value)
