@@ -249,7 +249,7 @@ class Reader:
             "rule": parse_rule,
             "formula": parse,
             "again": self._made.__getitem__,
-            "array": lambda held: self._noted(self._array(*held)),
+            "array": lambda held: self._array(*held),
             "csr": self._csr,
             "object": self._object,
         }
@@ -265,17 +265,23 @@ class Reader:
         ((name, held),) = plain.items()
         if name not in self._kinds:
             raise DataError(f"{name!r} is not a kind of value")
-        return self._kinds[name](held)
+        made = self._kinds[name](held)
+        if name in ("array", "csr", "object"):
+            self._made.append(made)
+        return made
 
     def _csr(self, held: list[Any]) -> Any:
         from scipy.sparse import csr_array
 
         (shape, *parts) = held
-        return self._noted(csr_array(tuple(map(self, parts)), shape=tuple(shape)))
+        return csr_array(tuple(map(self, parts)), shape=tuple(shape))
 
     def _object(self, held: list[Any]) -> Any:
         name, arguments, *state = held
-        function = self._named(name.removesuffix("()"))
+        if (known := name.removesuffix("()")) not in self._names:
+            raise DataError(f"{known!r} is not a class of model files")
+        module, _, member = self._names[known].partition(":")
+        function = getattr(import_module(module), member)
         given = list(map(self, arguments))
         made = function(*given) if name.endswith("()") else function.__new__(function, *given)
         for written in state:
@@ -287,17 +293,7 @@ class Reader:
             else:
                 for key, value in found.items():
                     object.__setattr__(made, key, value)
-        return self._noted(made)
-
-    def _noted(self, made: Any) -> Any:
-        self._made.append(made)
         return made
-
-    def _named(self, name: str) -> Any:
-        if name not in self._names:
-            raise DataError(f"{name!r} is not a class of model files")
-        module, _, member = self._names[name].partition(":")
-        return getattr(import_module(module), member)
 
     def _array(self, dtype: str, shape: list[int], values: list[Any], order: str = "C") -> Any:
         kind = np.dtype(dtype)

@@ -180,13 +180,13 @@ class Assignments:
                 return None
         return found
 
-    def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
-        """Yield disjoint boxes of the rows of a box that are in none of others.
+    def covered(self, spaces: Sequence[Box], boxes: Sequence[Box]) -> bool:
+        """Return whether all rows of some boxes are in others.
 
         A box is taken off along its own columns: of the rows that are not in it, first those that
         differ in its first column, then those that agree there and differ in the second.
         """
-        stack = [({**self.all, **space}, list(boxes))]
+        stack = [({**self.all, **space}, list(boxes)) for space in reversed(spaces)]
         while stack:
             space, boxes = stack.pop()
             self._count(len(boxes))
@@ -196,13 +196,13 @@ class Assignments:
                 if all(space[key] & bits for key, bits in box.items())
             ]
             if not live:
-                yield space
-                continue
+                return False
             nearest = min(live, key=len)  # without columns it holds the whole space
             others = [box for box in live if box is not nearest]
             for key, bits in nearest.items():
                 stack.append(({**space, key: space[key] & ~bits}, others))
                 space = {**space, key: space[key] & bits}
+        return True
 
     def _count(self, steps: int) -> None:
         self.steps -= steps

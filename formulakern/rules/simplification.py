@@ -50,8 +50,7 @@ class Simplifier(RowFunctions):
         """Return whether each row in which a formula is true is one in which one of others is."""
         try:
             boxes = [box for other in others for box in self.assignments.boxes(other)]
-            spaces = self.assignments.boxes(formula)
-            return not any(any(True for _ in self.assignments.uncovered(s, boxes)) for s in spaces)
+            return self.assignments.covered(self.assignments.boxes(formula), boxes)
         except FormulaSizeError:
             return False
 
