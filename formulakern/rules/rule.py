@@ -15,7 +15,7 @@ from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import RowFunctions, simplified_condition
 from formulakern.rules.conditions import inferred_types, read_types
-from formulakern.rules.python.files import formula_python
+from formulakern.rules.python.files import PythonFile
 from formulakern.rules.sql import DialectName, Query, TableName
 from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm, fold
 from formulakern.syntax.leaves import ColumnName, Comparison
@@ -176,7 +176,11 @@ class Rule:
         >>> made["predict"]({"odor": "foul", "size": 2})
         True
         """
-        return formula_python(self.formula)
+        file = PythonFile()
+        found = file.conditions.condition(self.formula).text
+        about = "Whether a row satisfies the rule."
+        file.define("predict", about, "bool", [f"return {found}"], reads=True)
+        return file.text()
 
     def simplify(
         self, form: WantedForm = "shortest", *, domains: Any = None, missing: bool = True

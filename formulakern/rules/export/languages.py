@@ -395,19 +395,6 @@ class PolarsConditions(SqlConditions):
         columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
         return [total(*column) for column in columns]
 
-    def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
-        """The label of the first condition that is true."""
-        answer = self.pl.lit(otherwise)
-        for condition, label in reversed(cases):
-            answer = self.pl.when(condition).then(self.pl.lit(label)).otherwise(answer)
-        return answer
-
-    def leading(self, sums: Sequence[Expression], labels: Sequence[Any]) -> Expression:
-        """The label of the largest sum, of several that of the first."""
-        best = self.pl.max_horizontal(*sums)
-        cases = [(total >= best, label) for total, label in zip(sums, labels, strict=True)]
-        return self.cases(cases[:-1], labels[-1])
-
 
 def _polars_classes(labels: Sequence[Any]) -> list[Any]:
     for label in labels:
@@ -425,26 +412,28 @@ def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
 
     types = term_types(rules.terms, types)
     frames = PolarsConditions(Dialect("polars", backslash="escape"), "", types, polars)
+    found: list[tuple[Expression, Any]] = []
     if isinstance(rules, FirstRule):
-        *labels, otherwise = _polars_classes(rules.labels)
-        conditions = [frames.condition(rule.formula) for rule in rules.terms]
-        answer = frames.cases(list(zip(conditions, labels, strict=True)), otherwise)
-        return answer.alias("predicted_class")
-    sums = frames.sums(rules)
-    if rules.labels is None:
-        return sums[0].alias(f"predicted {rules.target}")
-    labels = _polars_classes([*rules.labels, *rules.default])
-    if rules.thresholds is not None:
-        *below, last = labels
-        ends = zip(rules.thresholds, below, strict=False)
-        answer = frames.cases([(sums[0] <= end, label) for end, label in ends], last)
+        labels = _polars_classes(rules.labels)
+        conditions = (frames.condition(rule.formula) for rule in rules.terms)
+        found += zip(conditions, labels, strict=False)
     else:
-        answer = frames.leading(sums, labels[: len(sums)])
-    if rules.default:
-        unknown = polars.max_horizontal(*sums) == 0
-        answer = polars.when(unknown).then(polars.lit(labels[-1])).otherwise(answer)
-    for name in rules.factors:
-        answer = polars.when(frames.present(name)).then(answer).otherwise(polars.lit(None))
+        sums = frames.sums(rules)
+        if rules.labels is None:
+            return sums[0].alias(f"predicted {rules.target}")
+        labels = _polars_classes([*rules.labels, *rules.default])
+        best = polars.max_horizontal(*sums)
+        found += [(~frames.present(name), None) for name in rules.factors]
+        if rules.default:
+            found.append((best == 0, labels.pop()))
+        if rules.thresholds is not None:
+            ends = zip(rules.thresholds, labels, strict=False)
+            found += [(sums[0] <= end, label) for end, label in ends]
+        else:
+            found += [(sums[k] >= best, label) for k, label in enumerate(labels[:-1])]
+    answer = polars.lit(labels[-1])
+    for condition, label in reversed(found):
+        answer = polars.when(condition).then(polars.lit(label)).otherwise(answer)
     return answer.alias("predicted_class")
 
 

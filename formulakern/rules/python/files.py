@@ -12,11 +12,10 @@ from typing import Any
 
 from formulakern.encoding.propositions import number_of
 from formulakern.rules.conditions import ConditionWriter
-from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
-__all__ = ["PythonConditions", "PythonFile", "formula_python"]
+__all__ = ["PythonConditions", "PythonFile"]
 
 #: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
@@ -251,15 +250,6 @@ class PythonFile:
         lines = "\n".join([*constants, *self.constants, *moments])
         head = HEAD + "\n" + "\n".join(imports)
         return BLANK.join([head + "\n\n" + lines, *self._functions, *others]) + "\n"
-
-
-def formula_python(formula: Formula) -> str:
-    """Return the file of one formula; see :meth:`formulakern.Rule.to_python`."""
-    file = PythonFile()
-    found = file.conditions.condition(formula).text
-    about = "Whether a row satisfies the rule."
-    file.define("predict", about, "bool", [f"return {found}"], reads=True)
-    return file.text()
 
 
 # -- sources ---------------------------------------------------------------------------------------
