@@ -193,8 +193,8 @@ class _Group:
     members: list[_Member]
 
 
-def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[int]]:
-    """Return what :meth:`formulakern.RuleEnsemble.simplified` documents, and each old row."""
+def simplified_votes(ensemble: V, domains: Any, missing: bool) -> V:
+    """Return what :meth:`formulakern.RuleEnsemble.simplified` documents."""
     formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
     logic = Simplifier(formulas, domains, missing)
     start = ensemble.intercept.copy()
@@ -221,8 +221,8 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
     return _of_groups(ensemble, found, start)
 
 
-def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> tuple[V, list[int]]:
-    """Return the ensemble of those groups that have votes, and the row of what is shown of each."""
+def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> V:
+    """Return the ensemble of those groups that have votes."""
     kept = [group for group in groups if group.votes.any()]
     kept.sort(key=lambda group: -np.abs(group.votes).max())
     rows = [group.best.row for group in kept]
@@ -236,7 +236,7 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
         coverage=ensemble.coverage[rows],
         precision=shares[:, 0],
         base_rate=shares[:, 1],
-    ), rows
+    )
 
 
 def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
@@ -325,11 +325,11 @@ def joined_votes(
     check_integer("max_changed", max_changed, 0)
     table = Table.of(X)
     start = ensemble.scores(table)
-    shorter, _ = simplified_votes(ensemble, domains, missing)
+    shorter = simplified_votes(ensemble, domains, missing)
     search = _Search(shorter, table, start, float(tolerance), int(max_changed))
     while search.join():
         pass
-    rules, _ = _of_groups(shorter, search.groups, search.intercept)
+    rules = _of_groups(shorter, search.groups, search.intercept)
     scores = rules.scores(table)
     change = float(np.abs(scores - start).max(initial=0.0))
     changed = int((ensemble.places(scores) != ensemble.places(start)).sum())

@@ -460,7 +460,8 @@ class SqlConditions(ConditionWriter[Condition]):
     def _part(self, name: str, part: str, kind: TemporalKind | None) -> str:
         return self.dialect.part(self.column(name), part, kind)
 
-    def _constant(self, value: Any) -> str:
+    def literal(self, value: Any) -> str:
+        """Return a constant that columns are compared with."""
         if isinstance(value, Temporal):
             return self.dialect.instant_of(value)
         if isinstance(value, str):
@@ -543,7 +544,7 @@ class SqlConditions(ConditionWriter[Condition]):
         sign = {"in": "=", "not in": "!="}.get(relation, relation)
         if leaf.part is not None:
             number = self._part_of(name, leaf.part)
-            return self._among(number, sign, list(map(self._constant, values)))
+            return self._among(number, sign, list(map(self.literal, values)))
         if relation in ORDERS:
             return self._order(name, relation, values[0])
         constants = [value for value in values if not isinstance(value, ColumnName)]
@@ -581,13 +582,13 @@ class SqlConditions(ConditionWriter[Condition]):
         if (kind := self._temporal(name, value)) is not None:
             found = value_of_kind(value, kind, name)
             relation, found = self.dialect.bounded(relation, found)
-            return self._compared(self._moment(name, kind), relation, self._constant(found))
+            return self._compared(self._moment(name, kind), relation, self.literal(found))
         number = number_of(value) if isinstance(value, str) else value
         if number is None:
             raise self._unordered(name, value)
         if self.types.get(name) in ("boolean", "truth"):
             return self._one_of(name, [k for k in (1, 0) if RELATIONS[relation](k, number)])
-        compared = self._compared(self.number(name), relation, self._constant(number))
+        compared = self._compared(self.number(name), relation, self.literal(number))
         return self._guarded(compared, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
@@ -665,7 +666,7 @@ class SqlConditions(ConditionWriter[Condition]):
         values = [v for v in values if not isinstance(v, str) or self.dialect.holds(v)]
         if not values:
             return self.constant(False) if sign == "=" else self.present(name)
-        equal = self._among(column, sign, list(map(self._constant, values)))
+        equal = self._among(column, sign, list(map(self.literal, values)))
         return self._guarded(equal, [name] if sign == "!=" else [])
 
 

@@ -124,7 +124,7 @@ def sql_query(
     labels = list(map(query.label, _of_one_type([*rules.labels, *rules.default], kind)))
     if rules.thresholds is not None:
         for label, end in zip(labels, rules.thresholds, strict=False):
-            largest = query.dialect.number(end, exact=False)
+            largest = query.writer.literal(end)
             lines.append(f"{wrapped('WHEN ', sums[0])} <= {largest} THEN {label}")
         answer = cases(lines, labels[-1])
     elif rules.default:
@@ -162,11 +162,7 @@ def _value(query: Query, term: Term) -> str:
      WHEN "t"."age" < 70.0 THEN (CAST("t"."age" AS REAL) / 2.0 - 10.0) / 25.0
      WHEN "t"."age" IS NOT NULL THEN 1.0 ELSE 0.0 END)
     """
-    writer, double = query.writer, query.dialect.double
-
-    def number(value: float) -> str:
-        return query.dialect.number(value, exact=False)
-
+    writer, double, number = query.writer, query.dialect.double, query.writer.literal
     if isinstance(term, Rule):
         return writer.expression(term.formula)
     if isinstance(term, Monomial):
@@ -331,7 +327,7 @@ class PolarsConditions(SqlConditions):
             column = column.cast(self.pl.Datetime("us"))
         return getattr(column.dt, part)()
 
-    def _constant(self, value: Any) -> Any:
+    def literal(self, value: Any) -> Any:
         """Return a constant; whole numbers beyond 64 bits are rounded, as in a table."""
         if isinstance(value, Temporal):
             return value.nanoseconds // UNITS["us"]
