@@ -52,6 +52,9 @@ class ConditionWriter(ABC, Generic[T]):
 
         if truth in ("1001", "0110"):
             return self.equal(left, right, truth == "1001")
+        if truth.count("1") == 2:  # of one argument alone
+            part = left if truth[0] == truth[1] else right
+            return part if truth[0] == "1" else self.negated(part)
         alone = "1" if truth.count("1") == 1 else "0"  # the result of one case only
         case = zip((left, right), ARGUMENTS[truth.index(alone)], strict=True)
         parts = [part if value == (alone == "1") else self.negated(part) for part, value in case]
