@@ -43,7 +43,9 @@ __all__ = [
     "is_pandas_series",
     "numbers_in",
     "read_number",
+    "spelled",
     "text_column",
+    "texts",
     "to_float",
 ]
 
@@ -433,6 +435,19 @@ def to_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def texts(column: NDArray[Any]) -> list[str | None]:
+    """Return the entries as text; None for missing ones."""
+    entries = column.tolist()
+    return [None if value != value or value is None else spelled(value) for value in entries]
+
+
+def spelled(value: Any) -> str:
+    """Return an entry as text, as a rule spells it: whole numbers without a decimal point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _to_text(value: Any) -> str:

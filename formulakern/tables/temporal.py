@@ -54,6 +54,7 @@ RELATIONS = {
     ">": operator.gt,
     ">=": operator.ge,
     "=": operator.eq,
+    "!=": operator.ne,
 }
 
 #: Units of columns in normal form, in nanoseconds.
