@@ -50,9 +50,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -66,10 +64,10 @@ from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, ones, pack_truths, turn_squares
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.gram.matrix import row_blocks, work_off
 from formulakern.kernels.algebra import Kernel, inverse_length
 from formulakern.learning.feature_spaces import Space
 from formulakern.mining.templates.expansion import (
-    BitProgram,
     Expansion,
     Order,
     atoms_of,
@@ -132,11 +130,12 @@ class FeatureList:
         whole[:, : table.n_rows] = measures
         sums = np.zeros(len(self))
 
-        def work(start: int, stop: int) -> None:
-            part = self.take(np.arange(start, stop))
-            sum_true(_program(part, table), whole, _writeable(part.group), sums[start:stop])
+        def one(features: slice, _: slice) -> None:
+            part = self.take(np.arange(features.start, features.stop))
+            sum_true(_program(part, table), whole, _writeable(part.group), sums[features])
 
-        _share(work, len(self), len(self) * n_words(table.n_rows))
+        shape = len(self), n_words(table.n_rows)
+        work_off(row_blocks(shape, max(CHUNK, len(self) // PARTS)), one)
         return sums
 
     def matrix(
@@ -148,12 +147,8 @@ class FeatureList:
         np.cumsum(_counts(program), out=begins[1:])
         indptr, ends = begins[: m + 1], begins[:-1].reshape(words, 64).T.copy()
         data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
-        rest = (ends, np.sqrt(self.weights), _writeable(self.group), _writeable(factors))
-
-        def work(start: int, stop: int) -> None:
-            fill_rows(data, indices, program, start, stop, *rest)
-
-        _share(work, words, words * len(self))
+        values, group = np.sqrt(self.weights), _writeable(self.group)
+        _fill(program, data, indices, ends, values, group, _writeable(factors))
         kind = np.int32 if indptr[-1] < 2**31 else np.int64
         indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
         return csr_array((data, indices, indptr), shape=(m, len(self)))
@@ -375,28 +370,34 @@ def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
 WIDTH = 40
 #: So many features are evaluated together; a multiple of 64.
 CHUNK = 2048
+#: Threads share the work in about so many parts, if it is large.
+PARTS = 16
 
 
 class FeatureProgram(NamedTuple):
     """Features as steps on planes.
 
     Planes 0 … u − 1 are columns, plane u is all ones, those behind it are intermediate results, and
-    from ``first`` on the features of a chunk.  A step (kind, left, right, to) writes plane ``to``:
-    the AND (0), XOR (1) or NAND (2) of two references 2·plane + negated.
+    from ``first`` on the features of a chunk.  The arguments of feature f are the first planes of
+    ``arguments[f]``, as many as ``arities`` of its function.  A step (kind, left, right) is the AND
+    (0) or XOR (1) of two references 2·register + negated: registers are the arguments, then plane
+    u and the planes behind it.  The last step of a function writes the plane of the feature.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (n, W): the packed columns
     used: Annotated[Any, "int64[::1]"]  # (u,): which of them are planes
-    steps: Annotated[Any, "int64[:, ::1]"]  # (steps, 4)
-    starts: Annotated[Any, "int64[::1]"]  # (chunks + 1,): the steps of each chunk
+    function: Annotated[Any, "int64[::1]"]  # (F,)
+    arguments: Annotated[Any, "int64[:, ::1]"]  # (F, most arguments)
+    arities: Annotated[Any, "int64[::1]"]  # (functions,)
+    starts: Annotated[Any, "int64[::1]"]  # (functions + 1,): the steps of each function
+    steps: Annotated[Any, "int64[:, ::1]"]  # (steps, 3)
     first: Annotated[Any, "int64"]
-    n_features: Annotated[Any, "int64"]
 
 
 @compiled()
 def _planes(program: Any) -> Any:
     """Memory for the planes of one chunk."""
-    n_features = min(CHUNK, (program.n_features + 63) // 64 * 64)
+    n_features = min(CHUNK, (len(program.function) + 63) // 64 * 64)
     planes = np.zeros((program.first + n_features, WIDTH), np.uint64)
     planes[len(program.used)] = ~np.uint64(0)
     return planes
@@ -415,20 +416,33 @@ def _load(program: Any, begin: Any, planes: Any) -> None:
 
 
 @compiled()
+def _plane(program: Any, feature: Any, register: Any) -> Any:
+    """The plane of a register of a feature."""
+    arity = program.arities[program.function[feature]]
+    if register < arity:
+        return program.arguments[feature, register]
+    return len(program.used) + register - arity
+
+
+@compiled()
 def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
-    """Take the steps of one chunk; return the number of its features."""
-    for i in range(program.starts[chunk], program.starts[chunk + 1]):
-        kind, a, b, to = program.steps[i]
-        not_a, not_b = np.uint64(0) - np.uint64(a & 1), np.uint64(0) - np.uint64(b & 1)
-        a, b = a >> 1, b >> 1
-        if kind == 1:
-            for w in range(WIDTH):
-                planes[to, w] = planes[a, w] ^ not_a ^ planes[b, w] ^ not_b
-        else:
-            negated = np.uint64(0) - np.uint64(kind >> 1)
-            for w in range(WIDTH):
-                planes[to, w] = ((planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)) ^ negated
-    return min(CHUNK, program.n_features - chunk * CHUNK)
+    """Evaluate the features from ``chunk`` on; return their number."""
+    number = min(CHUNK, len(program.function) - chunk)
+    for f in range(number):
+        k = program.function[chunk + f]
+        begin, stop = program.starts[k], program.starts[k + 1]
+        for i in range(begin, stop):
+            kind, a, b = program.steps[i]
+            not_a, not_b = np.uint64(0) - np.uint64(a & 1), np.uint64(0) - np.uint64(b & 1)
+            a, b = _plane(program, chunk + f, a >> 1), _plane(program, chunk + f, b >> 1)
+            to = program.first + f if i + 1 == stop else len(program.used) + 1 + i - begin
+            if kind == 1:
+                for w in range(WIDTH):
+                    planes[to, w] = planes[a, w] ^ not_a ^ planes[b, w] ^ not_b
+            else:
+                for w in range(WIDTH):
+                    planes[to, w] = (planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)
+    return number
 
 
 @compiled()
@@ -466,15 +480,15 @@ def sum_true(program: Any, measures: Any, group: Any, sums: Any) -> None:
     for begin in range(0, program.words.shape[1], WIDTH):
         _load(program, begin, planes)
         n = min(WIDTH, program.words.shape[1] - begin)
-        for chunk in range(len(program.starts) - 1):
+        for chunk in range(0, len(program.function), CHUNK):
             for f in range(_evaluate(program, chunk, planes)):
-                total, measure = 0.0, measures[group[chunk * CHUNK + f]]
+                total, measure = 0.0, measures[group[chunk + f]]
                 for w in range(n):
                     word = planes[program.first + f, w]
                     while word:
                         total += measure[64 * (begin + w) + np.int64(_lowest(word))]
                         word &= word - np.uint64(1)
-                sums[chunk * CHUNK + f] += total
+                sums[chunk + f] += total
 
 
 @compiled(
@@ -508,7 +522,7 @@ def fill_rows(
         _load(program, begin, planes)
         n = min(WIDTH, stop - begin)
         places[:, :n] = ends[:, begin : begin + n]
-        for chunk in range(len(program.starts) - 1):
+        for chunk in range(0, len(program.function), CHUNK):
             number = _evaluate(program, chunk, planes)
             squares = (number + 63) // 64
             planes[first + number : first + 64 * squares] = np.uint64(0)
@@ -525,7 +539,7 @@ def fill_rows(
                 n_true = _true_features(planes, first + t, w, squares, true)
                 place, factor = np.uint64(places[t, w]), factors[0, 64 * begin + row]
                 for i in range(n_true):
-                    feature = np.uint64(true[i]) + np.uint64(chunk * CHUNK)
+                    feature = np.uint64(true[i]) + np.uint64(chunk)
                     if several:
                         factor = factors[group[feature], 64 * begin + row]
                     indices[place + np.uint64(i)] = feature
@@ -534,17 +548,19 @@ def fill_rows(
         ends[:, begin : begin + n] = places[:, :n]
 
 
-#: From so many words of all features on, threads share the work.
-THREADED_WORDS = 1 << 16
+def _fill(program: Any, data: Any, indices: Any, *rest: Any) -> None:
+    """Call :func:`fill_rows` for all words of rows, in threads if they are many."""
+    words = program.words.shape[1]
+    blocks = row_blocks((words, len(program.function)), max(WIDTH, words // PARTS))
+    work_off(blocks, lambda w, _: fill_rows(data, indices, program, w.start, w.stop, *rest))
 
 
-def _share(work: Callable[[int, int], Any], number: int, size: int) -> None:
-    """Do the work from 0 to a number, in threads if it is of a large size."""
-    threads = os.cpu_count() or 1
-    parts = 4 * threads if size >= THREADED_WORDS and threads > 1 else 1
-    bounds = sorted({number * part // parts for part in range(parts + 1)})
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+def _counts(program: Any) -> IntArray:
+    """Return how many features are true in every row, of whole words."""
+    ends = np.zeros((64, program.words.shape[1]), dtype=np.int64)
+    none = np.zeros(0)
+    _fill(program, none, none.astype(np.int32), ends, none, none.astype(np.int64), none[None])
+    return ends.T.reshape(-1)
 
 
 def _program(listed: FeatureList, table: PackedTable) -> Any:
@@ -553,36 +569,25 @@ def _program(listed: FeatureList, table: PackedTable) -> Any:
     used, plane = np.unique(columns[columns >= 0], return_inverse=True)
     planes = np.zeros_like(columns)  # which plane holds an argument of a feature
     planes[columns >= 0] = plane.reshape(-1)
-    programs = [bit_program(f.formula, f.arguments) for f in listed.functions]
-    first = len(used) + 1 + max((len(program.steps) for program in programs), default=0)
-    parts, owners = [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for k, (function, program) in enumerate(zip(listed.functions, programs, strict=True)):
-        chosen = np.flatnonzero(listed.function == k)
-        arguments = planes[chosen, : len(function.arguments)]
-        steps = _plane_steps(program, arguments, len(used), first + chosen % CHUNK)
-        parts.append(steps.reshape(-1, 4))
-        owners.append(np.repeat(chosen, steps.shape[1]))
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    chunks = np.arange(0, len(listed) + CHUNK, CHUNK)
-    starts = np.searchsorted(owner[order], chunks).astype(np.int64)
-    steps = np.ascontiguousarray(np.concatenate(parts)[order])
-    held = used.astype(np.int64)
+    steps = [np.zeros((0, 3), dtype=np.int64)]
+    for function in listed.functions:
+        program, arity = bit_program(function.formula, function.arguments), len(function.arguments)
+        copy = [(0, program.output, 2 * arity)]
+        last = len(program.steps) and program.output == 2 * (arity + len(program.steps))
+        steps.append(program.steps if last else np.append(program.steps, copy, axis=0))
+    held, lengths = used.astype(np.int64), [len(part) for part in steps]
     if table.sparse is not None:  # of many columns only those that are read are packed
         table, held = table.select(used), np.arange(len(used))
-    return FeatureProgram(_writeable(table.columns), held, steps, starts, first, len(listed))
-
-
-def _counts(program: Any) -> IntArray:
-    """Return how many features are true in every row, of whole words."""
-    words, none = program.words.shape[1], np.zeros(0, dtype=np.int64)
-    ends, rest = np.zeros((64, words), dtype=np.int64), (np.zeros(0), none, np.zeros((0, 0)))
-
-    def work(start: int, stop: int) -> None:
-        fill_rows(np.zeros(0), none.astype(np.int32), program, start, stop, ends, *rest)
-
-    _share(work, words, words * program.n_features)
-    return ends.T.reshape(-1)
+    return FeatureProgram(
+        words=_writeable(table.columns),
+        used=held,
+        function=_writeable(listed.function),
+        arguments=planes,
+        arities=np.array([len(f.arguments) for f in listed.functions], dtype=np.int64),
+        starts=np.cumsum(lengths, dtype=np.int64),
+        steps=np.concatenate(steps),
+        first=len(used) + 1 + max(lengths),
+    )
 
 
 def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -591,34 +596,6 @@ def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_
         return np.asarray(table.sparse[rows].toarray() != 0)
     words = table.columns[:, rows >> 6] >> (rows & 63).astype(np.uint64)
     return np.asarray(words.T & np.uint64(1) != 0)
-
-
-def _plane_steps(
-    program: BitProgram, arguments: IntArray, ones: int, to: NDArray[np.intp]
-) -> IntArray:
-    """Return the steps of features of one function, of shape (features, steps, 4)."""
-    number, arity = arguments.shape
-
-    def plane(reference: int) -> NDArray[Any]:
-        register, negated = reference >> 1, reference & 1
-        if register < arity:
-            return 2 * arguments[:, register] + negated
-        return np.full(number, 2 * (ones + register - arity) + negated)
-
-    last = arity + len(program.steps)
-    made = [(kind, plane(a), plane(b)) for kind, a, b in program.steps.tolist()]
-    if made and program.output >> 1 == last:
-        kind, left, right = made[-1]
-        negated = program.output & 1
-        made[-1] = (kind, left ^ negated, right) if kind else (2 * negated, left, right)
-    else:
-        made.append((0, plane(program.output), np.full(number, 2 * ones)))
-    steps = np.empty((number, len(made), 4), dtype=np.int64)
-    for i, (kind, left, right) in enumerate(made):
-        target = to if i == len(made) - 1 else np.full(number, ones + 1 + i)
-        for column, value in enumerate((kind, left, right, target)):
-            steps[:, i, column] = value
-    return steps
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
@@ -665,13 +642,11 @@ def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArr
     itself = Variable("s0")
     functions = (Function(itself, (itself,), b"\0\1"),)
     for place, columns in enumerate(ranges):
+        none = np.zeros(len(columns), dtype=np.int64)
+        listed = FeatureList(functions, none, np.array(columns)[:, None], np.ones(len(none)), none)
         if table.sparse is not None:
             counts[:, place] = table.select(columns).counts
         else:
-            none = np.zeros(len(columns), dtype=np.int64)
-            listed = FeatureList(
-                functions, none, np.array(columns)[:, None], np.ones(len(none)), none
-            )
             counts[:, place] = _counts(_program(listed, table))[: table.n_rows]
     return counts
 
