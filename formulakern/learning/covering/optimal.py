@@ -51,7 +51,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,6 @@ from formulakern.deadline import (
     SLICE,
     UNLIMITED,
     Deadline,
-    TimeIsOver,
     TimeLimit,
     check_time_limit,
     run_slices,
@@ -177,20 +176,18 @@ class Layout:
             covers[start : start + step] = select_bits(part, n_rows, positions)
         return covers & self.everything
 
-    @property
+    @cached_property
     def everything(self) -> Words:
         """All atoms, uint64 of shape (W,)."""
         bits = np.packbits(self.rows >= 0, bitorder="little")
         return bits.view("<u8").astype(np.uint64, copy=False)
 
-    def sums(self, covers: Words, kinds: int) -> IntArray:
-        """Return the weight of each kind within packed covers, (r, W) → (r, kinds)."""
-        sums = np.zeros((len(covers), kinds), dtype=np.int64)
-        step = max(1, CHUNK // max(1, covers.shape[1]))
-        for start in range(0, len(covers), step):
-            counts = np.bitwise_count(covers[start : start + step]).astype(np.int64) * self.units
-            for kind in range(kinds):
-                sums[start : start + step, kind] = counts[:, self.kinds == kind].sum(axis=1)
+    def sums(self, covers: Words, kinds: int, left: Words | None = None) -> IntArray:
+        """Return the weight of each kind within packed covers and ``left``, (r, W) → (r, kinds)."""
+        sums = np.empty((len(covers), kinds), dtype=np.int64)
+        starts = np.searchsorted(self.kinds, np.arange(kinds + 1))
+        left = self.everything if left is None else left
+        class_sums(np.ascontiguousarray(covers), left, self.units, starts, sums)
         return sums
 
 
@@ -220,8 +217,10 @@ def mine_antecedents(
     least_support: int,
     max_bytes: int,
     deadline: Deadline = UNLIMITED,
-) -> Antecedents:
-    """Return all conjunctions that can stand in an optimal list, one for each cover.
+) -> tuple[Antecedents, bool]:
+    """Return the conjunctions that can stand in an optimal list, one for each cover.
+
+    These are all conjunctions, or as long ones as there is time for: the second value tells which.
 
     A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
     captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in
@@ -243,12 +242,13 @@ def mine_antecedents(
     items = np.flatnonzero(kept)
     found: list[tuple[int, ...]] = [(j,) for j in items.tolist()]
     level, covers = found, columns[kept]
-    levels, taken = [covers], covers.nbytes
+    levels, taken, late = [covers], covers.nbytes, False
     for _ in range(1, max_conditions):
         conjunctions: list[tuple[int, ...]] = []
         parts: list[Words] = []
         for parents, children in _extensions(level, items, groups, layout.kinds.size):
-            deadline.check()
+            if late := deadline.over():
+                break
             both = covers[parents] & columns[children]
             new = (both != covers[parents]).any(axis=1) & (both != columns[children]).any(axis=1)
             new[new] = enough(both[new])
@@ -262,19 +262,18 @@ def mine_antecedents(
                 )
             pairs = zip(parents[new].tolist(), children[new].tolist(), strict=True)
             conjunctions += [(*level[parent], child) for parent, child in pairs]
-        if not conjunctions:
+        late = late or deadline.over(Deadline.clock() - began)  # merging rows takes about as long
+        if late or not conjunctions:
             break
         level, covers = conjunctions, np.concatenate(parts)
         found, levels = found + level, [*levels, covers]
-    if deadline.over(Deadline.clock() - began):  # to merge rows takes about as long
-        raise TimeIsOver
     covers = np.concatenate(levels)
     if len(covers) and covers.shape[1]:
         first = np.sort(different_rows(covers)[0])
         first = first[(covers[first] != layout.everything).any(axis=1)]
         found, covers = [found[i] for i in first.tolist()], covers[first]
     base = (n_classes - 1) * int(smallest.sum())
-    return _merged(found, covers, layout, n_classes, base, grid.planes)
+    return _merged(found, covers, layout, n_classes, base, grid.planes), not late
 
 
 def _extensions(
@@ -439,18 +438,17 @@ def optimal_rule_list(
             "above it. Give the weight of each row in each class."
         )
     grid = Grid.of(read)
-    longest = max_conditions if max_rules else 1
-    mine = partial(
-        mine_antecedents,
+    units = grid.floor(penalty * total)
+    found, whole = mine_antecedents(
         table,
         grid,
+        max_conditions=max_conditions if max_rules else 1,
         groups=np.ascontiguousarray(groups, dtype=np.int64),
-        least_correct=grid.floor(penalty * total),
+        least_correct=units,
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
+        deadline=deadline.part(MINING),
     )
-    found, whole = _in_time(mine, longest, deadline)
-    units = grid.floor(penalty * total)
     search = ListSearch(
         found, max_rules, units, grid.floor(tol * total), max_bytes - max_bytes // 3
     )
@@ -482,21 +480,6 @@ def optimal_rule_list(
         stopped=stopped if whole else "time",
         history=tuple(driver.history),
     )
-
-
-def _in_time(
-    mine: Callable[..., Antecedents], longest: int, deadline: Deadline
-) -> tuple[Antecedents, bool]:
-    """Antecedents of as many conditions as there is time for, and whether these are all."""
-    if not deadline.limited:
-        return mine(max_conditions=longest), True
-    until, found = deadline.part(MINING), mine(max_conditions=1)
-    for conditions in range(2, longest + 1):  # one more takes several times as long
-        try:
-            found = mine(max_conditions=conditions, deadline=until)
-        except TimeIsOver:
-            return found, False
-    return found, True
 
 
 @dataclass(eq=False)
@@ -700,8 +683,8 @@ class ListSearch:
         for _ in range(self.most):
             ranked: dict[bytes, tuple[int, Words, int, list[int]]] = {}
             for left, errors, path in beam:
-                sums = self._sums(left)
-                totals = self.found.layout.sums(left[None], n_classes + 1)[0, :n_classes]
+                sums = self.found.layout.sums(self.found.covers, n_classes, left)
+                totals = self.found.layout.sums(left[None], n_classes)[0]
                 covered, rest = sums.sum(axis=1), totals - sums
                 wrong = errors + covered - sums.max(axis=1)
                 open_errors = rest.sum(axis=1) - rest.max(axis=1)
@@ -717,11 +700,6 @@ class ListSearch:
                         ranked[key] = int(score[a]), after, int(wrong[a]), [*path, a]
             best = sorted(ranked.values(), key=lambda item: (item[0], item[3]))[:BEAM]
             beam = [item[1:] for item in best]
-
-    def _sums(self, left: Words) -> IntArray:
-        out = np.zeros((len(self.found.covers), self.found.n_classes + 1), dtype=np.int64)
-        class_sums(self.found.covers, left, self.found.layout.units, self.starts, out)
-        return out[:, : self.found.n_classes]
 
     def _offer(self, path: list[int], errors: npt.NDArray[np.int64]) -> None:
         """Keep the best list of a path and a last rule, if it is better than all so far."""
