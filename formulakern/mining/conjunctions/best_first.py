@@ -305,7 +305,7 @@ def mine_partitioned(
     among = np.arange(n_propositions) if among is None else among
     most = min(LARGEST_BATCH, max(FIRST_BATCH, BATCH_WORK // max(1, *numbers)))
     threshold = goal.in_units(asked.threshold)
-    search = BestFirst(rows, goal, lattice, pairs, among, over, asked.limit, threshold, most)
+    search = BestFirst(rows, goal, lattice, pairs, among, over, asked.top, threshold, most)
     finished = search.run(deadline)
     found = [w for _, _, w in search.results]
     units = _sums(rows, found, singles, among, everywhere)

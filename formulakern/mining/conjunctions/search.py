@@ -19,7 +19,7 @@ compiled for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -113,7 +113,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
     Every conjunction of a length is extended by the propositions behind its last one, unless the
     bounds show that no extension can pass the results so far.
     """
-    (m, p), goal, limit = task.table.shape, task.goal, task.limit
+    (m, p), goal, limit = task.table.shape, task.goal, task.top
     threshold = goal.in_units(task.threshold)
     groups, factors, complement = lattice.groups, lattice.factors, lattice.complement
     cost = max(m, 1)
@@ -359,7 +359,7 @@ class MinedConjunctions(MiningResult):
         """The results above the threshold: best first, then short ones, then by positions."""
         passed = np.flatnonzero(scores > asked.threshold).tolist()
         order = sorted(passed, key=lambda r: (-scores[r], len(found[r]), found[r]))
-        complete = finished and len(found) < asked.limit
+        complete = finished and len(found) < asked.top
         listed = [found[r] for r in order]
         return cls(scores[order], sums[order], finished, complete, conjunctions=listed, **known)
 
@@ -456,7 +456,7 @@ class _ConjunctionSearch(CompiledSearch):
             groups=lattice.groups,
             totals=self.totals,
             flags=np.array([complement, goal.upwards, goal.downwards]),
-            lengths=np.array([least, greatest, task.limit]),
+            lengths=np.array([least, greatest, task.top]),
             factors=lattice.factors,
             levels=levels,
             items=items,
@@ -467,11 +467,6 @@ class _ConjunctionSearch(CompiledSearch):
             values = np.zeros_like(self.totals) if complement else self.totals
             score = float(goal.unit_scores(values[None])[0])
             self.offer_first(score / float(lattice.factors[0, 0]))
-
-    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        levels = self.state.levels[: self.state.counters[0], :2].tolist()
-        for (count, following), bounds in zip(levels, self.state.bounds, strict=False):
-            yield count, following, bounds
 
     def listed(self) -> Listed:
         """The results, in no order, and what bounds the others."""
