@@ -57,8 +57,9 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
+from scipy.special import comb
 
-from formulakern.arrays import FloatArray, IntArray, different_rows
+from formulakern.arrays import FloatArray, IntArray, different_groups
 from formulakern.backends.tables import TablePair
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, ones, pack_truths, turn_squares
@@ -260,20 +261,8 @@ def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first of each set of equal rows, in lexicographic order, and the set of every row."""
     if not rows.shape[1] or not len(rows):
         return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.intp)
-    least = rows.min(axis=0).astype(np.int64)
-    widths = (rows.max(axis=0) - least + 1).tolist()
-    if math.prod(widths) >= 2**62:
-        return different_rows(np.ascontiguousarray((rows - least).astype(">u8")))
-    codes = np.zeros(len(rows), dtype=np.int64)  # a row as one number is compared at once
-    for column, (width, smallest) in enumerate(zip(widths, least.tolist(), strict=True)):
-        codes *= width
-        codes += rows[:, column] - smallest
-    if math.prod(widths) > 4 * len(codes):
-        _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
-        return first, kind
-    known = np.full(math.prod(widths), -1)  # few numbers need not be sorted
-    known[codes[::-1]] = np.arange(len(codes))[::-1]
-    return known[known >= 0], (np.cumsum(known >= 0) - 1)[codes]
+    codes = (rows - rows.min(axis=0)).astype(np.uint64)
+    return different_groups(codes[:, 0].astype(np.intp), codes[:, 1:])
 
 
 def _exchangeable(expansion: Expansion) -> list[list[int]]:
@@ -717,7 +706,7 @@ class _Draws:
         for k, (*number, truth) in enumerate(keys[first].tolist()):
             here = np.flatnonzero(kind == k)
             weights = weights_of(np.array([number], dtype=np.int64), bool(truth))
-            drawn[here] = _draw_places(weights, len(here), self.generator)
+            drawn[here] = self.generator.choice(len(weights), len(here), p=weights / weights.sum())
         return drawn
 
 
@@ -843,15 +832,8 @@ def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatA
 
 def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
     """C(true, i)·C(false, d − i) for i = 0 … d, of shape (rows, d + 1)."""
-    up, down = _binomials(true, degree), _binomials(false, degree)
-    return up * down[:, ::-1]
-
-
-def _binomials(numbers: FloatArray, most: int) -> FloatArray:
-    """C(number, 0) … C(number, most) in a row for each number."""
-    steps = np.arange(most)
-    factors = np.maximum(numbers[:, None] - steps, 0.0) / (steps + 1)
-    return np.hstack([np.ones((len(numbers), 1)), np.cumprod(factors, axis=1)])
+    i = np.arange(degree + 1)
+    return np.asarray(comb(true[:, None], i) * comb(false[:, None], degree - i))
 
 
 def _draw_choice(
@@ -882,13 +864,6 @@ def _draw_choice(
                 f"in {MAX_REDRAWN:,} draws. Use a smaller degree."
             )
     return copies.reshape(len(rows), -1)
-
-
-def _draw_places(weights: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
-    """So many places, with chances in proportion to the weights."""
-    ends = np.cumsum(weights)
-    drawn = np.searchsorted(ends, generator.random(number) * ends[-1], side="right")
-    return np.asarray(np.minimum(drawn, np.flatnonzero(weights)[-1]), dtype=np.int64)
 
 
 def _sorted_copies(copies: IntArray) -> IntArray:
@@ -1025,7 +1000,8 @@ def _sample_drawn(
             "the values K(x, x) of the rows add up to more than 1.8e308, the end of float64. Use "
             "normalize=True."
         )
-    owner, drawn = np.divmod(_draw_places(measures, n_components, generator), table.n_rows)
+    places = generator.choice(len(measures), n_components, p=measures / trace)
+    owner, drawn = np.divmod(places, table.n_rows)
     lists = []
     for number in np.unique(owner).tolist():
         space, rows = spaces[number], drawn[owner == number]
