@@ -96,17 +96,6 @@ class Space:
             every_variable=self.every_variable,
         )
 
-    @property
-    def counts_functions(self) -> bool:
-        """Whether substitutions that are one Boolean function count as one."""
-        leaves = self.formula.leaves
-        return self.distinct and not any(isinstance(leaf, Choice) for leaf in leaves)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the formula, those inside choices included."""
-        return self.formula.variables
-
     def columns_of(self, variable: Variable) -> tuple[int, ...]:
         """Return the columns that may stand for a variable, by position."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))

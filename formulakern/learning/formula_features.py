@@ -69,11 +69,13 @@ from formulakern.gram.matrix import row_blocks, work_off
 from formulakern.kernels.algebra import Kernel, inverse_length
 from formulakern.learning.feature_spaces import Space
 from formulakern.mining.templates.expansion import (
+    MAX_PERMUTED,
     Expansion,
     Order,
     atoms_of,
     bit_program,
     depends,
+    symmetries,
     truth_table,
 )
 from formulakern.mining.templates.search import function_of
@@ -163,10 +165,10 @@ def list_features(space: Space) -> FeatureList:
     orders = (*expansion.orders, *(Order((i,), (j,), strict=False) for i, j in pairs))
     instances = _instances(space, replace(expansion, orders=orders))
     listed = features_of(expansion, instances, _permutations(instances, together))
-    weights = listed.weights
-    if space.counts_functions:
-        weights = np.ones_like(weights)
-    listed, total = replace(listed, weights=weights), int(weights.sum())
+    leaves = space.formula.leaves
+    if space.distinct and not any(isinstance(leaf, Choice) for leaf in leaves):
+        listed = replace(listed, weights=np.ones(len(listed)))  # one function counts as one
+    total = int(listed.weights.sum())
     if total != space.size:
         raise ParameterError(
             f"{str(space.formula)!r} counts {space.size:,} substitutions, of which {total:,} can "
@@ -607,7 +609,7 @@ class RowLengths:
     def of(cls, spaces: Sequence[Space]) -> Self:
         """Return the different divisors of some spaces."""
         divided = [space for space in spaces if space.divisors]
-        domains = {space.columns_of(v): None for space in divided for v in space.variables}
+        domains = {space.columns_of(v): None for space in divided for v in space.formula.variables}
         return cls(tuple(dict.fromkeys(space.divisors for space in spaces)), tuple(domains))
 
     def factors(self, table: PackedTable) -> FloatArray:
@@ -640,8 +642,6 @@ def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArr
     return counts
 
 
-#: Symmetries of a formula inside a choice are tried among all permutations of so many variables.
-MAX_PERMUTED = 6
 #: Entries of tables that are unpacked together.
 ENTRIES = 1 << 22
 #: So often is a feature drawn again that a choice holds already.
@@ -884,11 +884,7 @@ def _symmetries(table: Truths, ranges: list[int], formula: Formula) -> list[tupl
             f"{str(formula)!r} has {n} variables inside a choice, of which different features are "
             f"sampled for at most {MAX_PERMUTED}. Use fewer, or variables='bound'."
         )
-    return [
-        g
-        for g in itertools.permutations(range(n))
-        if [ranges[i] for i in g] == ranges and np.array_equal(table, table.transpose(g))
-    ]
+    return symmetries(table, range(n), ranges)
 
 
 #: Of so many instances at most it is looked up how often each is true.

@@ -31,6 +31,7 @@ __all__ = [
     "SearchOptions",
     "Task",
     "objective_of",
+    "ranked",
     "unit_exponent",
 ]
 
@@ -196,10 +197,11 @@ class Task:
                 sums[start : start + step, k] = np.where(truths, column, 0.0).sum(axis=1)
         return sums
 
-    def ranked(self, found: Sequence[tuple[int, ...]], scores: FloatArray) -> list[int]:
-        """The results above the threshold: best first, then of few propositions, then as tuples."""
-        passed = np.flatnonzero(scores > self.threshold).tolist()
-        return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
+
+def ranked(found: Sequence[tuple[int, ...]], scores: FloatArray, threshold: float) -> list[int]:
+    """The results above the threshold: best first, then of few propositions, then as tuples."""
+    passed = np.flatnonzero(scores > threshold).tolist()
+    return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,12 +73,11 @@ from formulakern.encoding.bits import Words, n_words, ones, select_bits, transpo
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
+from formulakern.mining.search import unit_exponent
 from formulakern.mining.sums import sort_descending
 
 __all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
 
-#: The total weight is at most 2 to this power, counted in units.
-TOTAL_BITS = 50
 #: Weights that are too different to be grouped are whole numbers of so many bits,
 PLANES = 20
 #: which holds where groups of equal weights take this many times the words of equal weights.
@@ -105,7 +104,7 @@ class Grid:
     @classmethod
     def of(cls, weights: FloatArray) -> Grid:
         """Return the finest grid on which sums fit; a coarser one if weights differ much."""
-        fine = cls._at(weights, int(np.frexp(weights.sum())[1]) - TOTAL_BITS, planes=False)
+        fine = cls._at(weights, unit_exponent(float(weights.sum())), planes=False)
         if len(Layout.of(fine.units, False).kinds) <= SPARSE * (n_words(len(weights)) + 8):
             return fine
         return cls._at(weights, int(np.frexp(weights.max())[1]) - PLANES, planes=True)

@@ -30,7 +30,7 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.deadline import DONE, FULL, SLICE, enlarged
 from formulakern.encoding.bits import all_ones, n_words
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 
 __all__ = [
@@ -357,8 +357,7 @@ class MinedConjunctions(MiningResult):
         **known: Any,
     ) -> MinedConjunctions:
         """The results above the threshold: best first, then short ones, then by positions."""
-        passed = np.flatnonzero(scores > asked.threshold).tolist()
-        order = sorted(passed, key=lambda r: (-scores[r], len(found[r]), found[r]))
+        order = ranked(found, scores, asked.threshold)
         complete = finished and len(found) < asked.top
         listed = [found[r] for r in order]
         return cls(scores[order], sums[order], finished, complete, conjunctions=listed, **known)

@@ -29,7 +29,7 @@ from formulakern.compilation import compiled
 from formulakern.deadline import DONE, SLICE
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, offer, sort_descending
 from formulakern.mining.templates.expansion import (
     Expansion,
@@ -330,7 +330,7 @@ def mine_templates(
 
     sums = task.sums(assignments, covers)
     scores = task.goal.scores(sums)
-    order = task.ranked(assignments, scores)
+    order = ranked(assignments, scores, task.threshold)
     bound = task.goal.from_units(search.bound()) + task.goal.rounding
     if len(order) > limit:
         bound = max(bound, float(scores[order[limit]]))
