@@ -44,6 +44,7 @@ from formulakern.learning.covering.tree_rules import (
     ordered,
     shortest_subset,
 )
+from formulakern.rules.cases import OPPOSITES
 from formulakern.rules.class_rules import RuleList
 from formulakern.rules.decision import ClassRule, class_positions
 from formulakern.rules.rule import Rule
@@ -201,8 +202,6 @@ def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
 
 #: Kinds of conditions: a rank below a bound, at least a bound, any rank, a set of ranks.
 BELOW, FROM, PRESENT, MEMBER = range(4)
-OPPOSITE = {"=": "!=", "<=": ">", ">=": "<", "in": "not in", "is missing": "is not missing"}
-OPPOSITE |= {other: relation for relation, other in OPPOSITE.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +294,7 @@ def negation(leaf: Formula, table: Table) -> Formula:
     if isinstance(leaf, Comparison):
         asks = leaf.relation.endswith("missing")
         if asks or not table.missing(leaf.column).any():
-            return leaf.replaced(relation=OPPOSITE[leaf.relation])
+            return leaf.replaced(relation=OPPOSITES[leaf.relation])
     elif isinstance(leaf, Variable) and not table.missing(leaf.name).any():
         return Comparison(leaf.name, "=", 0)
     return ~leaf

@@ -82,8 +82,6 @@ __all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
 PLANES = 20
 #: which holds where groups of equal weights take this many times the words of equal weights.
 SPARSE = 8
-#: Words that are counted together.
-VECTOR = 8
 #: Words of covers that are worked on at once.
 CHUNK = 1 << 20
 
@@ -153,10 +151,6 @@ class Layout:
                     parts.append((rows, kind, value))
         parts = [part for part in parts if len(part[0]) and part[2]]
         counts = np.array([n_words(len(rows)) for rows, _, _ in parts], dtype=np.int64)
-        for kind in {kind for _, kind, _ in parts}:
-            of = [i for i, part in enumerate(parts) if part[1] == kind]
-            if counts[of].sum() > VECTOR // 2:  # words without atoms, to a whole vector
-                counts[of[-1]] += -counts[of].sum() % VECTOR
         bits = np.full(64 * int(counts.sum()), -1, dtype=np.int64)
         start = 0
         for (rows, _, _), count in zip(parts, counts.tolist(), strict=True):
