@@ -247,7 +247,7 @@ class BoxProblem:
         square = float(beta @ products)
         dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
         residual = self.linear - products
-        intercept = self._best_intercept(residual)
+        intercept = self.best_intercept(residual)
         losses, largest = self._losses(residual - intercept)
         primal = square / 2 + losses + self.total * intercept
         most = float(np.abs(self.linear).max(initial=0.0))
@@ -266,7 +266,7 @@ class BoxProblem:
         losses = np.maximum(losses, 0.0)
         return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
-    def _best_intercept(self, residual: FloatArray) -> float:
+    def best_intercept(self, residual: FloatArray) -> float:
         """argmin_b Σ ξ_i + r·b, whose slope rises by u at residual − ε, by −l at residual + ε."""
         rising, falling = self.upper > 0, self.lower < 0
         points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])

@@ -494,9 +494,7 @@ def _best_primal(K: FloatArray, problem: BoxProblem, u: FloatArray) -> tuple[flo
     product, lengths, y = K @ u, np.sqrt(K.diagonal()), problem.linear
     noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i
     residual, positive, box = y - product, y > 0, problem.upper - problem.lower
-    order = residual.argsort()
-    below = np.cumsum(box[order])
-    b = residual[order[int(np.searchsorted(below, box[positive].sum()))]]
+    b = problem.best_intercept(residual)
     xi = y * (residual - b) + noise + ROUNDING * (1 + abs(b))
     losses = float(box @ np.maximum(0.0, xi))
     apart = (product - noise)[positive].min() - (product + noise)[~positive].max()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import and_
 from typing import Any
 
@@ -56,10 +57,11 @@ from formulakern.tables.table import Table
 
 __all__ = ["rules_from_tree"]
 
-FORESTS = (RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier)
 KINDS = (
     DecisionTreeClassifier,
-    *FORESTS,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    AdaBoostClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
 )
@@ -130,24 +132,21 @@ def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
 
 
 def _trees(model: Any) -> Iterator[tuple[npt.NDArray[Any], Truths]]:
-    if isinstance(model, DecisionTreeClassifier):
-        yield _nodes_of_tree(model.tree_, concludes=True)
-    elif isinstance(model, FORESTS):
-        for part in model.estimators_:
-            if not isinstance(part, DecisionTreeClassifier):
-                raise ParameterError(
-                    f"{type(model).__name__} of {type(part).__name__}; expected one of "
-                    "DecisionTreeClassifier, whose paths are rules."
-                )
-            yield _nodes_of_tree(part.tree_, concludes=True)
-    elif isinstance(model, GradientBoostingClassifier):
-        for part in model.estimators_.ravel():
-            yield _nodes_of_tree(part.tree_, concludes=False)
-    else:
-        columns = _columns_of_features(model)
-        for stage in model._predictors:
-            for predictor in stage:
-                yield _nodes_of_predictor(predictor, columns)
+    if isinstance(model, HistGradientBoostingClassifier):
+        columns = np.arange(model.n_features_in_)
+        if model.is_categorical_ is not None:  # the trees number categorical columns first
+            columns = np.argsort(~model.is_categorical_, kind="stable")
+        for predictor in chain.from_iterable(model._predictors):
+            yield _nodes_of_predictor(predictor, columns)
+        return
+    boosted = isinstance(model, GradientBoostingClassifier)
+    for part in model.estimators_.ravel() if boosted else getattr(model, "estimators_", [model]):
+        if not boosted and not isinstance(part, DecisionTreeClassifier):
+            raise ParameterError(
+                f"{type(model).__name__} of {type(part).__name__}; expected one of "
+                "DecisionTreeClassifier, whose paths are rules."
+            )
+        yield _nodes_of_tree(part.tree_, concludes=not boosted)
 
 
 def _nodes_of_tree(tree: Any, *, concludes: bool) -> tuple[npt.NDArray[Any], Truths]:
@@ -174,13 +173,6 @@ def _nodes_of_predictor(predictor: Any, columns: IntArray) -> tuple[npt.NDArray[
     nodes["categories"], nodes["label"] = np.where(plain, -1, own["bitset_idx"].astype(int)), -1
     octets = predictor.raw_left_cat_bitsets.astype("<u4").view(np.uint8)
     return nodes, np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
-
-
-def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
-    """Return the columns in the order in which the trees number them: categorical ones first."""
-    if model.is_categorical_ is None:
-        return np.arange(model.n_features_in_)
-    return np.argsort(~model.is_categorical_, kind="stable")
 
 
 def category_numbers(model: Any) -> dict[int, dict[Any, int]]:

@@ -213,7 +213,7 @@ def mine_antecedents(
 ) -> tuple[Antecedents, bool]:
     """Return the conjunctions that can stand in an optimal list, one for each cover.
 
-    These are all conjunctions, or as long ones as there is time for: the second value tells which.
+    The second value is False if the time did not suffice for the longest conjunctions.
 
     A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
     captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in

@@ -343,22 +343,22 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
 
 
 def toggled(covers: Words, chosen: Truths) -> Words:
-    """Return the rows that adding each rule to a set would cover more, or removing it less."""
+    """Return the rows whose coverage changes if each rule is added to a set, or removed."""
     once, twice = np.zeros_like(covers[:2])
     for cover in covers[chosen]:
         twice |= once & cover
         once |= cover
-    return covers & np.where(chosen[:, None], ~twice, ~once)
+    return np.asarray(covers & np.where(chosen[:, None], ~twice, ~once))
 
 
 def harm(covers: Words, claims: IntArray, rows: LabelledRows) -> FloatArray:
-    """Return how much less a list of rules would err without each one of them.
+    """Return by how much removing each rule of a list lowers the weight of its errors.
 
-    The rows that a rule decides would be decided by the next rule that covers them; ``claims`` are
-    the classes of the rules and of the default.
+    Without a rule, the next rule that covers a row decides it.  ``claims`` are the classes of the
+    rules and of the default.
     """
     own, without = rows.masks[claims[:-1]], np.empty_like(covers)
-    right = rows.masks[claims[-1]]  # the rows of which the rules that follow would be right
+    right = rows.masks[claims[-1]]  # rows that the rules that follow classify correctly
     for r in reversed(range(len(covers))):
         without[r] = right
         right = covers[r] & own[r] | ~covers[r] & right

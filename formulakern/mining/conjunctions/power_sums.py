@@ -20,6 +20,7 @@ that contribute most.  Only sums over rows are needed, so that these may be in p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,32 +124,29 @@ _Node = tuple[tuple[int, ...], NDArray[np.int64]]
 _CHILDREN = np.dtype([("value", np.float64), ("block", np.intp), ("place", np.intp)])
 
 
+@dataclass(eq=False)
 class _Search:
     """The conjunctions that were looked at, and nodes that wait; sums are shares of the goal."""
 
-    def __init__(
-        self,
-        rows: Partitioned,
-        powers: Powers,
-        goal: float,
-        unit: float,
-        rounding: float,
-        items: NDArray[np.intp],
-        most: int,
-        n_rows: int | None,
-    ) -> None:
-        self.rows, self.powers, self.rounding = rows, powers, rounding
-        self.most, self.n_rows = most, n_rows
-        self.goal, self.unit = goal, unit  # logarithms
-        self.n_evaluated, self.positions = 0, np.arange(int(items.max()) + 1)
+    rows: Partitioned
+    powers: Powers
+    goal: float  # logarithms
+    unit: float
+    rounding: float
+    items: NDArray[np.intp]
+    most: int
+    n_rows: int | None
+
+    def __post_init__(self) -> None:
+        self.n_evaluated, self.positions = 0, np.arange(int(self.items.max()) + 1)
         self.blocks: list[_Node] = []
-        self.waiting = self.listed = np.zeros(
-            0, _CHILDREN
-        )  # ln of a bound on the sum below, and ln x^s
+        # ln of a bound on the sum below, and ln x^s
+        self.waiting = self.listed = np.zeros(0, _CHILDREN)
         self.closed = self.passed = 0.0  # sums below nodes that are never opened; of unlisted ones
-        if rounding:  # all that rounding may have hidden, where no row has weight
-            most = powers.exponent * (np.log(rounding) - unit)
-            self.closed = float(self.shares(most + powers.below(np.array([len(items)])))[0])
+        if self.rounding:  # all that rounding may have hidden, where no row has weight
+            most = self.powers.exponent * (np.log(self.rounding) - self.unit)
+            below = self.powers.below(np.array([len(self.items)]))
+            self.closed = float(self.shares(most + below)[0])
 
     def shares(self, logs: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):

@@ -125,8 +125,14 @@ def expand(
     """
     writer = _Writer(distinct, kind_of, every_substitution, every_variable)
     written, _ = writer.instance(formula, (), inside=False)
-    found = writer.leaves, writer.slots, writer.all_different, writer.orders
-    return Expansion(written, *map(tuple, found), writer.empty)
+    return Expansion(
+        formula=written,
+        leaves=tuple(writer.leaves),
+        slots=tuple(writer.slots),
+        all_different=tuple(writer.all_different),
+        orders=tuple(writer.orders),
+        empty=writer.empty,
+    )
 
 
 @dataclass
@@ -167,13 +173,12 @@ class _Writer:
             self.all_different.append(tuple(slot_of.values()))
         # in a choice, features that name the same set differ
         if self.distinct or not (inside or self.every_substitution):
-            for i, j in _exchanges(table, list(slot_of), [self.kind_of_atom(a) for a in atoms]):
+            kinds = [
+                (a.domain, self.kind_of(a)) if isinstance(a, Variable) else None for a in atoms
+            ]
+            for i, j in _exchanges(table, list(slot_of), kinds):
                 self.orders.append(Order((slot_of[i],), (slot_of[j],), self.distinct))
         return substitute(formula, written), tuple(range(first, len(self.slots)))
-
-    def kind_of_atom(self, atom: Formula) -> Hashable:
-        """What an atom ranges over; only variables are ever exchanged."""
-        return (atom.domain, self.kind_of(atom)) if isinstance(atom, Variable) else None
 
     def _slot(self, variable: Variable, copy: tuple[int, ...]) -> Variable:
         if len(self.slots) == MAX_SLOTS:
@@ -315,9 +320,9 @@ def depends(table: NDArray[np.bool_], axis: int) -> bool:
 def symmetries(
     table: NDArray[np.bool_], axes: Sequence[int], kinds: Sequence[Hashable]
 ) -> list[tuple[int, ...]]:
-    """Return the images of all axes of each exchange of these that keeps a truth table and kinds.
+    """Return the permutations of some axes that keep a truth table and the kinds of the axes.
 
-    For more than six axes only exchanges of two are looked at.
+    Each has the images of all axes.  For more than six axes only exchanges of two are examined.
     """
     still = range(table.ndim)
     if len(axes) <= MAX_PERMUTED:
