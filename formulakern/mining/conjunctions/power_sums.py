@@ -87,11 +87,8 @@ def heaviest(
     powers: Powers,
     goal: float,
     *,
-    unit: float = 1.0,
-    rounding: float = 0.0,
-    most: int = LOOKED_AT,
-    n_rows: int | None = None,
     deadline: Deadline = UNLIMITED,
+    **options: Any,
 ) -> Heaviest:
     """List the heaviest conjunctions, until Σ x_w^s over all others is proven to be at most a goal.
 
@@ -99,14 +96,14 @@ def heaviest(
     weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the weights that are meant differs by more
     than ``rounding``.  The search ends once ``most`` conjunctions were looked at, or at the
     deadline; TimeIsOver is raised before the propositions were.  NumPy adds up small numbers of
-    rows in this process, ``n_rows``.  The rows are read once for every level of the tree, and for
+    rows in this process, ``n_rows``.  The ``options`` are ``unit=1``, ``rounding=0``, ``most`` and
+    ``n_rows=None``.  The rows are read once for every level of the tree, and for
     every 2¹⁸ conjunctions of one.
     """
-    logs = float(np.log(goal)), float(np.log(unit))
-    search = _Search(rows, powers, *logs, rounding, items, most, n_rows)
+    search = _Search(rows, items, powers, goal, **options)
     search.open([((), items.astype(np.int64))], deadline)
     try:
-        while not search.reached and search.n_evaluated < most:
+        while not search.reached and search.n_evaluated < search.most:
             search.advance(deadline)
     except TimeIsOver:
         pass
@@ -129,15 +126,16 @@ class _Search:
     """The conjunctions that were looked at, and nodes that wait; sums are shares of the goal."""
 
     rows: Partitioned
-    powers: Powers
-    goal: float  # logarithms
-    unit: float
-    rounding: float
     items: NDArray[np.intp]
-    most: int
-    n_rows: int | None
+    powers: Powers
+    goal: float
+    unit: float = 1.0
+    rounding: float = 0.0
+    most: int = LOOKED_AT
+    n_rows: int | None = None
 
     def __post_init__(self) -> None:
+        self.goal, self.unit = float(np.log(self.goal)), float(np.log(self.unit))
         self.n_evaluated, self.positions = 0, np.arange(int(self.items.max()) + 1)
         self.blocks: list[_Node] = []
         # ln of a bound on the sum below, and ln x^s
