@@ -50,7 +50,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
@@ -445,17 +445,21 @@ def optimal_rule_list(
     search = ListSearch(
         found, max_rules, units, grid.floor(tol * total), max_bytes - max_bytes // 3
     )
-    driver = _Driver(search, lambda units: grid.value(units) / total, deadline, report, found.base)
-    stopped = driver.run()
+
+    def share(units: int) -> float:
+        return grid.value(units) / total
+
+    history: list[ListProgress] = []
+    stopped, proven = _prove(search, share, deadline, report, history)
     chosen = [found.conjunctions[a] for a in search.best]
     counts = _counts(table, read, chosen)
     # errors of the rounded weights and the given ones may rank lists otherwise; both are exact here
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
     objective = error + penalty * len(chosen)
     moved = grid.moved / total
-    bound = max(0.0, min(objective, driver.share(driver.bound)) - moved) if whole else 0.0
+    bound = max(0.0, min(objective, share(proven)) - moved) if whole else 0.0
     # penalties are rounded down, which lowers the bound only
-    rounding = moved + len(chosen) * max(0.0, penalty - driver.share(units))
+    rounding = moved + len(chosen) * max(0.0, penalty - share(units))
     labels = counts.argmax(axis=1).tolist()
     return OptimalList(
         conjunctions=chosen,
@@ -471,59 +475,50 @@ def optimal_rule_list(
         n_evaluated=int(search.state.counters[2]),
         seconds=deadline.taken(),
         stopped=stopped if whole else "time",
-        history=tuple(driver.history),
+        history=tuple(history),
     )
 
 
-@dataclass(eq=False)
-class _Driver:
-    """Raises the threshold until it meets the best list's objective.
+def _prove(
+    search: ListSearch,
+    share: Callable[[int], float],
+    deadline: Deadline,
+    report: Callable[[ListProgress], None] | None,
+    history: list[ListProgress],
+) -> tuple[str, int]:
+    """Raise the threshold until it meets the best list's objective; return why it stopped, a bound.
 
-    ``share`` converts an objective from units to a share of the weight.
+    ``share`` converts an objective from units to a share of the weight; ``history`` is filled.
     """
+    bound = search.found.base
 
-    search: ListSearch
-    share: Callable[[int], float]
-    deadline: Deadline
-    report: Callable[[ListProgress], None] | None
-    bound: int
-    history: list[ListProgress] = field(default_factory=list)
-
-    def run(self) -> str:
-        """Search; why it stopped."""
-        search = self.search
-        try:
-            with interruptible():
-                search.start(self.deadline.over)
-                self._raise_bound(self.bound)
-                while (gap := search.objective - self.bound) > search.tol:
-                    if self.deadline.over():
-                        return "time"
-                    last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
-                    search.restart(
-                        search.objective - search.tol if last else self.bound - (-gap // STEPS)
-                    )
-                    if not run_slices(search, self.deadline, self._look).finished:
-                        return "time"
-                    self._raise_bound(search.threshold)
-        except KeyboardInterrupt:
-            warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
-            return "interrupted"
-        self._raise_bound(search.objective - search.tol)
-        return "optimal"
-
-    def _look(self, _: float) -> None:
-        self._raise_bound(self.search.lower())
-
-    def _raise_bound(self, bound: int) -> None:
+    def note(lower: int) -> None:
         """Note a bound that holds now."""
-        self.bound = max(self.bound, min(bound, self.search.objective))
-        step = self.share(self.search.objective), self.share(self.bound)
-        last = self.history[-1] if self.history else None
-        if last is None or step != (last.objective, last.bound):
-            self.history.append(ListProgress(self.deadline.taken(), *step))
-            if self.report is not None:
-                self.report(self.history[-1])
+        nonlocal bound
+        bound = max(bound, min(lower, search.objective))
+        step = share(search.objective), share(bound)
+        if not history or step != (history[-1].objective, history[-1].bound):
+            history.append(ListProgress(deadline.taken(), *step))
+            if report is not None:
+                report(history[-1])
+
+    try:
+        with interruptible():
+            search.start(deadline.over)
+            note(bound)
+            while (gap := search.objective - bound) > search.tol:
+                if deadline.over():
+                    return "time", bound
+                last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
+                search.restart(search.objective - search.tol if last else bound - (-gap // STEPS))
+                if not run_slices(search, deadline, lambda _: note(search.lower())).finished:
+                    return "time", bound
+                note(search.threshold)
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
+        return "interrupted", bound
+    note(search.objective - search.tol)
+    return "optimal", bound
 
 
 def _counts(
