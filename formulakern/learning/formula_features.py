@@ -121,11 +121,8 @@ class FeatureList:
 
     def take(self, chosen: NDArray[np.intp]) -> FeatureList:
         """Some of the features, in this order."""
-        parts = {
-            name: getattr(self, name)[chosen]
-            for name in ("function", "columns", "weights", "group")
-        }
-        return replace(self, **parts)
+        parts = self.function, self.columns, self.weights, self.group
+        return FeatureList(self.functions, *(part[chosen] for part in parts))
 
     def sums(self, table: PackedTable, measures: FloatArray) -> FloatArray:
         """Return Σ_x μ(x) over the rows x in which a feature is true; μ (groups, m) by group."""

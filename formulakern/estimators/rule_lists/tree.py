@@ -487,9 +487,8 @@ def rules_from_tree(
         paths = replace(paths, labels=weights.argmax(axis=1))
     if prune:
         paths, default = _pruned(paths, conditions, rows, confidence)
-        counts = decided(paths.covers(conditions, rows), rows)
-    else:
-        counts = decided(paths.covers(conditions, rows), rows)
+    counts = decided(paths.covers(conditions, rows), rows)
+    if not prune:
         default = default_class(counts[-1], rows)
     listed = (
         ClassRule(Rule(formula), classes[label], tuple(weights))
