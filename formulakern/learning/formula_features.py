@@ -121,8 +121,9 @@ class FeatureList:
 
     def take(self, chosen: NDArray[np.intp]) -> FeatureList:
         """Some of the features, in this order."""
-        parts = self.function, self.columns, self.weights, self.group
-        return FeatureList(self.functions, *(part[chosen] for part in parts))
+        function, columns = self.function[chosen], self.columns[chosen]
+        weights, group = self.weights[chosen], self.group[chosen]
+        return FeatureList(self.functions, function, columns, weights, group)
 
     def sums(self, table: PackedTable, measures: FloatArray) -> FloatArray:
         """Return Σ_x μ(x) over the rows x in which a feature is true; μ (groups, m) by group."""
