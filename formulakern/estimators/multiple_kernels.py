@@ -364,14 +364,13 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     def _learn(
         self, family: KernelFamily, tasks: Any, progress: Callable[[float], None]
     ) -> KernelWeights:
+        options: dict[str, Any] = {"tol": self.tol, "progress": progress}
         if self.method == "easy":
-            found = easy_weights(family, tasks, self.lam, tol=self.tol, progress=progress)
+            found = easy_weights(family, tasks, self.lam, **options)
             what, advice = "the gap of the distance of the classes", "A larger lam is easier."
         else:
-            options: dict[str, Any] = {"tol": self.tol, "max_iter": int(self.max_iter)}
-            found = lp_norm_weights(
-                family, tasks, float(self.p), float(self.C), progress=progress, **options
-            )
+            p, C, most = float(self.p), float(self.C), int(self.max_iter)
+            found = lp_norm_weights(family, tasks, p, C, max_iter=most, **options)
             what = "the gap of the objective"
             advice = "Allow more rounds, max_iter, or a larger tol; or take a larger p."
         warn_unless(found.converged, what, found.gap, self.tol, advice)

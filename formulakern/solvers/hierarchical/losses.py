@@ -130,28 +130,21 @@ class Loss:
     def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
         """A multiple s of β, and conjugate(sβ) − s²·square/2, less what rounding may add.
 
-        This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is about the best.
-        """
-        s = self.best_multiple(beta, square)
-        quadratic = 0.5 * s**2 * square
-        allowance = ROUNDING * (s * float(np.abs(beta) @ (1 + np.abs(self.y))) + quadratic)
-        return s, self.conjugate(s * beta) - quadratic - allowance
-
-    def best_multiple(self, beta: FloatArray, square: float) -> float:
-        """A multiple s ≥ 0 of β that makes conjugate(sβ) − s²·square/2 about as large as it can be.
-
-        Any s (at most 1 for the hinge and the logistic loss) keeps β feasible.
+        This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s ≥ 0 is about the
+        best, at most 1 for the hinge and the logistic loss, so that sβ is feasible.
         """
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             right, part = np.array([[1.0], [0.0]]), np.stack([-share, share])
-            return entropy_bound(self.c, right, part, float(self.offset @ beta), square)[0]
-        linear = float((self.y + self.offset) @ beta)
-        quadratic = square + self.true_width * float(np.sum(beta**2 / self.c))
-        if linear <= 0:
-            return 0.0
-        best = linear / quadratic if quadratic > 0 else 1.0
-        return min(1.0, best) if self.name == "hinge" else best
+            s = entropy_bound(self.c, right, part, float(self.offset @ beta), square)[0]
+        else:
+            linear = max(0.0, float((self.y + self.offset) @ beta))
+            curvature = square + self.true_width * float(np.sum(beta**2 / self.c))
+            s = linear / curvature if curvature > 0 else float(linear > 0)
+            s = min(1.0, s) if self.name == "hinge" else s
+        quadratic = 0.5 * s**2 * square
+        allowance = ROUNDING * (s * float(np.abs(beta) @ (1 + np.abs(self.y))) + quadratic)
+        return s, self.conjugate(s * beta) - quadratic - allowance
 
     def balanced(self, beta: FloatArray) -> FloatArray:
         """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""

@@ -278,23 +278,22 @@ def _target(
     matter = np.sort(order[first:])
     h = curvature[rows]
     moved = columns.predict(aim)[rows] - here.predictions[rows]
-    groups = np.ones((len(rows), 1)) if loss.group is None else _indicators(loss.group, rows)
+    group = np.zeros(len(beta), dtype=np.intp) if loss.group is None else loss.group
+    groups = np.asarray(group[rows, None] == np.arange(group.max() + 1), dtype=np.float64)
     sides = np.column_stack([moved, groups])
     root = np.sqrt(scales[matter])
     some = columns.take(matter)
     solved = _solve(some, root, rows, h, sides, deadline)
+    # the steps of the intercepts, 0 of groups without curvature
+    matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - np.bincount(group, beta)
+    bent = np.flatnonzero(matrix.diagonal() > 0)
+    shift = np.zeros(len(side))
+    shift[bent] = np.linalg.solve(matrix[np.ix_(bent, bent)], side[bent])
     delta = np.zeros(len(beta))
-    shift: Intercept
-    if loss.group is None:
-        total = float(solved[:, 1].sum())
-        shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
-        delta[rows] = shift * solved[:, 1] - solved[:, 0]
-    else:
-        shift = _shifts(groups, solved, np.bincount(loss.group, beta).astype(np.float64))
-        delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
+    delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
     weights = aim.copy()
     weights[matter] += scales[matter] * some.sums(delta)
-    return weights, here.intercept + shift
+    return weights, here.intercept + (float(shift[0]) if loss.group is None else shift)
 
 
 def _joint_target(
@@ -337,20 +336,6 @@ def _joint_target(
     for k, (at, root) in enumerate(zip(matter, roots, strict=True)):
         weights[at] = here.weights[at] + root * step[ends[k] : ends[k + 1] - 1]
     return weights, here.intercept - step[free]
-
-
-def _indicators(group: IntArray, rows: IntArray) -> FloatArray:
-    """1 where an example is of a group, float64 (rows, groups)."""
-    return np.asarray(group[rows, None] == np.arange(int(group.max()) + 1), dtype=np.float64)
-
-
-def _shifts(groups: FloatArray, solved: FloatArray, sums: FloatArray) -> FloatArray:
-    """The steps of the intercepts, 0 of groups without curvature."""
-    matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - sums
-    bent = np.flatnonzero(matrix.diagonal() > 0)
-    shifts = np.zeros(len(side))
-    shifts[bent] = np.linalg.solve(matrix[np.ix_(bent, bent)], side[bent])
-    return shifts
 
 
 def _solve(
