@@ -33,6 +33,7 @@ __all__ = [
     "multiplied",
     "rows_of",
     "then",
+    "within",
 ]
 
 #: Values that the steps of a composed kernel pass over together: one megabyte.
@@ -134,7 +135,7 @@ class CountWriter:
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
             for start in range(rows.start, rows.stop, height):
                 some = slice(start, min(start + height, rows.stop))
-                self._by_numpy(some, columns, _rows_at(block, some, rows))
+                self._by_numpy(some, columns, block[within(some, rows)])
             return
         mine, tables = self.memory, self.tables
         if not hasattr(mine, "tile"):
@@ -199,12 +200,12 @@ class ChainedWriter:
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))
             for part in self.parts:
-                part(band, columns, _rows_at(block, band, rows))
+                part(band, columns, block[within(band, rows)])
 
 
-def _rows_at(block: FloatArray, some: slice, rows: slice) -> FloatArray:
-    """Return some rows of a block that begins at ``rows.start``."""
-    return block[some.start - rows.start : some.stop - rows.start]
+def within(some: slice, rows: slice) -> slice:
+    """Return the place of some rows in a block that begins at ``rows.start``."""
+    return slice(some.start - rows.start, some.stop - rows.start)
 
 
 def then(inner: BlockWriter, change: BlockWriter, bound: float = inf) -> ChainedWriter:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import bound_of
+from formulakern.backends.block_writers import bound_of, within
 from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
@@ -32,6 +32,7 @@ __all__ = [
     "output",
     "product",
     "row_blocks",
+    "tiles",
     "transposing",
     "work_off",
 ]
@@ -211,18 +212,18 @@ def work_off(
 
 #: Rows and columns of the tiles that are rounded, or multiplied by vectors, while the cache holds
 #: them: two megabytes for each thread.
-TILE_ROWS, TILE_COLUMNS = 64, 4096
+TILE = 64, 4096
 #: Bytes of a band of rows of a matrix that is written to a file, or handed out in bands.
 MAX_BAND = 1 << 26
 
 
-def tiles(rows: slice, columns: slice) -> Iterator[tuple[slice, slice]]:
+def tiles(rows: slice, columns: slice, size: tuple[int, int]) -> Iterator[Block]:
     """Yield the parts of a block, from left to right in each band of rows."""
-    for top in range(rows.start, rows.stop, TILE_ROWS):
-        for left in range(columns.start, columns.stop, TILE_COLUMNS):
+    for top in range(rows.start, rows.stop, size[0]):
+        for left in range(columns.start, columns.stop, size[1]):
             yield (
-                slice(top, min(top + TILE_ROWS, rows.stop)),
-                slice(left, min(left + TILE_COLUMNS, columns.stop)),
+                slice(top, min(top + size[0], rows.stop)),
+                slice(left, min(left + size[1], columns.stop)),
             )
 
 
@@ -235,7 +236,7 @@ class _Tiles:
     def filled(self, fill: BlockWriter, rows: slice, columns: slice) -> FloatArray:
         """Return the values of a tile, until the next one."""
         if not hasattr(self._mine, "memory"):
-            self._mine.memory = np.empty(TILE_ROWS * TILE_COLUMNS)
+            self._mine.memory = np.empty(TILE[0] * TILE[1])
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         tile: FloatArray = self._mine.memory[: shape[0] * shape[1]].reshape(shape)
         fill(rows, columns, tile)
@@ -252,11 +253,8 @@ def narrowed(fill: BlockWriter) -> BlockWriter:
     fits = bound_of(fill) < float(np.finfo(np.float32).max)
 
     def narrow(rows: slice, columns: slice, block: Any) -> None:
-        for some, part in tiles(rows, columns):
-            tile = block[
-                some.start - rows.start : some.stop - rows.start,
-                part.start - columns.start : part.stop - columns.start,
-            ]
+        for some, part in tiles(rows, columns, TILE):
+            tile = block[within(some, rows), within(part, columns)]
             with np.errstate(over="ignore"):
                 tile[...] = memory.filled(fill, some, part)
             if not fits and not np.isfinite(tile).all():
@@ -327,9 +325,9 @@ def product(fill: BlockWriter, shape: tuple[int, int], vectors: FloatArray) -> F
     memory = _Tiles()
 
     def one(rows: slice, columns: slice) -> None:
-        for some, part in tiles(rows, columns):
+        for some, part in tiles(rows, columns, TILE):
             out[some] += memory.filled(fill, some, part) @ vectors[part]
 
     if out.size and shape[1]:
-        work_off(row_blocks(shape, TILE_ROWS), one)
+        work_off(row_blocks(shape, TILE[0]), one)
     return out
