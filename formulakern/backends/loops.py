@@ -283,20 +283,6 @@ def _weigh(to: Any, values: Any, weight: Any) -> None:
 
 
 @compiled(forceinline=True)
-def _add(to: Any, values: Any, others: Any) -> None:
-    vectorized()
-    for j in range(np.uint64(len(to))):
-        to[j] = values[j] + others[j]
-
-
-@compiled(forceinline=True)
-def _multiply(to: Any, values: Any, others: Any) -> None:
-    vectorized()
-    for j in range(np.uint64(len(to))):
-        to[j] = values[j] * others[j]
-
-
-@compiled(forceinline=True)
 def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
     """Multiply a row of values, from this column of z, by :class:`.block_writers.Factors`.
 
@@ -321,13 +307,12 @@ def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: An
 @compiled(forceinline=True)
 def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
     """Add values to those that are found, or multiply them; all are addresses."""
+    vectorized()
     values = array_at(given, (length,), np.float64)
     others = array_at(found, (length,), np.float64)
     joined = array_at(to, (length,), np.float64)
-    if join == ADDED:
-        _add(joined, values, others)
-    else:
-        _multiply(joined, values, others)
+    for j in range(np.uint64(length)):
+        joined[j] = values[j] + others[j] if join == ADDED else values[j] * others[j]
 
 
 @compiled(

@@ -8,7 +8,6 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 
 from __future__ import annotations
 
-import html
 import math
 import operator
 import sys
@@ -39,6 +38,7 @@ from formulakern.gram.matrix import (
     transposing,
 )
 from formulakern.gram.triple_index import Counts, with_themselves
+from formulakern.markup import rendered
 from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_rows import lazily, lazy_gram, lazy_product
 from formulakern.solvers.blas import one_thread
@@ -106,17 +106,7 @@ class Inspection:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr><th style='text-align:right;vertical-align:top'>"
-            f"{html.escape(section.title)}</th><td style='text-align:left'>"
-            f"<pre style='margin:0'>{html.escape(section.text)}</pre></td></tr>"
-            for section in self.sections
-        )
-        latex = html.escape(self.latex)  # names of variables are in it
-        return (
-            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {latex}$</p>"
-            f"<table>{rows}</table>"
-        )
+        return rendered("inspection.html", **vars(self))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"

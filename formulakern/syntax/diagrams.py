@@ -174,18 +174,10 @@ class Diagrams:
                     pending.append(successor)
         return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
 
-    def rebuild(
-        self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
-    ) -> int:
-        """Return the function put together anew by ``make(level, high, low)``, from the leaves up.
-
-        With ``counted`` every node is a step.
-        """
-        nodes = self.reachable(root)
-        if counted:
-            self.spend(len(nodes))
+    def rebuild(self, root: int, make: Callable[[int, int, int], int]) -> int:
+        """Return the function made anew by ``make(level, high, low)``, from the leaves up."""
         made = {0: 0, 1: 1}
-        for node in reversed(nodes):
+        for node in reversed(self.reachable(root)):
             made[node] = make(self.level[node], made[self.high[node]], made[self.low[node]])
         return made[root]
 
@@ -197,23 +189,18 @@ class Diagrams:
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
         """Return the function with some variables set."""
-
-        def make(level: int, high: int, low: int) -> int:
-            if level in values:
-                return high if values[level] else low
-            return self.node(level, high, low)
-
-        return self.rebuild(root, make, counted=True)
+        return self._without(root, values, lambda level, *both: both[not values[level]])
 
     def quantified(self, root: int, levels: Collection[int], truth: str) -> int:
         """Return the function for some ("1110") or all ("1000") values of some variables."""
+        return self._without(root, levels, lambda _, *both: self.apply(truth, *both))
 
-        def make(level: int, high: int, low: int) -> int:
-            if level in levels:
-                return self.apply(truth, high, low)
-            return self.node(level, high, low)
-
-        return self.rebuild(root, make, counted=True)
+    def _without(
+        self, root: int, levels: Collection[int], make: Callable[[int, int, int], int]
+    ) -> int:
+        """Return the function with other ones in place of the tests of some variables."""
+        self.spend(len(self.reachable(root)))
+        return self.rebuild(root, lambda *node: (make if node[0] in levels else self.node)(*node))
 
     def spend(self, steps: int) -> None:
         """Count work; refuse to go on if it passes ``MAX_DIAGRAM_STEPS`` in all."""
