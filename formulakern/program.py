@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import FormulaSizeError, MagnitudeError
+from formulakern.text import aligned
 
 __all__ = [
     "BEYOND",
@@ -406,15 +407,11 @@ def listing(program: Program, limit: int = 60) -> str:
         node = program.nodes[i]
         operands = [f"r{operand}" for operand in node.operands]
         what, meaning = getattr(lines, node.kind)(*node.data, *operands)
-        rows.append((f"r{i}", what, meaning, known[stage[i]]))
+        rows.append([f"r{i}", f"= {what}", meaning, known[stage[i]]])
     if len(rows) > limit:
         left_out = len(rows) - limit
-        rows = [*rows[: limit // 2], ("…", f"({left_out:,} more)", "", ""), *rows[-limit // 2 :]]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    text = [
-        f"{name:<{widths[0]}} = {what:<{widths[1]}}  {meaning:<{widths[2]}}  {when}".rstrip()
-        for name, what, meaning, when in rows
-    ]
+        rows[limit // 2 : -limit // 2] = [["…", f"= ({left_out:,} more)", "", ""]]
+    text = [line.replace("  = ", " = ", 1).rstrip() for line in aligned(rows, "<<<<")]
     divided = f" / {program.divisor}" if program.divisor != 1 else ""
     return "\n".join([*text, f"K = r{program.output}{divided}"])
 

@@ -434,12 +434,7 @@ def without_repeats(formula: Formula) -> Formula:
         if connective is None:
             return node
         if connective in (AND, OR):
-            flat = [
-                argument
-                for part in parts
-                for argument in (part.arguments if part.connective is connective else (part,))
-            ]
-            parts = list(dict.fromkeys(flat))
+            parts = list(dict.fromkeys(Operation(connective, parts).arguments))
             if len(parts) == 1:
                 return parts[0]
         return Operation(connective, parts)

@@ -25,6 +25,7 @@ from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
 __all__ = [
+    "UFUNCS",
     "CountWriter",
     "Factors",
     "bound_of",
@@ -47,7 +48,8 @@ Join = Literal["store", "add", "multiply"]
 #: The values of a block from the joint counts of its pairs of rows, in NumPy.
 InNumPy = Callable[[PairedTables, tuple[Any, ...], slice, slice], FloatArray]
 
-_UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
+#: The operation of a join on blocks of values.
+UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
 _NO_FACTORS, _NO_ROWS = np.empty(0), np.empty(0, dtype=np.int64)
 
 
@@ -161,7 +163,7 @@ class CountWriter:
             block[...] = values
         else:
             with np.errstate(over="ignore"):
-                _UFUNCS[self.join](block, values, out=block)
+                UFUNCS[self.join](block, values, out=block)
         self.after.multiply(rows, columns, block)
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> CountWriter:
@@ -234,7 +236,7 @@ def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> Bl
         if isinstance(fill, CountWriter) and fill.join == "store":
             parts.append(replace(fill, join=join))
         else:
-            parts.append(_apart(fill, _UFUNCS[join]))
+            parts.append(_apart(fill, UFUNCS[join]))
     bounds = [bound_of(fill) for fill in fills]
     return _checked(ChainedWriter(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
 

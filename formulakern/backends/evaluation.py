@@ -21,7 +21,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from math import inf, log2, prod
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -160,16 +159,13 @@ class Task:
         everything else becomes infinite or not a number, which the guard computes again.
         """
         if self.scale == "count":
-            return float(Fraction(1, self.program.divisor))
+            return 1 / self.program.divisor
         if not self.exact:
             return float((Extended.of(1.0) / self._dimension(shares=True)).to_float())
         sizes = self.tables.sizes
         degrees = self.program.degrees or [0] * len(sizes)
         weighted_away = prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))
-        try:
-            return float(Fraction(weighted_away, self.divided_by()))
-        except OverflowError:
-            return inf
+        return _quotient(weighted_away, self.divided_by())
 
     @cached_property
     def bits(self) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
+from formulakern.backends.block_writers import UFUNCS, Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
@@ -603,10 +603,9 @@ class JoinedKernel(CombinedKernel):
     """Several kernels joined by an operation on their values."""
 
     parts: tuple[Kernel, ...]
-    #: How the operation is written, on blocks of values, in the loops that fill them, and on
-    #: dimensions and closed forms.
+    #: How the operation is written, in the loops and on blocks of values, and on dimensions and
+    #: closed forms.
     sign: ClassVar[str]
-    blockwise: ClassVar[np.ufunc]
     join: ClassVar[Literal["add", "multiply"]]
     operation: ClassVar[Callable[[Any, Any], Any]]
 
@@ -625,12 +624,12 @@ class JoinedKernel(CombinedKernel):
         return joined([part.prepare(pair) for part in self.parts], self.join)
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        return reduce(self.blockwise, (part.on_counts(pair, counts) for part in self.parts))
+        return reduce(UFUNCS[self.join], (part.on_counts(pair, counts) for part in self.parts))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         with np.errstate(over="ignore"):
             diagonals = [part.diagonal_of(pair) for part in self.parts]
-            return check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
+            return check_finite(np.asarray(UFUNCS[self.join].reduce(diagonals, axis=0)))
 
     def dimension(self, n: Sizes) -> int:
         return int(reduce(type(self).operation, (part.dimension(n) for part in self.parts)))
@@ -646,7 +645,6 @@ class SumKernel(JoinedKernel):
     """K₁ + K₂ + …: the feature spaces side by side."""
 
     sign: ClassVar[str] = "+"
-    blockwise: ClassVar[np.ufunc] = np.add
     join: ClassVar[Literal["add", "multiply"]] = "add"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
     binding: ClassVar[int] = 1
@@ -656,7 +654,6 @@ class ProductKernel(JoinedKernel):
     """K₁ · K₂ · …: all pairs of features, joined by "and"."""
 
     sign: ClassVar[str] = "*"
-    blockwise: ClassVar[np.ufunc] = np.multiply
     join: ClassVar[Literal["add", "multiply"]] = "multiply"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.mul
     binding: ClassVar[int] = 2

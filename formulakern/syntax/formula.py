@@ -1514,7 +1514,7 @@ def from_dimacs(text: str) -> Formula:
 
 def _tree_dot(formula: Formula) -> str:
     number: dict[int, int] = {}
-    lines = ["digraph formula {", '  node [fontname="sans-serif"];']
+    lines = []
     for k, node in enumerate(postorder(formula)):
         number[id(node)] = k
         if node.connective is None:
@@ -1523,15 +1523,14 @@ def _tree_dot(formula: Formula) -> str:
         else:
             lines.append(f"  n{k} [label={_quoted(node.connective.unicode)}, shape=circle];")
         lines += [f"  n{k} -> n{number[id(argument)]};" for argument in node.arguments]
-    return "\n".join([*lines, "}"]) + "\n"
+    return _dot("formula", lines)
 
 
 def _diagram_dot(formula: Formula) -> str:
     d, letters, (top,) = diagrams_of("to_dot('diagram')", formula)
-    lines = ["digraph diagram {", '  node [fontname="sans-serif"];']
     nodes = d.reachable(top)
     ends = {top} | {branch for node in nodes for branch in (d.high[node], d.low[node])}
-    lines += [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
+    lines = [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
     for level, name in enumerate(letters):
         text = _quoted(name.leaf_text(UNICODE))
         at_level = [f"n{node} [label={text}]" for node in nodes if d.level[node] == level]
@@ -1540,7 +1539,11 @@ def _diagram_dot(formula: Formula) -> str:
     for node in nodes:  # a full line if the variable is true, a dashed one if it is false
         lines.append(f"  n{node} -> n{d.high[node]};")
         lines.append(f"  n{node} -> n{d.low[node]} [style=dashed];")
-    return "\n".join([*lines, "}"]) + "\n"
+    return _dot("diagram", lines)
+
+
+def _dot(name: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"digraph {name} {{", '  node [fontname="sans-serif"];', *lines, "}", ""])
 
 
 def _quoted(text: str) -> str:
