@@ -37,6 +37,7 @@ __all__ = [
     "Builder",
     "Extended",
     "Program",
+    "Triples",
     "as_float",
     "bits",
     "cell_count",
@@ -451,6 +452,8 @@ class _Lines:
 # -- values: exact integers, float64, exponents of any size, and bounds of all of them
 
 Array = npt.NDArray[Any]
+#: Arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, one for every domain.
+Triples = Sequence[Sequence[Array]]
 
 #: Exact integers of more bits than this are not computed.
 MAX_BITS = 8_000_000
@@ -489,9 +492,7 @@ def n_choices(n: int, lower: int, limit: int | None = None) -> int:
 
 def run(
     program: Program,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
+    counts: Triples,
     sizes: Sequence[Any],
     dtype: npt.DTypeLike,
     outputs: Sequence[int] | None = None,
@@ -499,25 +500,23 @@ def run(
     limit: int | None = None,
     number_bytes: float = 8.0,
 ) -> list[Array]:
-    """Evaluate a program on arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, which broadcast; one a domain.
+    """Evaluate a program on arrays of counts, which broadcast.
 
     Return the outputs (by default the kernel, not divided) in broadcast shape or smaller.  Every
     count is multiplied by the weight of its domain.  Python integers (``object``) larger than
     ``limit`` become it; a number takes about ``number_bytes``.
     """
-    counts = (s, p, q)
     shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
     together = max(1, int(MAX_BYTES / (number_bytes * program.width)))
     if prod(shape) <= together:
-        values = values_of(program, _Arrays(s, p, q, sizes, dtype, weights, limit), outputs)
+        values = values_of(program, _Arrays(counts, sizes, dtype, weights, limit), outputs)
         return [np.asarray(value, dtype=dtype) for value in values]
     flat = [[np.broadcast_to(a, shape).reshape(-1) for a in arrays] for arrays in counts]
     parts = []
     for start in range(0, prod(shape), together):
         some = slice(start, min(start + together, prod(shape)))
-        here = [[array[some] for array in arrays] for arrays in flat]
-        rest = (sizes, dtype, outputs, weights, limit, number_bytes)
-        found = run(program, here[0], here[1], here[2], *rest)
+        here = tuple([array[some] for array in arrays] for arrays in flat)
+        found = run(program, here, sizes, dtype, outputs, weights, limit, number_bytes)
         parts.append([np.broadcast_to(value, some.stop - some.start) for value in found])
     return [np.concatenate(values).reshape(shape) for values in zip(*parts, strict=True)]
 
@@ -526,13 +525,12 @@ def run(
 class _Counts:
     """Sums and products of what the operators of Python add and multiply, at these counts."""
 
-    s: Sequence[Array]
-    p: Sequence[Array]
-    q: Sequence[Array]
+    counts: Triples
     sizes: Sequence[Any]
 
     def cell(self, domain: int, cell: str, used: int) -> Any:
-        value = cell_count(cell, self.s[domain], self.p[domain], self.q[domain], self.sizes[domain])
+        s, p, q = (arrays[domain] for arrays in self.counts)
+        value = cell_count(cell, s, p, q, self.sizes[domain])
         return np.maximum(value - used, 0) if used else value
 
     def sum(self, *operands: Any) -> Any:
@@ -659,9 +657,7 @@ class Extended:
 
 def run_extended(
     program: Program,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
+    counts: Triples,
     sizes: Sequence[int],
     output: int | None = None,
     shares: bool = False,
@@ -671,7 +667,7 @@ def run_extended(
     With ``shares`` every count is divided by the number of columns of its domain.
     """
     outputs = None if output is None else [output]
-    found: Extended = values_of(program, _Numbers(s, p, q, sizes, shares), outputs)[0]
+    found: Extended = values_of(program, _Numbers(counts, sizes, shares), outputs)[0]
     return found
 
 

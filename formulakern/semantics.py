@@ -54,7 +54,7 @@ from formulakern.checks import check_choice
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program import Builder, Program, check_nodes
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.diagrams import Diagrams, models_with_each
+from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
 from formulakern.syntax.leaves import Choice
 
@@ -238,10 +238,7 @@ class Steps(list[Step]):
                 part = join(row, part, part) if times else part
             assert power is not None
             layer.append(power)
-        while len(layer) > 1:
-            pairs = [join(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
-            layer = pairs + layer[len(pairs) * 2 :]
-        return layer[0]
+        return joined(layer, lambda left, right: join(row, left, right))
 
     def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
         """Append ``left ∘ right`` as it is."""

@@ -282,14 +282,13 @@ class FormulaKernel(Kernel):
         if task.dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
             raise NotImplementedError
         triples = (list(counts.s), list(counts.p), list(counts.q))
-        return np.broadcast_to(task.values(*triples), counts.same.shape)
+        return np.broadcast_to(task.values(triples), counts.same.shape)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Exact, computed once for every different number of ones."""
         task = self.task(pair)
         ones, row_class = row_classes(task.tables.x_counts)
-        counts = list(ones)
-        values = task.values(counts, counts, counts)
+        values = task.values((list(ones),) * 3)
         return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class])
 
     def exactly_symmetric(self, pair: TablePair) -> bool:

@@ -47,6 +47,7 @@ __all__ = [
     "count_models",
     "cube_function",
     "irredundant_cover",
+    "joined",
     "models",
     "models_with_each",
     "ordered_cubes",
@@ -62,6 +63,17 @@ MAX_DIAGRAM_STEPS = 2_000_000
 #: The last sentence of the message of a refusal.
 ADVICE = "Repeat fewer names, or split the formula."
 _END = 1 << 60  # the level of the constants: below every variable
+
+T = TypeVar("T")
+
+
+def joined(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
+    """Join parts in pairs, as a balanced tree: what grows with its depth stays small."""
+    layer = list(parts)
+    while len(layer) > 1:
+        pairs = [join(*layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+        layer = pairs + layer[len(pairs) * 2 :]
+    return layer[0]
 
 
 class Diagrams:
@@ -117,11 +129,7 @@ class Diagrams:
         """Apply a connective to functions; chains of many are joined as a balanced tree."""
         if len(truth) == 2:
             return self.negation(functions[0])
-        layer = list(functions)
-        while len(layer) > 1:
-            pairs = [self.apply(truth, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
-            layer = pairs + layer[len(pairs) * 2 :]
-        return layer[0]
+        return joined(functions, lambda left, right: self.apply(truth, left, right))
 
     def apply(self, truth: str, left: int, right: int) -> int:
         """Return ``left ∘ right`` for any connective with two arguments."""
@@ -298,7 +306,6 @@ Cube: TypeAlias = tuple[int, int]
 #: Two functions: what must be covered, and what may be.
 Interval: TypeAlias = tuple[int, int]
 
-T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 #: A recursion that says ``value = yield argument`` where it calls itself.
 Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]

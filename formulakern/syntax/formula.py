@@ -55,6 +55,7 @@ from formulakern.syntax.diagrams import (
     Diagrams,
     count_models,
     irredundant_cover,
+    joined,
     models,
     ordered_cubes,
     smallest_cover,
@@ -1105,10 +1106,7 @@ def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
     if row in (AND, OR):
         true, false = zip(*parts, strict=True)
         return (both(true), either(false)) if row is AND else (either(true), both(false))
-    while len(parts) > 1:  # a balanced tree: what doubles with its depth stays quadratic
-        joined = [_joined_pair(row, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
-        parts = joined + parts[2 * len(joined) :]
-    return parts[0]
+    return joined(parts, lambda *two: _joined_pair(row, *two))  # what doubles stays quadratic
 
 
 def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
