@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property, reduce
 from itertools import compress
 from math import comb, inf, lgamma, log, log2, prod
 from operator import add, mul, or_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,11 +46,14 @@ __all__ = [
     "dimension",
     "fold",
     "listing",
+    "repeated",
     "run",
     "run_extended",
     "upper_bound",
     "values_of",
 ]
+
+T = TypeVar("T")
 
 #: A program with more nodes is refused while it is being built.
 MAX_NODES = 2_000_000
@@ -257,6 +260,22 @@ def values_of(program: Program, algebra: Any, outputs: Sequence[int] | None = No
     return [found[position] for position in wanted]
 
 
+def repeated(part: T, times: int, join: Callable[[T, T], T]) -> T:
+    """Return ``times`` equal parts joined, in some 2·log₂(times) steps.
+
+    >>> repeated(3, 5, lambda one, two: one * two)
+    243
+    """
+    found: T | None = None
+    while times:
+        if times % 2:
+            found = part if found is None else join(part, found)
+        times //= 2
+        part = join(part, part) if times else part
+    assert found is not None
+    return found
+
+
 class Builder:
     """Collects the nodes of one program; equal nodes are shared, trivial arithmetic never enters.
 
@@ -303,14 +322,9 @@ class Builder:
 
     def power(self, operand: int, exponent: int) -> int:
         """Return the position of node^exponent, by repeated squaring."""
-        factors = []
-        while exponent:
-            if exponent % 2:
-                factors.append(operand)
-            exponent //= 2
-            if exponent:
-                operand = self.product((operand, operand))
-        return self.product(factors)
+        if not exponent:
+            return self.constant(1)
+        return repeated(operand, exponent, lambda *two: self.product(two))
 
     def binomial(self, operand: int, lower: int) -> int:
         """Return the position of C(node, lower)."""

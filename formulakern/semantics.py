@@ -52,7 +52,7 @@ import numpy.typing as npt
 
 from formulakern.checks import check_choice
 from formulakern.errors import FormulaError, FormulaSizeError
-from formulakern.program import Builder, Program, check_nodes
+from formulakern.program import Builder, Program, check_nodes, repeated
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
@@ -228,17 +228,12 @@ class Steps(list[Step]):
         if row.chain != "flat":
             left, right = parts
             return join(row, left, right)
-        layer = []
-        for part, times in sorted(Counter(parts).items()):
-            power: Reference | None = None
-            while times:
-                if times % 2:
-                    power = part if power is None else join(row, part, power)
-                times //= 2
-                part = join(row, part, part) if times else part
-            assert power is not None
-            layer.append(power)
-        return joined(layer, lambda left, right: join(row, left, right))
+
+        def both(left: Reference, right: Reference) -> Reference:
+            return join(row, left, right)
+
+        counted = sorted(Counter(parts).items())
+        return joined([repeated(part, times, both) for part, times in counted], both)
 
     def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
         """Append ``left ∘ right`` as it is."""
