@@ -517,7 +517,7 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
 #: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
 #: by their cells in both rows, by their values in x, by their values in z.
-_States = tuple[Integers, Integers, Numbers, Numbers, Numbers]
+_States = tuple[Any, ...]
 
 
 def count_states(
@@ -539,7 +539,9 @@ def count_states(
     order = {level: i for i, level in enumerate(levels)}  # the constants come last
     level = np.array([order[diagrams.level[node]] for node in kept])
     # the first row is of the functions themselves
-    random = _random_numbers(2 if domains is None else 2 + max(domains, default=0))
+    n_rows = 2 if domains is None else 2 + max(domains, default=0)
+    # odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row of a table
+    random = 2 * np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64) + 1
     zero = np.zeros(1, dtype=np.uint64)
     root: _States = (np.array([place[f]]), np.array([place[g]]), zero, zero, zero)
     pending: list[list[_States]] = [[] for _ in levels]
@@ -558,25 +560,17 @@ def count_states(
             new = _split(states, bits, level == here, after, numbers)
             at = np.minimum(level[new[0]], level[new[1]])
             for next_level in np.unique(at).tolist():
-                some = at == next_level
-                pending[next_level].append(
-                    (new[0][some], new[1][some], new[2][some], new[3][some], new[4][some])
-                )
+                pending[next_level].append(tuple(part[at == next_level] for part in new))
     return total
-
-
-def _random_numbers(n_rows: int) -> Numbers:
-    """Return odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row."""
-    numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
-    return 2 * numbers + 1
 
 
 def _different(found: list[_States], numbers: Numbers) -> _States:
     """Return each state once."""
-    f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    states = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
+    f, g, both = states[:3]
     key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
     once = np.unique(key, return_index=True)[1]
-    return f[once], g[once], both[once], of_x[once], of_z[once]
+    return tuple(part[once] for part in states)
 
 
 def _split(
@@ -605,7 +599,7 @@ def _split(
     # once a single row is read, only the values in that row count
     turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
     both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
-    return new_f[some], new_g[some], both[some], of_x[some], of_z[some]
+    return tuple(part[some] for part in (new_f, new_g, both, of_x, of_z))
 
 
 # -- the reading in which equal names are the same variable

@@ -97,8 +97,8 @@ def solve_monotone(
         rounds += 1
         both = np.vstack([data, constraints])
         filled = zip((losses.target, losses.sign, losses.C), (0.0, 0.0, np.inf), strict=True)
-        parts = (np.append(part, np.full(len(constraints), more)) for part, more in filled)
-        dual, intercept = _interior_point(both, *parts, tol)
+        target, e, C = (np.append(part, np.full(len(constraints), m)) for part, m in filled)
+        dual, intercept = _interior_point(both, target, e, C, tol)
         multipliers = both.T @ dual
         value = losses.target @ dual[: len(data)] - multipliers @ multipliers / 2
         bound = max(bound, float(value))
