@@ -60,7 +60,7 @@ from formulakern.syntax.diagrams import (
     ordered_cubes,
     smallest_cover,
 )
-from formulakern.text import aligned, clip
+from formulakern.text import aligned, clip, counted
 
 if TYPE_CHECKING:
     import pandas
@@ -1256,10 +1256,6 @@ class MinimalForm:
     @property
     def proof(self) -> str:
         """What is proved, as a line of text."""
-
-        def counted(number: int, what: str) -> str:
-            return f"{number} {what}{'s' * (number != 1)}"
-
         if self.form == "given":
             return (
                 f"as given: the shortest dnf or cnf that was found has {self.n_literals} literals"
