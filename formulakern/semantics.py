@@ -1063,24 +1063,16 @@ class _Symmetries:
             return True
         if not self._compatible(fixed, first, to):
             return False
-        trail = {**fixed, first: to}
-        variables = [i for i in range(self.n) if i not in trail]
-        untried: list[Iterator[int]] = []  # one for every depth
-        while True:
-            if len(untried) < len(variables):
-                untried.append(iter(self._candidates(trail, variables[len(untried)])))
+        pending = [{**fixed, first: to}]
+        while pending:
+            trail = pending.pop()
+            variable = next((i for i in range(self.n) if i not in trail), None)
+            if variable is not None:
+                images = reversed(self._candidates(trail, variable))
+                pending += [{**trail, variable: image} for image in images]
             elif self._keeps(trail):
                 return True
-            while untried:
-                variable = variables[len(untried) - 1]
-                trail.pop(variable, None)
-                image = next(untried[-1], None)
-                if image is not None:
-                    trail[variable] = image
-                    break
-                untried.pop()
-            else:
-                return False
+        return False
 
     def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
         """Return images to try: the variable itself, then one of every class of exchangeables."""
