@@ -485,13 +485,13 @@ def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
 
 def _listed(values: Any) -> list[Any]:
     series = as_series(values)
-    if series is None and not isinstance(values, (np.ndarray, Iterable)):
+    if series is not None:
+        return list(series.to_list())
+    if not isinstance(values, Iterable):
         raise DataError(
             f"a column of X is {clip(repr(values), 40)}; expected one string per row. Write [...]."
         )
-    if isinstance(values, np.ndarray):
-        return list(values.tolist())
-    return list(values if series is None else series.to_list())
+    return list(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def _holds_text(values: Any) -> bool:
@@ -1129,13 +1129,7 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
         for place in range(x_starts[row], x_starts[row + 1]):
             feature, count = x_features[place], x_counts[place]
             first, stop = z_starts[feature], z_starts[feature + 1]
-            last = stop
-            while first < last:  # the first that is not before the block
-                middle = (first + last) // 2
-                if z_rows[middle] < column_start:
-                    first = middle + 1
-                else:
-                    last = middle
+            first += np.searchsorted(z_rows[first:stop], column_start)
             while first < stop and z_rows[first] < column_stop:
                 to[z_rows[first] - column_start] += count * z_counts[first]
                 first += 1
