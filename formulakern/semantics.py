@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice, product
 from typing import Any, NamedTuple, TypeVar
@@ -169,16 +169,15 @@ class ChoiceStep(Step):
 
     choice: Choice
     arguments: tuple[Reference]
-    terms: dict[str, ChoiceTerms] = field(default_factory=dict, compare=False)
 
     def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
         """Return the cells in the binomials."""
-        self.terms[cell] = ChoiceTerms(self.choice, cell)
-        return ((self.arguments[0], read) for read in self.terms[cell].reads())
+        return ((self.arguments[0], read) for read in cells_of_choice(self.choice, cell))
 
     def emit(self, cell: str, builder: Builder, value: Value) -> int:
         """Emit sums of products of binomials."""
-        return self.terms[cell].emit(builder, lambda read: value(self.arguments[0], read))
+        inside = self.arguments[0]
+        return emit_choice(self.choice, cell, builder, lambda read: value(inside, read))
 
 
 class Steps(list[Step]):
@@ -283,7 +282,7 @@ class Steps(list[Step]):
                 if isinstance(step, Binary):
                     operations += 1 + len(_products(step.connective, cell))
                 elif isinstance(step, ChoiceStep):
-                    operations += len(step.terms[cell].terms)
+                    operations += len(choice_terms(step.choice, cell))
                 check_nodes(operations)
             for argument in step.arguments:
                 argument = max(argument, ~argument)
@@ -344,40 +343,33 @@ def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
 # -- choices of d different features
 
 
-@dataclass(frozen=True)
-class ChoiceTerms:
-    """One cell of a choice as a sum of products of binomials of cells of the feature space."""
+def cells_of_choice(choice: Choice, cell: str) -> Iterable[str]:
+    """Return the cells of the feature space that are needed, ** for the check of the degree."""
+    terms = choice_terms(choice, cell)
+    return dict.fromkeys(["**", *(read for term in terms for cells, _ in term for read in cells)])
 
-    choice: Choice
-    cell: str
 
-    def reads(self) -> Iterable[str]:
-        """Return the cells of the feature space that are needed, ** for the check of the degree."""
-        read = chain.from_iterable(cells for term in self.terms for cells, _ in term)
-        return dict.fromkeys(chain(["**"], read))
-
-    def emit(self, builder: Builder, count: Callable[[str], int]) -> int:
-        """Emit the arithmetic from the positions of the cells that are read."""
-        builder.choose(count("**"), self.choice.degree)
-        return builder.sum(
-            builder.product(
-                builder.binomial(builder.sum(map(count, cells)), lower) for cells, lower in term
-            )
-            for term in self.terms
+def emit_choice(choice: Choice, cell: str, builder: Builder, count: Callable[[str], int]) -> int:
+    """Emit a cell of a choice from the positions of the cells that it reads."""
+    builder.choose(count("**"), choice.degree)
+    return builder.sum(
+        builder.product(
+            builder.binomial(builder.sum(map(count, cells)), lower) for cells, lower in term
         )
+        for term in choice_terms(choice, cell)
+    )
 
-    @property
-    def terms(self) -> tuple[_Term, ...]:
-        """The products; more than ``MAX_TERMS`` of them are refused."""
-        choice = self.choice
-        terms = _terms(choice.degree, choice.least, choice.most, self.cell)
-        if len(terms) > MAX_TERMS:
-            raise FormulaSizeError(
-                f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
-                f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
-                "limit."
-            )
-        return terms
+
+def choice_terms(choice: Choice, cell: str) -> tuple[_Term, ...]:
+    """Return a cell of a choice as a sum of products; more than ``MAX_TERMS`` are refused."""
+    terms = _terms(choice.degree, choice.least, choice.most, cell)
+    if len(terms) > MAX_TERMS:
+        raise FormulaSizeError(
+            f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
+            f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
+            "limit."
+        )
+    return terms
 
 
 @lru_cache(maxsize=32)
@@ -914,10 +906,10 @@ def _counts(
     when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
     if when_true == when_false:
         return {cell: builder.constant(int("01"[not when_true] not in cell)) for cell in cells}
-    terms = {cell: ChoiceTerms(choice, opposite(cell) if when_false else cell) for cell in cells}
-    needed = dict.fromkeys(read for cell in terms for read in terms[cell].reads())
+    own = {cell: opposite(cell) if when_false else cell for cell in cells}
+    needed = dict.fromkeys(read for cell in own for read in cells_of_choice(choice, own[cell]))
     counts = _counts(builder, choice.formula, domains, needed)
-    return {cell: terms[cell].emit(builder, counts.__getitem__) for cell in terms}
+    return {cell: emit_choice(choice, own[cell], builder, counts.__getitem__) for cell in own}
 
 
 class _Space:
