@@ -127,16 +127,15 @@ class ScikitLearnKernel:
     """A kernel that scikit-learn calls on whole tables.
 
     It does so when a kernel is a ``gaussian_process.kernels.Kernel``, and calls any other callable
-    on every pair of rows.  Kernels register as such, once, when scikit-learn reads their class:
-    importing it earlier would cost everybody a second.
+    on every pair of rows.  Kernels register as such when scikit-learn reads their class: importing
+    it earlier would cost everybody a second.
     """
 
     @property
     def __class__(self) -> type[Self]:
         module = sys.modules.get("sklearn.gaussian_process.kernels")
-        if module is not None and type(self) not in _registered and hasattr(module, "Kernel"):
-            _registered.add(type(self))
-            module.Kernel.register(type(self))
+        if module is not None and hasattr(module, "Kernel"):
+            module.Kernel.register(ScikitLearnKernel)
         return type(self)
 
     @__class__.setter
@@ -183,9 +182,6 @@ class ScikitLearnKernel:
         """Return the kernel itself: there is nothing to replace."""
         self.theta = theta
         return self
-
-
-_registered: set[type] = set()
 
 
 class Kernel(ScikitLearnKernel, ABC):
