@@ -9,7 +9,7 @@ first-level cache: it costs nothing beside writing them to memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -30,6 +30,7 @@ __all__ = [
     "Factors",
     "bound_of",
     "check_finite",
+    "cut",
     "joined",
     "multiplied",
     "rows_of",
@@ -135,8 +136,7 @@ class CountWriter:
         """Fill a block; see :data:`.tables.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
-            for start in range(rows.start, rows.stop, height):
-                some = slice(start, min(start + height, rows.stop))
+            for some in cut(rows, height):
                 self._by_numpy(some, columns, block[within(some, rows)])
             return
         mine, tables = self.memory, self.tables
@@ -199,10 +199,15 @@ class ChainedWriter:
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
         """Fill a block; see :data:`.tables.BlockWriter`."""
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
-        for start in range(rows.start, rows.stop, height):
-            band = slice(start, min(start + height, rows.stop))
+        for band in cut(rows, height):
             for part in self.parts:
                 part(band, columns, block[within(band, rows)])
+
+
+def cut(rows: slice, height: int) -> Iterator[slice]:
+    """Yield parts of some rows, each of this height but perhaps the last."""
+    for start in range(rows.start, rows.stop, height):
+        yield slice(start, min(start + height, rows.stop))
 
 
 def within(some: slice, rows: slice) -> slice:

@@ -7,6 +7,7 @@ thread and in forked workers, and be interrupted.
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import threading
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import bound_of, within
+from formulakern.backends.block_writers import bound_of, cut, within
 from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
@@ -148,17 +149,16 @@ def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Bl
         width = max(shape[1], 1)
         height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
         height = max(ROWS, max(height, MIN_PAIRS // width) // ROWS * ROWS)
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
+    for rows in cut(slice(0, shape[0]), height):
+        yield rows, slice(0, shape[1])
 
 
 def symmetric_blocks(n: int) -> Iterator[Block]:
     """Yield blocks on and above the diagonal."""
     height, width = SYMMETRIC_BLOCK
-    for row in range(0, n, height):
-        rows = slice(row, min(row + height, n))
-        for column in range(row // width * width, n, width):
-            yield rows, slice(max(column, row), min(column + width, n))
+    for rows in cut(slice(0, n), height):
+        for columns in cut(slice(rows.start // width * width, n), width):
+            yield rows, slice(max(columns.start, rows.start), columns.stop)
 
 
 def work_off(
@@ -206,13 +206,8 @@ MAX_BAND = 1 << 26
 
 
 def tiles(rows: slice, columns: slice, size: tuple[int, int]) -> Iterator[Block]:
-    """Yield the parts of a block, from left to right in each band of rows."""
-    for top in range(rows.start, rows.stop, size[0]):
-        for left in range(columns.start, columns.stop, size[1]):
-            yield (
-                slice(top, min(top + size[0], rows.stop)),
-                slice(left, min(left + size[1], columns.stop)),
-            )
+    """Return the parts of a block, from left to right in each band of rows."""
+    return itertools.product(cut(rows, size[0]), cut(columns, size[1]))
 
 
 class _Tiles:
@@ -280,11 +275,10 @@ def transposing(fill: BlockWriter) -> BlockWriter:
 
 
 def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> Iterator[slice]:
-    """Yield bands of rows, of 64 MB each unless a height is given."""
+    """Return bands of rows, of 64 MB each unless a height is given."""
     if height is None:
         height = max(MAX_BAND // max(shape[1] * itemsize, 1) // PANEL, 1) * PANEL
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0]))
+    return cut(slice(0, shape[0]), height)
 
 
 def fill_file(

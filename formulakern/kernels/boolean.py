@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.block_writers import then, within
+from formulakern.backends.block_writers import cut, then, within
 from formulakern.backends.evaluation import Scale
 from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
@@ -859,7 +859,7 @@ def real_diagonal(pair: TablePair, value: OnColumns, name: str) -> FloatArray:
     """K(x, x) of the rows of a real table; the parameters are those of :func:`real_fill`."""
     x = np.ascontiguousarray(pair.values[0].T)
     found = np.empty(x.shape[1])
-    for some, _ in tiles(slice(0, len(found)), slice(0, 1), (math.prod(TILE), 1)):
+    for some in cut(slice(0, len(found)), math.prod(TILE)):
         found[some] = _finite(value, (x[:, some], x[:, some]), name)
     return found
 
