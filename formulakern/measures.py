@@ -178,20 +178,10 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
 
 def _least_ritz_value(K: FloatArray) -> float:
     """The smallest v'Kv over unit vectors of a Krylov space."""
-    basis, images = np.empty((0, len(K))), np.empty((0, len(K)))
-    vector, length = np.random.default_rng(0).standard_normal(len(K)), 0.0
-    for _ in range(LANCZOS_STEPS):
-        before = length
-        for _ in range(2):  # twice is enough to be orthogonal to working precision
-            vector -= basis.T @ (basis @ vector)
-        length = float(np.linalg.norm(vector))
-        if length <= 1e-12 * before:
-            break
-        basis = np.vstack([basis, vector / length])
-        vector = K @ basis[-1]
-        images, length = np.vstack([images, vector]), float(np.linalg.norm(vector))
-    projected = basis @ images.T
-    return float(np.linalg.eigvalsh((projected + projected.T) / 2)[0])
+    basis = np.random.default_rng(0).standard_normal((len(K), 1))
+    for _ in range(LANCZOS_STEPS - 1):
+        basis = np.linalg.qr(np.column_stack([basis, K @ basis[:, -1]]))[0]
+    return float(np.linalg.eigvalsh(basis.T @ (K @ basis))[0])
 
 
 def _cosines(gram: FloatArray) -> FloatArray:

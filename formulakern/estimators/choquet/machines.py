@@ -372,10 +372,10 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         MissingDependencyError
             If matplotlib is not installed.
         """
-        single = len(self._functions) == 1
         check_choice("pair", pair, range(len(self._functions)))
-        shapley = self.shapley_values_ if single else self.shapley_values_[pair]
-        interactions = self.interaction_indices_ if single else self.interaction_indices_[pair]
+        n = self.n_features_in_
+        shapley = self.shapley_values_.reshape(-1, n)[pair]
+        interactions = self.interaction_indices_.reshape(-1, n, n)[pair]
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(shapley))])
         return draw_importance(shapley, interactions, names, ax)
 
@@ -413,11 +413,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             listed = [1, 2][:n]
         for k in listed:
             check_integer("additivity", k, 1, "None for all sets, 'cv', or a sequence of these")
-            if k is not None and k > n:
-                raise ParameterError(
-                    f"additivity={k}; expected at most the number of columns, {n}, or None for all "
-                    "sets of columns."
-                )
+            choquet(k).family.check(n)
             if self.enforce_monotone and (n if k is None else k) > 2:
                 raise ParameterError(
                     f"enforce_monotone=True with additivity={k}; a monotone set function is learnt "

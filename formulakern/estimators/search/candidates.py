@@ -155,5 +155,5 @@ def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:
     """The kernel in exact integers at three triples of counts."""
     program = FormulaKernel(formula, variables).program
     s, p, q = TRIPLES.T.astype(object)
-    values = run(program, [s], [p], [q], [N], object)[0]
+    values = run(program, ([s], [p], [q]), [N], object)[0]
     return tuple(int(v) // program.divisor for v in np.broadcast_to(values, len(TRIPLES)))
