@@ -6,18 +6,11 @@ from hypothesis import strategies as st
 from markup_reader import Page
 
 from formulakern.display.report import (
-    Classified,
-    ColumnSummary,
     Curve,
-    DataSummary,
+    Figure,
     Learned,
     ListedColumn,
     ListedTable,
-    Reason,
-    Reasons,
-    Report,
-    ScoreSum,
-    Step,
     page,
     rule_parts,
     ticks,
@@ -42,36 +35,49 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=8).map("".join)
 
 
-def report_of(text: str) -> Report:
-    line = Curve(text, np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.7, 1.0]), text, about=text)
+def report_of(text: str) -> str:
+    x, y, unit = np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.7, 1.0]), (0.0, 1.0)
+    curves = [Curve(x, y), Curve(x, y, np.stack([y, y], axis=1), "faint", line=False)]
+    figure = Figure(
+        text, text, (text, text), unit, unit, curves, [(0.0, 1.0, 0.5)], (unit, unit), True, text,
+        [text, text],
+    )  # fmt: skip
     table = ListedTable(
         text,
         [
             ListedColumn(text, [text, text], "rule", help=text),
             ListedColumn("w", [1.0, float("nan")], "signed"),
             ListedColumn("s", [0.5, 0.25], "share", marks=[0.1, 0.9]),
-            ListedColumn("t", [text, text], texts=[text, text]),
+            ListedColumn("t", [text, text]),
         ],
         7,
         True,
         text,
     )
-    steps = [Step(0, "false", text), Step(0, "decides")]
-    sums = [ScoreSum(text, 0.5, [(0, 1.0)], 2.5, (3, 1.0))]
-    reason = Reason(1, text, text, True, text, [text], sums, steps)
-    column = ColumnSummary(text, text, 1, 2, [(1.0, text)], 0.5, 0.1, [3, 1], values=[text, text])
-    numbers = ColumnSummary(text, "numeric", None, None, [(1.0, text)], counts=[1], ends=(0.0, 2.0))
-    return Report(
-        text,
-        text,
-        [(text, text, text)],
-        Learned([text], [table], [(text, text)]),
-        Classified([text, "b"], [[1, 0], [0, 0]], [line, line], line, line, 0.5, [text]),
-        Reasons([text], [text], [reason], 9, text, text),
-        DataSummary([text], [column, numbers], 3, table),
-        text,
-        text,
-    )
+    row = {"n": 1, "p": text, "t": text, "ok": True, "s": text, "e": [text]}
+    row["steps"] = [(0, "false", text), (0, "decides", "")]
+    row["sums"] = [{"c": text, "b": 0.5, "x": [(0, 1.0)], "v": 2.5, "o": (3, 1.0)}]
+    data = {"columns": [text], "terms": [text], "what": text, "rows": [row]}
+    column = {
+        "name": text, "kind": text, "n_propositions": 1, "n_rules": 2, "cuts": [(1.0, text)],
+        "known": text, "missing": 0.5, "unseen": 0.1, "counts": [3, 1], "values": [text, text],
+    }  # fmt: skip
+    numbers = column | {"unseen": np.nan, "counts": [1], "values": [], "ends": (0.0, 2.0)}
+    columns = [column, numbers | {"n_propositions": None, "n_rules": None}]
+    return page(
+        title=text,
+        subtitle=text,
+        tiles=[(text, text, text)],
+        learned=Learned([text], [table], [(text, text)]),
+        quality={
+            "confusion": ([text, "b"], [[1, 0], [0, 0]]), "figures": [figure], "missing": [text]
+        },
+        reasons={"how": text, "total": 9, "data": data},
+        data={
+            "sentence": text, "columns": columns, "total": 3, "knows_unseen": True, "target": table
+        },
+        parameters=text,
+    )  # fmt: skip
 
 
 def plain(text: str) -> str:
@@ -79,13 +85,13 @@ def plain(text: str) -> str:
     return "".join(text.split())
 
 
-EXPECTED = {tag for tag, _ in Page(page(report_of("x"))).elements} | {"b", "i"}
+EXPECTED = {tag for tag, _ in Page(report_of("x")).elements} | {"b", "i"}
 
 
 @settings(max_examples=40)
 @given(texts)
 def test_what_is_given_is_text(text):
-    found = Page(page(report_of(text)))
+    found = Page(report_of(text))
     assert len(found.all("script")) == 2
     data = found.json()
     assert data["columns"] == data["terms"] == data["rows"][0]["e"] == [text]
