@@ -92,17 +92,21 @@ def picture(draw: F) -> F:
     return draw
 
 
-def fitted(model: Any, name: str, expected: str) -> Any:
-    """An attribute of a fitted model, or the value itself if it is not a model."""
-    if hasattr(model, name):
-        return getattr(model, name)
-    if not hasattr(model, "fit"):
-        return model
-    kind = type(model).__name__
-    if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
-        raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
-    advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
-    raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
+def fitted(model: Any, name: str, expected: str, fits: Callable[[Any], bool] | None = None) -> Any:
+    """Return an attribute of a fitted model, or the value itself if it is not a model.
+
+    Raise ParameterError if that does not fit.
+    """
+    found = getattr(model, name, model)
+    if found is model and hasattr(model, "fit"):
+        kind = type(model).__name__
+        if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
+            raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
+        advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
+        raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
+    if fits is not None and not fits(found):
+        raise ParameterError(f"this is {type(found).__name__}; expected {expected}.")
+    return found
 
 
 def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
@@ -227,15 +231,8 @@ def bar_chart(
     ax.axvline(0, color=foreground(ax), linewidth=0.8, alpha=0.7, zorder=0.9)
     right = lengths[-n:] >= 0
     for place, (end, forward, text) in enumerate(zip(ends[-n:], right, written, strict=True)):
-        ax.annotate(
-            text,
-            (end, place),
-            (3 if forward else -3, 0),
-            textcoords="offset points",
-            ha="left" if forward else "right",
-            va="center",
-            fontsize=SMALL - 1,
-        )
+        side = "left" if forward else "right"
+        note(ax, text, (end, place), (3 if forward else -3, 0), ha=side, va="center")
     low, high = min(0.0, *ends, *starts), max(0.0, *ends, *starts)
     room = 0.16 * ((high - low) or 1.0)
     beyond = ends[-n:] + np.where(right, room, -room)
@@ -243,14 +240,33 @@ def bar_chart(
     return tidy(ax, "x")
 
 
-def colour_scale(image: Any, label: str) -> Any:
+def note(
+    ax: Any, text: str, xy: tuple[float, float], offset: tuple[float, float], **style: Any
+) -> None:
+    """Write a small text next to a point, with an offset in points."""
+    ax.annotate(text, xy, offset, textcoords="offset points", fontsize=SMALL - 1, **style)
+
+
+def heat_map(ax: Any, values: FloatArray, label: str, *, signed: bool, **style: Any) -> Any:
+    """Draw a matrix with a scale of colours, from 0 or, if signed, on both sides of 0."""
+    largest = float(np.abs(values).max()) or 1.0
+    colours = {"cmap": SEQUENTIAL, "vmin": 0.0, "vmax": largest}
+    if signed:
+        colours |= {"cmap": DIVERGING, "vmin": -largest}
+    image = ax.imshow(values, **colours | style)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    colour_scale(image, label)
+    return image
+
+
+def colour_scale(image: Any, label: str) -> None:
     """Add a scale of colours next to an image."""
     ax = image.axes
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
     bar.set_label(label, fontsize=SMALL + 1)
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)
-    return bar
 
 
 def name_points(
@@ -343,10 +359,12 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> bool((ax.get_lines()[0].get_ydata() == model.history_.values("value")).all())
     True
     """
-    expected = "an estimator with history_, such as PRLClassifier or HKLClassifier"
-    steps = fitted(getattr(model, "best_estimator_", model), "history_", expected)
-    if not hasattr(steps, "steps") or not hasattr(steps, "plot"):
-        raise ParameterError(f"this is {type(steps).__name__}; expected {expected}.")
+    steps = fitted(
+        getattr(model, "best_estimator_", model),
+        "history_",
+        "an estimator with history_, such as PRLClassifier or HKLClassifier",
+        lambda steps: hasattr(steps, "steps") and hasattr(steps, "plot"),
+    )
     if not len(steps):
         raise ParameterError("the history has no steps, so there is nothing to draw.")
     axes: Axes = steps.plot(ax)
@@ -429,10 +447,12 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     >>> ax.get_lines()[0].get_xydata().tolist(), ax.get_xlabel()
     ([[2.0, 0.7], [8.0, 0.8]], 'mean number of rules')
     """
-    expected = "an estimator that chooses by cross-validation, such as HKLClassifierCV"
-    results = fitted(model, "cv_results_", expected)
-    if not isinstance(results, Mapping) or "mean_score" not in results:
-        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    results = fitted(
+        model,
+        "cv_results_",
+        "an estimator that chooses by cross-validation, such as HKLClassifierCV",
+        lambda results: isinstance(results, Mapping) and "mean_score" in results,
+    )
     best = getattr(model, "best_index_", None)
     columns = {name: np.asarray(values) for name, values in results.items()}
     numeric = [n for n, v in columns.items() if v.dtype.kind in "iuf" and n != "mean_score"]
@@ -506,9 +526,7 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
     (['a & b  (chosen)'], 'rank')
     """
     expected = "a fitted FormulaSearch, or its results_"
-    results = fitted(search, "results_", expected)
-    if not hasattr(results, "pictured"):
-        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    results = fitted(search, "results_", expected, lambda results: hasattr(results, "pictured"))
     criterion = getattr(search, "criterion", "score")
     name = "roc_auc" if criterion == "radius-margin" else criterion
     pictured = results.pictured(name if isinstance(name, str) else "score")
@@ -583,18 +601,13 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     [[4.0, 4.0, 1.0], [4.0, 9.0, 4.0], [1.0, 4.0, 4.0]]
     """
     K = _matrix_of(kernel, X)
-    n, targets = len(K), _targets_of(y, len(K))
-    names, places = _classes_of(targets, n)
+    n = len(K)
+    names, places = _classes_of(y, n)
     order = np.argsort(places, kind="stable")
-    negative, largest = bool((K < 0).any()), float(np.abs(K).max()) or 1.0
+    negative = bool((K < 0).any())
     ax = axes_for(ax, 5.4, 4.4)
-    image = ax.imshow(
-        K[np.ix_(order, order)],
-        cmap=DIVERGING if negative else SEQUENTIAL,
-        vmin=-largest if negative else 0.0,
-        vmax=largest,
-        interpolation="nearest" if n <= 400 else "antialiased",
-    )
+    smooth = "nearest" if n <= 400 else "antialiased"
+    heat_map(ax, K[np.ix_(order, order)], "kernel value", signed=negative, interpolation=smooth)
     ends = np.cumsum(np.bincount(places.astype(np.intp), minlength=len(names)) if names else [])
     for end in ends[:-1]:
         for line in (ax.axhline, ax.axvline):
@@ -606,11 +619,8 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
         turned = 90 if sum(map(len, texts)) > 40 else 0
         ax.set_xticks(middles, texts, fontsize=SMALL, rotation=turned)
         ax.set_yticks(middles, texts, fontsize=SMALL, rotation=90, va="center")
-    by = "" if targets is None else ", by class" if names else ", by target"
+    by = "" if y is None else ", by class" if names else ", by target"
     ax.set_xlabel(f"{n:,} rows{by}")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    colour_scale(image, "kernel value")
     return ax
 
 
@@ -664,7 +674,7 @@ def kernel_pca(
     'component 2: 50 % of the variance'
     """
     K = _matrix_of(kernel, X)
-    targets = _targets_of(y, len(K))
+    names, places = _classes_of(y, len(K))
     try:
         first, second = components
     except (TypeError, ValueError):
@@ -679,11 +689,10 @@ def kernel_pca(
         )
     points, shares = _principal_components(K, [int(first), int(second)])
     x, z = points.T
-    names, places = _classes_of(targets, len(K))
     ax = axes_for(ax, 5.6, 4.4)
     style: dict[str, Any] = {"alpha": 0.7, "linewidths": 0}
     style["s"] = float(np.clip(3000 / len(x), 7, 36))
-    if targets is None:
+    if y is None:
         ax.scatter(x, z, color=colour_of(0), **style)
     elif not names:
         colour_scale(ax.scatter(x, z, c=places, cmap=SEQUENTIAL, **style), "target")
@@ -712,8 +721,7 @@ def draw_importance(
     ax = axes_for(ax, size + 1.0, size)
     values = interactions.copy()
     np.fill_diagonal(values, shapley)
-    largest = float(np.abs(values).max()) or 1.0
-    image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    image = heat_map(ax, values, "Shapley value, interaction", signed=True)
     ax.set_xticks(range(n), map(escaped, names), rotation=90)
     ax.set_yticks(range(n), map(escaped, names))
     for i, j in np.ndindex(n, n) if n <= MAX_WRITTEN_COLUMNS else ():
@@ -721,9 +729,6 @@ def draw_importance(
         style["color"] = ink_on(image.to_rgba(values[i, j]))
         ax.text(j, i, f"{values[i, j]:.2g}", ha="center", va="center", **style)
     ax.set_title("Shapley values (diagonal) and interactions")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    colour_scale(image, "Shapley value, interaction")
     return ax
 
 
@@ -761,28 +766,21 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
     return found
 
 
-def _targets_of(y: Any, n: int) -> NDArray[Any] | None:
-    """Return one class or number for each row."""
-    if y is None:
-        return None
-    targets = np.asarray(y)
-    if targets.shape != (n,):
-        raise DataError(f"y has shape {targets.shape}; expected ({n},), one entry for each row.")
-    return targets
-
-
-def _classes_of(y: NDArray[Any] | None, n: int) -> tuple[list[Any], NDArray[Any]]:
+def _classes_of(y: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
     """Return the classes in order and the number of each row's class; numbers as they are.
 
     Numbers are fractions, or more than ``MAX_CLASSES`` different ones; they have no classes.
 
-    >>> _classes_of(np.array(["b", "a", "b"]), 3)
+    >>> _classes_of(["b", "a", "b"], 3)
     (['a', 'b'], array([1, 0, 1]))
-    >>> _classes_of(np.array([1.5, 2.0]), 2), _classes_of(None, 1)
+    >>> _classes_of([1.5, 2.0], 2), _classes_of(None, 1)
     (([], array([1.5, 2. ])), ([], array([0.])))
     """
     if y is None:
         return [], np.zeros(n)
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise DataError(f"y has shape {y.shape}; expected ({n},), one entry for each row.")
     whole = y.dtype.kind != "f" or bool(np.all(y == np.round(y)))
     if y.dtype.kind in "iuf" and (not whole or len(np.unique(y)) > MAX_CLASSES):
         return [], y
@@ -864,7 +862,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
             "Draw the rows that they decide: fk.plot.rule_counts(model)."
         )
     order = np.argsort(-np.abs([item.weight for item in rules]), kind="stable")
-    items = [rules[r] for r in order[: _number_drawn("top", top, len(rules))].tolist()]
+    items = [rules[r] for r in order[: _checked(top)].tolist()]
     weights = np.array([item.weight for item in items])
     classes = rules.classes
     winners = np.array([0 if classes is None else classes.index(item.winner) for item in items])
@@ -917,7 +915,7 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
             f"the rules of a {type(rules).__name__} vote, and decide no rows by themselves. "
             "Draw their weights: fk.plot.rule_weights(model)."
         )
-    items = rules.rules[: _number_drawn("top", top, len(rules))]
+    items = rules.rules[: _checked(top)]
     texts = [f"{item.label}: {item.rule}" for item in items]
     rows = [item.counts for item in items]
     if len(items) == len(rules) and rules.default_counts:
@@ -1004,7 +1002,7 @@ def waterfall(
     given = votes * values[0]
     order = np.argsort(-np.abs(given), kind="stable")
     order = order[given[order] != 0]
-    n = _number_drawn("top", top, len(order))
+    n = len(order[: _checked(top)])
     n = len(order) if len(order) == n + 1 else n  # a bar for one other rule is as long as its own
     steps = given[order[:n]].tolist()
     texts = [said(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
@@ -1025,16 +1023,8 @@ def waterfall(
     levels = rules.levels or ()
     for level, threshold in zip(levels, rules.thresholds.tolist() if levels else (), strict=False):
         ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
-        ax.annotate(
-            escaped(f"{level} up to {threshold:.3g}"),
-            (threshold, 0.02),
-            (-2, 0),
-            xycoords=ax.get_xaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            rotation=90,
-            fontsize=SMALL - 1,
-        )
+        text, place = escaped(f"{level} up to {threshold:.3g}"), ax.get_xaxis_transform()
+        note(ax, text, (threshold, 0.02), (-2, 0), xycoords=place, ha="right", rotation=90)
     ax.set_xlabel(escaped(name))
     return ax
 
@@ -1106,24 +1096,22 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     places: dict[str, int] = {}
     for place, item in enumerate(rules):  # a rule that votes about several classes counts once
         places.setdefault(str(item.rule), place)
-    texts = list(places)[: _number_drawn("top", top, len(places))]
+    texts = list(places)[: _checked(top)]
     covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
     counts = covers.T @ covers
     n, own = len(counts), np.diagonal(counts)
     either = own[:, None] + own - counts
     shares = np.divide(counts, either, out=np.zeros((n, n)), where=either > 0)
     ax = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)])
-    image = ax.imshow(shares, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+    label = "rows of both / rows of either"
+    image = heat_map(ax, shares, label, signed=False, vmax=1.0, aspect="auto")
     ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL)
-    ax.tick_params(axis="x", length=0)
     ax.set_xlabel("rule")
     if n <= MAX_BARS:
         size = SMALL - 0.5 if n <= 8 and counts.max() < 10_000 else SMALL - 2.5
         for i, j in np.ndindex(n, n):
             ink = ink_on(image.to_rgba(shares[i, j]))
             ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=ink, fontsize=size)
-    ax.spines[:].set_visible(False)
-    colour_scale(image, "rows of both / rows of either")
     return ax
 
 
@@ -1222,15 +1210,8 @@ def coverage_precision(
     heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
         ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
-        ax.annotate(
-            f"share of {escaped(classes[k])}",
-            (1, height),
-            (-2, 2),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            fontsize=SMALL - 1,
-        )
+        text, place = f"share of {escaped(classes[k])}", ax.get_yaxis_transform()
+        note(ax, text, (1, height), (-2, 2), xycoords=place, ha="right")
     chosen = [r for r in np.flatnonzero(known).tolist() if r < named]
     texts = [str(items[r].rule) for r in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(winners[r])) for r in chosen])
@@ -1382,10 +1363,14 @@ def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
 def _rules_of(model: Any) -> Any:
     """Return the rules of a model, or the given rules."""
     expected = "a learner of rules that is fitted, a RuleEnsemble, a RuleList or a RuleSet"
-    rules = fitted(model, "rules_", expected)
+    kinds = (VotingRules, DecisionRules)
+    rules = fitted(
+        model,
+        "rules_",
+        expected,
+        lambda rules: isinstance(getattr(rules, "ensemble", rules), kinds),
+    )
     rules = getattr(rules, "ensemble", rules)
-    if not isinstance(rules, (VotingRules, DecisionRules)):
-        raise ParameterError(f"this is {type(rules).__name__}; expected {expected}.")
     if not len(rules):
         raise ParameterError("the model has no rules, so there is nothing to draw.")
     return rules
@@ -1402,11 +1387,9 @@ def _conditions_of(model: Any) -> Any:
     return rules.take(kept)
 
 
-def _number_drawn(name: str, number: Any, available: int) -> int:
-    if number is None:
-        return available
-    check_integer(name, number)
-    return min(int(number), available)
+def _checked(top: int | None) -> int | None:
+    check_integer("top", top, otherwise="None for all")
+    return top
 
 
 def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:
