@@ -529,9 +529,8 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
     results = fitted(search, "results_", expected, lambda results: hasattr(results, "pictured"))
     criterion = getattr(search, "criterion", "score")
     name = "roc_auc" if criterion == "radius-margin" else criterion
-    pictured = results.pictured(name if isinstance(name, str) else "score")
-    formulas, best = pictured["formulas"], pictured["best"]
-    x, y = (np.asarray(pictured[axis], dtype=np.float64) for axis in "xy")
+    x, y, xlabel, ylabel = results.pictured(name if isinstance(name, str) else "score")
+    best = results.best_index
     shown = np.isfinite(x) & np.isfinite(y)
     ax = tidy(axes_for(ax), "both")
     ax.scatter(x[shown], y[shown], s=26, color=colour_of(0), alpha=0.75, linewidths=0)
@@ -540,10 +539,10 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
             x[best], y[best], s=130, facecolors="none", edgecolors=colour_of(1), linewidths=1.8
         )
     _logarithmic_if_wide(ax, x[shown])
-    ax.set(xlabel=pictured["xlabel"], ylabel=pictured["ylabel"])
+    ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     chosen = [i for i in results.leading(named) if shown[i]]
-    texts = [f"{formulas[i]}{'  (chosen)' * (i == best)}" for i in chosen]
+    texts = [f"{results['formula'][i]}{'  (chosen)' * (i == best)}" for i in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(i == best)) for i in chosen])
     return ax
 
@@ -1172,14 +1171,15 @@ def coverage_precision(
         found = rule_quality([item.rule for item in items], X, y, labels=labels)
         x, y = found.coverage, found.accuracy
         totals = dict(zip(found.classes, found.totals / found.totals.sum(), strict=True))
-        rates = {k: float(totals.get(classes[k], 0.0)) for k in set(winners.tolist())}
+        base = [totals.get(label, 0.0) for label in labels]
     elif isinstance(rules, RuleList):
-        x, y, rates = _counted(rules, winners)
+        x, y, base = _counted(rules, winners)
     elif decide:  # several rules count a row that they share
         raise ParameterError("the rules of a set share rows. Pass X and y to count them.")
     else:
-        x, y = rules.coverage, rules.precision
-        rates = {int(k): float(r) for k, r in zip(winners, rules.base_rate, strict=True)}
+        x, y, base = rules.coverage, rules.precision, rules.base_rate
+    of_class = sorted(set(zip(winners.tolist(), map(float, base), strict=True)))
+    rates = {k: rate for k, rate in of_class if not np.isnan(rate)}
     known = np.isfinite(x) & np.isfinite(y)
     if np.isnan(x).all() or np.isnan(y).all():
         raise ParameterError(
@@ -1220,16 +1220,14 @@ def coverage_precision(
 
 def _counted(
     rules: RuleList, winners: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray, dict[int, float]]:
-    """Coverage, precision and shares of classes, of the training rows that rules decide."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return coverage, precision and base rates of the training rows that rules decide."""
     blank = (np.nan,) * len(rules.classes)
     counts = np.array([item.counts or blank for item in rules])
     covered, right = counts.sum(axis=1), counts[np.arange(len(winners)), winners]
     whole = np.array(rules.default_counts or blank) + counts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rates = whole / whole.sum()
-        known = {k: float(rates[k]) for k in set(winners.tolist()) if np.isfinite(rates[k])}
-        return covered / whole.sum(), right / covered, known
+        return covered / whole.sum(), right / covered, (whole / whole.sum())[winners]
 
 
 # -- scores by the number of rules -----------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest, entropy
 from sklearn.base import is_outlier_detector, is_regressor
-from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score, roc_curve
+from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -267,10 +267,9 @@ def _quality(
     if chances is not None:
         figures.append(_calibration(known, is_of, chances))
         if len(names) == len(known) > 1:
-            order = np.argsort(known)  # as scikit-learn takes labels
-            clipped = np.clip(chances[:, order], 1e-12, None)
+            clipped = np.clip(chances, 1e-12, None)
             clipped = clipped / clipped.sum(axis=1, keepdims=True)
-            loss = log_loss(is_of, clipped, labels=np.array(known)[order])
+            loss = -float(np.log(clipped[is_of[:, None] == np.array(known)]).mean())
             base = entropy(rows)
             tiles.append(("Log loss", f"{loss:.3f}", f"{base:.3f} by the shares of classes"))
     figures += _rule_figures(values, majority)
