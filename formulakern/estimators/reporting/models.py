@@ -237,8 +237,9 @@ def _of_decision(
 ) -> ModelValues:
     """Return the values of a list or a set of rules."""
     covers = model._covers(X)
-    labels = _labels([item.label for item in rules] + [rules.default])
-    texts = [*(str(item.rule) for item in rules), "otherwise"]
+    columns = decision_columns(rules)
+    columns["class"] = ["unknown" if label is None else str(label) for label in columns["class"]]
+    columns["rule"][-1] = "otherwise"
     if isinstance(rules, RuleSet):
         reasons, order = [_votes_of(rules, row) for row in covers[:held]], ""
         how = f"{BARS}: votes of the rules that the row satisfies."
@@ -246,10 +247,13 @@ def _of_decision(
         reasons, order = _steps(model, rules, X, covers[:held]), ", in their order,"
         how = "Rules are asked one after another; the first that the row satisfies decides."
     return ModelValues(
-        _learned_decision(rules),
+        _learned_decision(rules, columns),
         rules.classes,
         reasons,
-        [f"{text} → {label}" for text, label in zip(texts, labels, strict=True)],
+        [
+            f"{text} → {label}"
+            for text, label in zip(columns["rule"], columns["class"], strict=True)
+        ],
         how,
         tiles=_rules_tile(rules, len(rules)),
         rule_columns=[item.rule.columns for item in rules],
@@ -264,17 +268,14 @@ def _of_decision(
     )
 
 
-def _learned_decision(decision: DecisionRules) -> Learned:
+def _learned_decision(decision: DecisionRules, known: dict[str, list[Any]]) -> Learned:
     """Return the rules of a list, or of a set, with the training rows behind them."""
-    known = decision_columns(decision)
-    n = min(len(decision), MAX_RULES)
+    n, ordered = min(len(decision), MAX_RULES), isinstance(decision, RuleList)
     labels, covered, precision, texts = ([*column[:n], column[-1]] for column in known.values())
-    ordered = isinstance(decision, RuleList)
-    rules = [*(clip(text, MAX_TEXT) for text in texts[:-1]), "otherwise"]
     columns = [
         ListedColumn("#", [*range(1, n + 1), math.nan], "number"),
-        ListedColumn("rule", rules, "rule"),
-        ListedColumn("class", _labels(labels)),
+        ListedColumn("rule", [clip(text, MAX_TEXT) for text in texts], "rule"),
+        ListedColumn("class", labels),
         ListedColumn("rows", covered, "number", help="Weight of the training rows it decides."),
     ]
     whole = math.fsum(weight for weight in known["covered"] if weight == weight)
@@ -297,10 +298,6 @@ def _learned_decision(decision: DecisionRules) -> Learned:
     if isinstance(decision, RuleList) and len(decision) <= MAX_TERMS:
         tree = [("The same as a tree", str(decision.to_tree()))]
     return Learned(sentences, [table], tree)
-
-
-def _labels(labels: Sequence[Any]) -> list[str]:
-    return ["unknown" if label is None else str(label) for label in labels]
 
 
 def _steps(

@@ -18,7 +18,7 @@ from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_integer
+from formulakern.checks import check_integer, is_number
 from formulakern.display.report import Curve, Figure, ListedColumn, ListedTable, around, page
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
@@ -523,9 +523,9 @@ def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
 
 
 def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
-    """Return the cut points of a column with their texts."""
+    """Return the cut points of a column, nan for dates, which have no histogram, as text too."""
     places = {
-        str(p.value): _number(p.value)
+        str(p.value): float(p.value) if is_number(p.value) else math.nan
         for p in plan.propositions
         if isinstance(p, Comparison) and p.relation in ("<=", ">=")
     }
@@ -539,11 +539,3 @@ def _known_values(plan: ColumnPlan) -> str:
     listed = ", ".join(clip(str(v), 30) for v in plan.values[:MAX_CUTS])
     more = ", …" * (len(plan.values) > MAX_CUTS)
     return f"{len(plan.values):,} values in training: {listed}{more}"
-
-
-def _number(value: Any) -> float:
-    """Return a cut point as a number; nan for dates, which have no histogram."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
