@@ -1022,8 +1022,8 @@ def waterfall(
     levels = rules.levels or ()
     for level, threshold in zip(levels, rules.thresholds.tolist() if levels else (), strict=False):
         ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
-        text, place = escaped(f"{level} up to {threshold:.3g}"), ax.get_xaxis_transform()
-        note(ax, text, (threshold, 0.02), (-2, 0), xycoords=place, ha="right", rotation=90)
+        text, frame = escaped(f"{level} up to {threshold:.3g}"), ax.get_xaxis_transform()
+        note(ax, text, (threshold, 0.02), (-2, 0), xycoords=frame, ha="right", rotation=90)
     ax.set_xlabel(escaped(name))
     return ax
 
@@ -1171,7 +1171,7 @@ def coverage_precision(
         found = rule_quality([item.rule for item in items], X, y, labels=labels)
         x, y = found.coverage, found.accuracy
         totals = dict(zip(found.classes, found.totals / found.totals.sum(), strict=True))
-        base = [totals.get(label, 0.0) for label in labels]
+        base = np.array([totals.get(label, 0.0) for label in labels])
     elif isinstance(rules, RuleList):
         x, y, base = _counted(rules, winners)
     elif decide:  # several rules count a row that they share
@@ -1210,8 +1210,8 @@ def coverage_precision(
     heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
         ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
-        text, place = f"share of {escaped(classes[k])}", ax.get_yaxis_transform()
-        note(ax, text, (1, height), (-2, 2), xycoords=place, ha="right")
+        text, frame = f"share of {escaped(classes[k])}", ax.get_yaxis_transform()
+        note(ax, text, (1, height), (-2, 2), xycoords=frame, ha="right")
     chosen = [r for r in np.flatnonzero(known).tolist() if r < named]
     texts = [str(items[r].rule) for r in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(winners[r])) for r in chosen])

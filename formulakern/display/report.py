@@ -11,13 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import FloatArray
 from formulakern.markup import rendered
 from formulakern.text import significant
 
 __all__ = [
-    "Curve",
-    "Figure",
     "Learned",
     "ListedColumn",
     "ListedTable",
@@ -75,41 +72,6 @@ class Learned:
     sentences: Sequence[str] = ()
     tables: Sequence[ListedTable] = ()
     texts: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Points x, y with a line through them, with dots, or with both.
-
-    ``bars`` are intervals of y of shape (points, 2).
-    """
-
-    x: FloatArray
-    y: FloatArray
-    bars: FloatArray | None = None
-    dots: Literal["", "large", "faint"] = ""
-    line: bool = True
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart with two axes of these names and ranges.
-
-    ``columns`` of a histogram are their sides and their height; ``compare`` has the ends of a
-    dashed line, x and y.  ``label`` is read aloud; a ``legend`` has a text for each curve.
-    """
-
-    caption: str
-    label: str
-    names: tuple[str, str]
-    x: Range
-    y: Range
-    curves: Sequence[Curve] = ()
-    columns: Sequence[tuple[float, float, float]] = ()
-    compare: tuple[Range, Range] | None = None
-    percent: bool = False
-    note: str = ""
-    legend: Sequence[str] = ()
 
 
 def page(**values: Any) -> str:

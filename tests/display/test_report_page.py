@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from markup_reader import Page
 
 from formulakern.display.report import (
-    Curve,
-    Figure,
     Learned,
     ListedColumn,
     ListedTable,
@@ -36,12 +34,13 @@ texts = st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_siz
 
 
 def report_of(text: str) -> str:
-    x, y, unit = np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.7, 1.0]), (0.0, 1.0)
-    curves = [Curve(x, y), Curve(x, y, np.stack([y, y], axis=1), "faint", line=False)]
-    figure = Figure(
-        text, text, (text, text), unit, unit, curves, [(0.0, 1.0, 0.5)], (unit, unit), True, text,
-        [text, text],
-    )  # fmt: skip
+    points, unit = np.array([[0.0, 0.0], [0.4, 0.7], [1.0, 1.0]]), (0.0, 1.0)
+    quality = {
+        "confusion": ([text, "b"], [[1, 0], [0, 0]]), "missing": [text], "target": text,
+        "roc": [(text, points)] * 2, "calibration": (text, 0.5, points, points),
+        "rules": (text, points, text), "heights": unit, "majority": 0.5,
+        "points": points, "ends": unit, "counts": np.array([9, 1]), "edges": (-1.0, 1.0),
+    }  # fmt: skip
     table = ListedTable(
         text,
         [
@@ -60,21 +59,24 @@ def report_of(text: str) -> str:
     data = {"columns": [text], "terms": [text], "what": text, "rows": [row]}
     column = {
         "name": text, "kind": text, "n_propositions": 1, "n_rules": 2, "cuts": [(1.0, text)],
-        "known": text, "missing": 0.5, "unseen": 0.1, "counts": [3, 1], "values": [text, text],
+        "known": [text], "n_known": 2, "missing": 0.5, "unseen": 0.1, "counts": [3, 1],
+        "values": [text, text],
     }  # fmt: skip
     numbers = column | {"unseen": np.nan, "counts": [1], "values": [], "ends": (0.0, 2.0)}
     columns = [column, numbers | {"n_propositions": None, "n_rules": None}]
     return page(
         title=text,
-        subtitle=text,
+        novelty=False,
+        classes=[text, text],
+        target=text,
         tiles=[(text, text, text)],
         learned=Learned([text], [table], [(text, text)]),
-        quality={
-            "confusion": ([text, "b"], [[1, 0], [0, 0]]), "figures": [figure], "missing": [text]
-        },
+        gap=0.5,
+        quality=quality,
         reasons={"how": text, "total": 9, "data": data},
         data={
-            "sentence": text, "columns": columns, "total": 3, "knows_unseen": True, "target": table
+            "missing": 0.5, "new": [text], "planned": True, "columns": columns, "total": 3,
+            "knows_unseen": True, "target": table,
         },
         parameters=text,
     )  # fmt: skip

@@ -7,7 +7,6 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_integer, is_number
-from formulakern.display.report import Curve, Figure, ListedColumn, ListedTable, around, page
+from formulakern.checks import check_integer
+from formulakern.display.report import ListedColumn, ListedTable, around, page
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.estimators.reporting.models import ModelValues, texts_of, values_of
@@ -38,7 +37,6 @@ MAX_ENTRIES = 60
 MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
 #: Columns, values of a column, bins, cut points and classes that are shown.
 MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
-UNIT = (0.0, 1.0)
 Tiles = list[tuple[str, str, str]]
 
 
@@ -125,12 +123,8 @@ def _collected(
         truth = read_numbers(y, n) if is_regressor(model) else read_classes(y, n)
     values = values_of(model, X, truth, min(max_rows, n), top)
     quality, tiles = _quality(model, X, truth, predicted, values)
-    shape = f"{n:,} rows" + (f", {table.shape[1]:,} columns" if table is not None else "")
-    learned = values.learned
-    gap = getattr(model, "gap_", None)
-    if gap is not None and np.isfinite(np.max(gap)):
-        proof = f"The solver proved that its optimum is at most {float(np.max(gap)):.2g} away."
-        learned = replace(learned, sentences=[*learned.sentences, proof])
+    gap = float(np.max(getattr(model, "gap_", math.nan)))
+    classes = getattr(model, "classes_", None)
     parameters = [
         f"    {' '.join(f'{name} = {value!r}'.split())}"
         for name, value in model.get_params(deep=False).items()
@@ -138,9 +132,12 @@ def _collected(
     kind = type(model).__name__
     return {
         "title": title or kind,
-        "subtitle": f"{_prediction(model, getattr(y, 'name', None) or values.target)}; {shape}",
+        "novelty": is_outlier_detector(model),
+        "classes": None if classes is None else list(map(str, classes)),
+        "target": getattr(y, "name", None) or values.target,
         "tiles": [*tiles, *values.tiles],
-        "learned": learned,
+        "learned": values.learned,
+        "gap": gap if math.isfinite(gap) else None,
         "quality": quality,
         "reasons": _reasons(values, table, truth, predicted),
         "data": _data(model, table, values, truth, predicted),
@@ -164,18 +161,6 @@ def _table(model: Any, X: Any) -> Table | None:
 
 def _plans(model: Any) -> Sequence[Any]:
     return getattr(getattr(model, "encoder_", None), "plans_", ())
-
-
-def _prediction(model: Any, target: str) -> str:
-    """Return what is predicted, in words."""
-    classes = getattr(model, "classes_", None)
-    if is_outlier_detector(model):
-        return "Rows like those of training, or not"
-    if classes is None:
-        return f"A number, {target}"
-    named = ", ".join(str(c) for c in classes[:6]) + ", …" * (len(classes) > 6)
-    of = "" if target == "class" else f" of {target}"
-    return f"{len(classes)} classes{of}: {named}"
 
 
 def _reasons(
@@ -225,7 +210,7 @@ def _quality(
     missing = [values.no_curve] if values.no_curve else []
     if is_regressor(model):
         figures, tiles = _regressed(truth, predicted, values)
-        return {"confusion": None, "figures": figures, "missing": missing}, tiles
+        return {**figures, **_rule_curve(values), "confusion": None, "missing": missing}, tiles
     classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
     if is_outlier_detector(model) and not np.isin(truth, classes).all():
         return "How good predictions are needs a y of 1 and −1.", []
@@ -260,21 +245,25 @@ def _quality(
         missing.append(
             f"The confusion matrix has the {MAX_MATRIX} largest of {len(names)} classes."
         )
-    figures = []
+    quality = {
+        "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),
+        "roc": [],
+        "calibration": None,
+        "missing": missing,
+        **_rule_curve(values, majority),
+    }
     if scores is not None or chances is not None:
-        figures, tile = _roc(known, is_of, scores if chances is None else chances, missing)
+        quality["roc"], tile = _roc(known, is_of, scores if chances is None else chances, missing)
         tiles += tile
     if chances is not None:
-        figures.append(_calibration(known, is_of, chances))
+        quality["calibration"] = _calibration(known, is_of, chances)
         if len(names) == len(known) > 1:
             clipped = np.clip(chances, 1e-12, None)
             clipped = clipped / clipped.sum(axis=1, keepdims=True)
             loss = -float(np.log(clipped[is_of[:, None] == np.array(known)]).mean())
             base = entropy(rows)
             tiles.append(("Log loss", f"{loss:.3f}", f"{base:.3f} by the shares of classes"))
-    figures += _rule_figures(values, majority)
-    confusion = [names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()
-    return {"confusion": confusion, "figures": figures, "missing": missing}, tiles
+    return quality, tiles
 
 
 def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
@@ -288,8 +277,8 @@ def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
 
 def _regressed(
     truth: FloatArray, predicted: FloatArray, values: ModelValues
-) -> tuple[list[Figure], Tiles]:
-    """Return figures of predicted numbers, and the figures at the head of the report."""
+) -> tuple[dict[str, Any], Tiles]:
+    """Return points and errors of predicted numbers, and the figures at the head of the report."""
     errors = predicted - truth
     share = f"{r2_score(truth, predicted):.3f}" if np.ptp(truth) else ""
     typical, absolute = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
@@ -299,61 +288,32 @@ def _regressed(
         ("Mean absolute error", f"{absolute:.4g}", f"{deviation:.4g} by the median of these"),
         ("Root mean square error", f"{typical:.4g}", f"{truth.std():.4g} by the mean of these"),
     ]
-    name, total = values.target, len(truth)
-    some = f", {MAX_POINTS:,} of {total:,} rows" if total > MAX_POINTS else ""
-    points = Curve(truth[:MAX_POINTS], predicted[:MAX_POINTS], dots="faint", line=False)
-    ends = around([points.x, points.y], 0.03)
-    counts, edges = np.histogram(errors, bins=min(30, 5 + total // 5))
-    low, high, top = edges[0], edges[-1], float(counts.max()) * 1.05
-    figures = [
-        Figure(
-            f"Predicted and true {name}{some}",
-            f"{name}: predicted against true numbers",
-            (f"true {name}", f"predicted {name}"),
-            ends,
-            ends,
-            [points],
-            compare=(ends, ends),
-        ),
-        Figure(
-            "Errors",
-            "Histogram of the errors",
-            ("predicted − true", "rows"),
-            (low, high),
-            (0.0, top),
-            columns=list(zip(edges[:-1], edges[1:], counts, strict=True)),
-            compare=((0.0, 0.0), (0.0, top)) if low < 0 < high else None,
-        ),
-    ]
-    return figures + _rule_figures(values), tiles
+    points = np.column_stack([truth, predicted])[:MAX_POINTS]
+    counts, edges = np.histogram(errors, bins=min(30, 5 + len(errors) // 5))
+    figures = {
+        "target": values.target,
+        "points": points,
+        "ends": around(points, 0.03),
+        "counts": counts,
+        "edges": (edges[0], edges[-1]),
+    }
+    return figures, tiles
 
 
-def _rule_figures(values: ModelValues, level: float | None = None) -> list[Figure]:
-    """Return the figure of the score against the number of rules, if it is known."""
+def _rule_curve(values: ModelValues, majority: float | None = None) -> dict[str, Any]:
+    """Return the score against the number of rules, a staircase, and the range of its heights."""
     if values.curve is None:
-        return []
+        return {"rules": None}
     name, reached, about = values.curve
-    title = f"{name[:1].upper()}{name[1:]} against the number of rules"
-    numbers, levels = np.arange(float(len(reached))), [] if level is None else [level]
-    ends = around(numbers)
-    return [
-        Figure(
-            title,
-            f"{title}: {reached[-1]:.3f} with {len(reached) - 1}",
-            ("number of rules", name),
-            ends,
-            around([*reached, *levels], 0.08),
-            [Curve(np.repeat(numbers, 2)[1:], np.repeat(reached, 2)[:-1])],
-            compare=None if level is None else (ends, (level, level)),
-            percent=level is not None,
-            note=about + " Dashed: always the most frequent class." * (level is not None),
-        )
-    ]
+    numbers = np.arange(float(len(reached)))
+    stairs = np.column_stack([np.repeat(numbers, 2)[1:], np.repeat(reached, 2)[:-1]])
+    heights = around(reached if majority is None else [*reached, majority], 0.08)
+    return {"rules": (name, stairs, about), "heights": heights, "majority": majority}
 
 
 def _roc(
     known: list[str], is_of: npt.NDArray[Any], scores: Any, missing: list[str]
-) -> tuple[list[Figure], Tiles]:
+) -> tuple[list[tuple[str, FloatArray]], Tiles]:
     """Return the curves of the most frequent classes, and the mean area."""
     curves, areas = {}, {}
     for k in [1] if len(known) == 2 else range(len(known)):
@@ -364,7 +324,7 @@ def _roc(
         x, y, _ = roc_curve(positive, scores[:, k])
         most = min(len(x), MAX_POINTS)
         at = np.linspace(0, len(x) - 1, most).round().astype(np.intp)
-        curves[known[k]] = Curve(x[at], y[at])
+        curves[known[k]] = np.column_stack([x, y])[at]
     if not areas:
         missing.append("No ROC curve: these rows are all of one class.")
         return [], []
@@ -373,23 +333,14 @@ def _roc(
         missing.append(f"ROC curves of the {MAX_LINES} largest of {len(areas)} classes.")
     mean = float(np.mean(list(areas.values())))
     kind = f"of {known[1]}" if len(known) == 2 else "mean, each class against the rest"
-    texts = [f"{name}: area {areas[name]:.3f}" for name in largest]
-    alone = len(texts) == 1
-    figure = Figure(
-        f"ROC of {texts[0]}" if alone else "ROC",
-        f"ROC of {', '.join(texts)}",
-        ("false positives", "true positives"),
-        UNIT,
-        UNIT,
-        [curves[name] for name in largest],
-        compare=(UNIT, UNIT),
-        legend=() if alone else texts,
-    )
-    return [figure], [("Area under ROC", f"{mean:.3f}", kind)]
+    listed = [(f"{name}: area {areas[name]:.3f}", curves[name]) for name in largest]
+    return listed, [("Area under ROC", f"{mean:.3f}", kind)]
 
 
-def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray) -> Figure:
-    """Draw groups of rows by the probability of the second class, or of the most probable one."""
+def _calibration(
+    known: list[str], is_of: npt.NDArray[Any], chances: FloatArray
+) -> tuple[str, float, FloatArray, FloatArray]:
+    """Return groups of rows by the probability of the second class, or of the most probable one."""
     every = (is_of[:, None] == np.array(known, dtype=object)).astype(np.float64)
     if len(known) == 2:
         name, probability, true = known[1], chances[:, 1], every[:, 1]
@@ -402,20 +353,10 @@ def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray)
     cuts = np.arange(1, GROUPS) * len(order) // GROUPS
     ends = np.searchsorted(probability[order], probability[order][cuts])
     groups = [g for g in np.split(order, np.unique(ends)) if len(g)]
-    x, y = (np.array([values[g].mean() for g in groups]) for values in (probability, true))
+    points = [(probability[g].mean(), true[g].mean()) for g in groups]
     hits = [binomtest(int(true[g].sum()), len(g)) for g in groups]
     bars = np.array([one.proportion_ci(method="wilson") for one in hits])
-    return Figure(
-        f"Calibration of {name}: Brier score {score:.3f}",
-        f"Calibration of {name}",
-        ("predicted probability", "share of the rows"),
-        UNIT,
-        UNIT,
-        [Curve(x, y, bars, "large")],
-        compare=(UNIT, UNIT),
-        note="Rows in ten groups by probability, with 95% intervals; on the diagonal, predicted "
-        "probabilities come true.",
-    )
+    return name, score, np.array(points), bars
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -428,7 +369,7 @@ def _data(
     truth: npt.NDArray[Any] | None,
     predicted: npt.NDArray[Any],
 ) -> dict[str, Any] | str:
-    """Return the first columns of a table, a sentence about it, and a table of the target."""
+    """Return the first columns of a table, which values are new, and a table of the target."""
     if table is None:
         return "These rows are no table with columns of their own: nothing is said of columns."
     used = None
@@ -449,22 +390,13 @@ def _data(
             for name in names[:MAX_COLUMNS]
         ]
     missing = sum(int(table.missing(name).sum()) for name in names)
-    share = missing / max(len(table) * len(names), 1)
-    said = [f"{len(table):,} rows were given to this report."]
-    said.append(f"{share:.1%} of their entries are missing." if missing else "No entry is missing.")
-    new = [name for name in names if unseen.get(name, 0.0) > 0]
-    if plans:
-        said.append(
-            "Values that training did not show, which count as none of the known ones, are in "
-            f"{', '.join(new[:8])}{', …' * (len(new) > 8)}."
-            if new
-            else "No column of values holds one that training did not show."
-        )
     target = None
     if values.classes is not None and truth is not None:
         target = _target_table(values.target, truth.tolist(), predicted.tolist())
     return {
-        "sentence": " ".join(said),
+        "missing": missing / max(len(table) * len(names), 1),
+        "new": [name for name in names if unseen.get(name, 0.0) > 0],
+        "planned": bool(plans),
         "columns": columns,
         "total": len(names),
         "knows_unseen": any(name in unseen for name in names[:MAX_COLUMNS]),
@@ -492,12 +424,14 @@ def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> 
 def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
     """Return the plan of a column and its rows, in bins of equal width or with each value."""
     numeric, missing = table.is_numeric(name), table.missing(name)
+    known = [] if plan is None else [clip(str(value), 30) for value in plan.values]
     summary = {
         "kind": plan.kind if plan is not None else "number" if numeric else "values",
         "n_propositions": None if plan is None else len(plan.propositions),
         "missing": float(missing.mean()) if len(missing) else 0.0,
         "cuts": [] if plan is None else _cuts(plan),
-        "known": "" if plan is None else _known_values(plan),
+        "known": known[:MAX_CUTS],
+        "n_known": len(known),
         "counts": [],
         "values": [],
     }
@@ -525,17 +459,9 @@ def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
 def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
     """Return the cut points of a column, nan for dates, which have no histogram, as text too."""
     places = {
-        str(p.value): float(p.value) if is_number(p.value) else math.nan
+        str(p.value): float(p.value) if isinstance(p.value, int | float) else math.nan
         for p in plan.propositions
         if isinstance(p, Comparison) and p.relation in ("<=", ">=")
     }
     cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
     return cuts[:MAX_CUTS] + [(math.nan, "…")] * (len(cuts) > MAX_CUTS)
-
-
-def _known_values(plan: ColumnPlan) -> str:
-    if not plan.values:
-        return ""
-    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MAX_CUTS])
-    more = ", …" * (len(plan.values) > MAX_CUTS)
-    return f"{len(plan.values):,} values in training: {listed}{more}"
