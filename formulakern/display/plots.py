@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -65,8 +66,8 @@ WIDTH, SHARE, LINES = 6.4, 0.46, 3
 CHARACTER, LINE = 0.56, 1.22
 #: Points.
 SMALL = 8.5
-#: A rule is broken after these.
-CONNECTIVES = ("&", "|", "^", "->")
+#: A rule is broken at these blanks.
+AFTER_CONNECTIVE = re.compile(r"(?:(?<= [&|^])|(?<= ->)) ")
 
 #: What the docstrings of all pictures have in common.
 SHARED = """\
@@ -180,13 +181,7 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
     age >= 30 &
     job = …
     """
-    pieces = [""]
-    for word in text.split(" "):
-        pieces[-1] += word
-        pieces[-1] += " " if word not in CONNECTIVES else ""
-        if word in CONNECTIVES:
-            pieces.append("")
-    pieces = [piece.strip() for piece in pieces]
+    pieces = AFTER_CONNECTIVE.split(text)
     whole = (p.replace(" ", "\0") if len(p) <= characters + 2 else p for p in pieces)
     found = textwrap.wrap(
         " ".join(whole), characters + 2, max_lines=lines, placeholder=" …", break_on_hyphens=False
@@ -469,7 +464,9 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     path = places if x in parameters else columns["C"]
     kinds = [n for n in parameters if n not in ("C", x) and len(set(columns[n].tolist())) > 1]
     groups = [tuple(columns[n][i] for n in kinds) for i in range(len(places))]
-    error = _standard_errors(columns)
+    folds = sum(name.startswith("split") and name.endswith("_score") for name in columns)
+    known = folds > 1 and "std_score" in columns
+    error = columns["std_score"] / np.sqrt(folds - 1) if known else None
     for k, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i in np.flatnonzero(shown).tolist() if groups[i] == group]
         rows.sort(key=path.__getitem__)
@@ -489,14 +486,6 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     ax.set(xlabel=TITLES.get(x, x), ylabel=TITLES["mean_score"] + bar)
     ax.legend(frameon=False, fontsize=SMALL)
     return ax
-
-
-def _standard_errors(columns: Mapping[str, NDArray[Any]]) -> FloatArray | None:
-    """Of the mean over the folds; None where it is not known."""
-    folds = sum(name.startswith("split") and name.endswith("_score") for name in columns)
-    if folds < 2 or "std_score" not in columns:
-        return None
-    return np.asarray(columns["std_score"] / np.sqrt(folds - 1), dtype=np.float64)
 
 
 @picture
@@ -1337,7 +1326,7 @@ def _points(
 
 
 def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
-    """The same of two lists."""
+    """Return two lists as such points."""
     try:
         pair = [np.asarray(values, dtype=np.float64) for values in curve]
     except (TypeError, ValueError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +47,31 @@ class ListedColumn:
         """Whether the column is sorted by numbers."""
         return self.kind in ("number", "share", "signed")
 
+    @cached_property
+    def texts(self) -> list[str]:
+        """The values as they are shown; "" for a number that is not known."""
+        if not self.is_number:
+            return list(map(str, self.values))
+        numbers = self._known
+        if self.kind == "share":
+            texts = [f"{x:.1%}" for x in numbers]
+        elif self.kind == "number" and all(x == int(x) for x in numbers):
+            texts = [f"{int(x):,}" for x in numbers]
+        else:
+            texts = significant(numbers)
+        known = iter([re.sub("^-", "\N{MINUS SIGN}", text) for text in texts])
+        return [next(known) if math.isfinite(x) else "" for x in self.values]
+
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """Where the bars of signed numbers begin, and the largest of these."""
+        zero = 0.5 if min(self._known, default=0.0) < 0 else 0.0
+        return zero, max(map(abs, self._known), default=0.0) or 1.0
+
+    @property
+    def _known(self) -> list[float]:
+        return [float(x) for x in self.values if math.isfinite(x)]
+
 
 @dataclass(frozen=True)
 class ListedTable:
@@ -80,7 +106,7 @@ def page(**values: Any) -> str:
     All text is escaped; the page loads nothing, which its own policy forbids.  The template
     ``report/page.html`` names the values.
     """
-    return rendered("report/page.html", rows=_rows, ticks=ticks, **values)
+    return rendered("report/page.html", rule_parts=rule_parts, ticks=ticks, **values)
 
 
 def ticks(low: float, high: float, number: int = 5) -> list[float]:
@@ -111,61 +137,11 @@ def around(values: npt.ArrayLike, room: float = 0.0) -> Range:
     return low - more, high + more
 
 
-# -- tables ----------------------------------------------------------------------------------------
-
 #: Connectives and relations of a rule, which are less prominent than what they join.
 SIGNS = re.compile(r"(?<= )(&|\||\^|->|<->|<=|>=|!=|<|>|=|is not missing|is missing)(?= |$)|~")
 CONNECTIVES = ("&", "|", "^", "->", "<->", "~")
 #: Longer rules are shown as plain text.
 MAX_RULE = 2000
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """A cell of a sorted table: how it is sorted, its text or rule, and its bar with a mark."""
-
-    value: str
-    text: str
-    rule: Sequence[tuple[str, str]] = ()
-    bar: tuple[float, float, str] | None = None
-    mark: float = math.nan
-
-
-def _rows(table: ListedTable) -> Iterator[tuple[_Cell, ...]]:
-    return zip(*(list(_cells(column)) for column in table.columns), strict=True)
-
-
-def _cells(column: ListedColumn) -> Iterator[_Cell]:
-    if not column.is_number:
-        for text in map(str, column.values):
-            yield _Cell(text, text, rule_parts(text) if column.kind == "rule" else ())
-        return
-    finite = [float(x) for x in column.values if math.isfinite(x)]
-    texts = iter(_written(finite, column.kind))
-    largest = max(map(abs, finite), default=0.0) or 1.0
-    zero = 0.5 if column.kind == "signed" and min(finite, default=0.0) < 0 else 0.0
-    marks = column.marks or [zero or math.nan] * len(column.values)
-    for x, mark in zip(map(float, column.values), marks, strict=True):
-        if not math.isfinite(x):
-            yield _Cell("", "", mark=mark)
-            continue
-        bar = None
-        if column.kind == "share":
-            bar = (0.0, min(max(x, 0.0), 1.0), "share")
-        elif column.kind == "signed":
-            end = zero + (1 - zero) * x / largest
-            bar = (min(zero, end), max(zero, end), "minus" if x < 0 else "plus")
-        yield _Cell(repr(x), next(texts), bar=bar, mark=mark)
-
-
-def _written(numbers: Sequence[float], kind: str) -> list[str]:
-    if kind == "share":
-        texts = [f"{x:.1%}" for x in numbers]
-    elif kind == "number" and all(x == int(x) for x in numbers):
-        texts = [f"{int(x):,}" for x in numbers]
-    else:
-        texts = significant(numbers)
-    return [re.sub("^-", "\N{MINUS SIGN}", text) for text in texts]
 
 
 def rule_parts(text: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest, entropy
 from sklearn.base import is_outlier_detector, is_regressor
-from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score, roc_curve
+from sklearn.metrics import auc, confusion_matrix, r2_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -315,26 +315,23 @@ def _roc(
     known: list[str], is_of: npt.NDArray[Any], scores: Any, missing: list[str]
 ) -> tuple[list[tuple[str, FloatArray]], Tiles]:
     """Return the curves of the most frequent classes, and the mean area."""
-    curves, areas = {}, {}
+    found = []
     for k in [1] if len(known) == 2 else range(len(known)):
         positive = is_of == known[k]
-        if positive.all() or not positive.any():
-            continue
-        areas[known[k]] = float(roc_auc_score(positive, scores[:, k]))
-        x, y, _ = roc_curve(positive, scores[:, k])
-        most = min(len(x), MAX_POINTS)
-        at = np.linspace(0, len(x) - 1, most).round().astype(np.intp)
-        curves[known[k]] = np.column_stack([x, y])[at]
-    if not areas:
+        if positive.any() and not positive.all():
+            x, y, _ = roc_curve(positive, scores[:, k])
+            at = np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(np.intp)
+            found.append((int(positive.sum()), auc(x, y), known[k], np.column_stack([x, y])[at]))
+    if not found:
         missing.append("No ROC curve: these rows are all of one class.")
         return [], []
-    largest = sorted(areas, key=lambda name: -int((is_of == name).sum()))[:MAX_LINES]
-    if len(areas) > MAX_LINES:
-        missing.append(f"ROC curves of the {MAX_LINES} largest of {len(areas)} classes.")
-    mean = float(np.mean(list(areas.values())))
+    mean = np.mean([area for _, area, _, _ in found])
     kind = f"of {known[1]}" if len(known) == 2 else "mean, each class against the rest"
-    listed = [(f"{name}: area {areas[name]:.3f}", curves[name]) for name in largest]
-    return listed, [("Area under ROC", f"{mean:.3f}", kind)]
+    found.sort(key=lambda one: -one[0])
+    if len(found) > MAX_LINES:
+        missing.append(f"ROC curves of the {MAX_LINES} largest of {len(found)} classes.")
+    curves = [(f"{name}: area {area:.3f}", line) for _, area, name, line in found[:MAX_LINES]]
+    return curves, [("Area under ROC", f"{mean:.3f}", kind)]
 
 
 def _calibration(
