@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup_reader import Page
+from scipy.stats import binomtest
 
 from formulakern.display.report import (
     Learned,
@@ -33,14 +34,21 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=8).map("".join)
 
 
-def report_of(text: str) -> str:
+def report_of(text: str, numbers: bool = False) -> str:
     points, unit = np.array([[0.0, 0.0], [0.4, 0.7], [1.0, 1.0]]), (0.0, 1.0)
     quality = {
-        "confusion": ([text, "b"], [[1, 0], [0, 0]]), "missing": [text], "target": text,
-        "roc": [(text, points)] * 2, "calibration": (text, 0.5, points, points),
-        "rules": (text, points, text), "heights": unit, "majority": 0.5,
-        "points": points, "ends": unit, "counts": np.array([9, 1]), "edges": (-1.0, 1.0),
+        "missing": [text], "confusion": None, "target": text, "rules": (text, points, text),
+        "heights": unit, "majority": None, "points": points, "ends": unit, "r2": 0.5,
+        "counts": np.array([9, 1]), "edges": (-1.0, 1.0), "absolute": unit, "square": unit,
     }  # fmt: skip
+    if not numbers:
+        quality = {
+            "missing": [text], "confusion": ([text, "b"], [[1, 0], [0, 0]]),
+            "rules": (text, points, text), "heights": unit, "majority": 0.5, "largest": text,
+            "accuracy": (0.5, binomtest(1, 2).proportion_ci()), "recall": 0.5, "n_present": 2,
+            "roc": [(text, points)] * 2, "area": 0.5, "second": text, "loss": unit,
+            "calibration": (text, 0.5, points, points),
+        }  # fmt: skip
     table = ListedTable(
         text,
         [
@@ -62,14 +70,14 @@ def report_of(text: str) -> str:
         "known": [text], "n_known": 2, "missing": 0.5, "unseen": 0.1, "counts": [3, 1],
         "values": [text, text],
     }  # fmt: skip
-    numbers = column | {"unseen": np.nan, "counts": [1], "values": [], "ends": (0.0, 2.0)}
-    columns = [column, numbers | {"n_propositions": None, "n_rules": None}]
+    binned = column | {"unseen": np.nan, "counts": [1], "values": [], "ends": (0.0, 2.0)}
+    columns = [column, binned | {"n_propositions": None, "n_rules": None}]
     return page(
         title=text,
         novelty=False,
         classes=[text, text],
         target=text,
-        tiles=[(text, text, text)],
+        size=(1, 2),
         learned=Learned([text], [table], [(text, text)]),
         gap=0.5,
         quality=quality,
@@ -91,14 +99,14 @@ EXPECTED = {tag for tag, _ in Page(report_of("x")).elements} | {"b", "i"}
 
 
 @settings(max_examples=40)
-@given(texts)
-def test_what_is_given_is_text(text):
-    found = Page(report_of(text))
+@given(texts, st.booleans())
+def test_what_is_given_is_text(text, numbers):
+    found = Page(report_of(text, numbers))
     assert len(found.all("script")) == 2
     data = found.json()
     assert data["columns"] == data["terms"] == data["rows"][0]["e"] == [text]
     assert data["rows"][0]["p"] == data["what"] == text
-    for inside in ("h1", "title", "caption", "summary"):
+    for inside in ("h1", "title", "caption", "summary", "figcaption"):
         assert plain(text) in plain(found.text(inside))
     assert {tag for tag, _ in found.elements} <= EXPECTED
     assert all(not a for tag, a in found.elements if tag in ("b", "i"))

@@ -53,7 +53,8 @@ ScoreCurve = tuple[str, list[float], str]
 class ModelValues:
     """The values of a model, and of its decisions on the first rows.
 
-    ``classes`` is None if numbers are predicted, ``rule_columns`` has the columns of each rule.
+    ``classes`` is None if numbers are predicted, ``size`` has the numbers of rules and of
+    conditions, and ``rule_columns`` the columns of each rule.
     ``reasons`` are those of each row, as the script of the page reads them: sums and steps, which
     refer to ``terms`` by their numbers.  ``term`` is the name of one, and ``how`` explains them.
     ``curve`` is the score against the number of rules; ``no_curve`` is why there is none.
@@ -66,7 +67,7 @@ class ModelValues:
     how: str
     term: str = "rule"
     target: str = "class"
-    tiles: Sequence[tuple[str, str, str]] = ()
+    size: tuple[int, int] | None = None
     rule_columns: Sequence[Sequence[Any]] | None = None
     curve: ScoreCurve | None = None
     no_curve: str = ""
@@ -122,10 +123,6 @@ def _curve(
     return "accuracy", [float(np.mean(texts_of(some) == texts)) for some in every], about
 
 
-def _rules_tile(rules: Any, n_rules: int) -> list[tuple[str, str, str]]:
-    return [("Rules", f"{n_rules:,}", f"{rules.n_conditions:,} conditions")]
-
-
 # -- votes -----------------------------------------------------------------------------------------
 
 
@@ -155,7 +152,7 @@ def _of_ensemble(
         [clip(str(rule), MAX_TEXT) for rule in rules.rules],
         f"{BARS}: what rules add, and the intercept, is the score.",
         target=rules.target if rules.classes is None else "class",
-        tiles=_rules_tile(rules, rules.n_rules),
+        size=(rules.n_rules, rules.n_conditions),
         rule_columns=[rule.columns for rule in dict.fromkeys(rules.rules)],
         curve=_curve(
             truth,
@@ -255,7 +252,7 @@ def _of_decision(
             for text, label in zip(columns["rule"], columns["class"], strict=True)
         ],
         how,
-        tiles=_rules_tile(rules, len(rules)),
+        size=(len(rules), rules.n_conditions),
         rule_columns=[item.rule.columns for item in rules],
         curve=_curve(
             truth,

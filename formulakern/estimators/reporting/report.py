@@ -37,7 +37,6 @@ MAX_ENTRIES = 60
 MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
 #: Columns, values of a column, bins, cut points and classes that are shown.
 MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
-Tiles = list[tuple[str, str, str]]
 
 
 def report(
@@ -122,7 +121,6 @@ def _collected(
     if y is not None:
         truth = read_numbers(y, n) if is_regressor(model) else read_classes(y, n)
     values = values_of(model, X, truth, min(max_rows, n), top)
-    quality, tiles = _quality(model, X, truth, predicted, values)
     gap = float(np.max(getattr(model, "gap_", math.nan)))
     classes = getattr(model, "classes_", None)
     parameters = [
@@ -135,10 +133,10 @@ def _collected(
         "novelty": is_outlier_detector(model),
         "classes": None if classes is None else list(map(str, classes)),
         "target": getattr(y, "name", None) or values.target,
-        "tiles": [*tiles, *values.tiles],
+        "size": values.size,
         "learned": values.learned,
         "gap": gap if math.isfinite(gap) else None,
-        "quality": quality,
+        "quality": _quality(model, X, truth, predicted, values),
         "reasons": _reasons(values, table, truth, predicted),
         "data": _data(model, table, values, truth, predicted),
         "parameters": "\n".join([kind, *parameters]),
@@ -203,17 +201,17 @@ def _quality(
     truth: npt.NDArray[Any] | None,
     predicted: npt.NDArray[Any],
     values: ModelValues,
-) -> tuple[dict[str, Any] | str, Tiles]:
-    """Return confusion matrix, figures and what is missing, and the figures at the head."""
+) -> dict[str, Any] | str:
+    """Return figures of the predictions, and what is missing; or why there are none."""
     if truth is None:
-        return "How good predictions are is not known: the report was made without y.", []
+        return "How good predictions are is not known: the report was made without y."
     missing = [values.no_curve] if values.no_curve else []
     if is_regressor(model):
-        figures, tiles = _regressed(truth, predicted, values)
-        return {**figures, **_rule_curve(values), "confusion": None, "missing": missing}, tiles
+        figures = _regressed(truth, predicted) | _rule_curve(values)
+        return {**figures, "target": values.target, "confusion": None, "missing": missing}
     classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
     if is_outlier_detector(model) and not np.isin(truth, classes).all():
-        return "How good predictions are needs a y of 1 and −1.", []
+        return "How good predictions are needs a y of 1 and −1."
     chances = scores = None
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(X))
@@ -230,15 +228,7 @@ def _quality(
     matrix = confusion_matrix(is_of, said, labels=names)
     rows = matrix.sum(axis=1)
     n, hits = len(truth), int(np.trace(matrix))
-    low, high = binomtest(hits, n).proportion_ci(method="wilson")
-    majority = float(rows.max() / n)
     present = rows > 0
-    recall = float(np.mean(np.diag(matrix)[present] / rows[present]))
-    tiles = [
-        ("Accuracy", f"{hits / n:.1%}", f"95% interval {100 * low:.1f} to {high:.1%}"),
-        ("Majority", f"{majority:.1%}", f"always {names[int(rows.argmax())]}"),
-        ("Balanced accuracy", f"{recall:.1%}", f"{1 / present.sum():.1%} by one class"),
-    ]
     shown = np.arange(len(names))
     if len(names) > MAX_MATRIX:
         shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX])
@@ -247,23 +237,27 @@ def _quality(
         )
     quality = {
         "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),
+        "accuracy": (hits / n, binomtest(hits, n).proportion_ci(method="wilson")),
+        "largest": names[int(rows.argmax())],
+        "recall": np.mean(np.diag(matrix)[present] / rows[present]),
+        "n_present": present.sum(),
+        "second": known[1] if len(known) == 2 else None,
         "roc": [],
         "calibration": None,
+        "loss": None,
         "missing": missing,
-        **_rule_curve(values, majority),
+        **_rule_curve(values, float(rows.max() / n)),
     }
     if scores is not None or chances is not None:
-        quality["roc"], tile = _roc(known, is_of, scores if chances is None else chances, missing)
-        tiles += tile
+        quality |= _roc(known, is_of, scores if chances is None else chances, missing)
     if chances is not None:
         quality["calibration"] = _calibration(known, is_of, chances)
         if len(names) == len(known) > 1:
             clipped = np.clip(chances, 1e-12, None)
             clipped = clipped / clipped.sum(axis=1, keepdims=True)
-            loss = -float(np.log(clipped[is_of[:, None] == np.array(known)]).mean())
-            base = entropy(rows)
-            tiles.append(("Log loss", f"{loss:.3f}", f"{base:.3f} by the shares of classes"))
-    return quality, tiles
+            loss = -np.log(clipped[is_of[:, None] == np.array(known)]).mean()
+            quality["loss"] = loss, entropy(rows)
+    return quality
 
 
 def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
@@ -275,35 +269,26 @@ def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
     return None
 
 
-def _regressed(
-    truth: FloatArray, predicted: FloatArray, values: ModelValues
-) -> tuple[dict[str, Any], Tiles]:
-    """Return points and errors of predicted numbers, and the figures at the head of the report."""
+def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
+    """Return points and errors of predicted numbers, next to those of a constant."""
     errors = predicted - truth
-    share = f"{r2_score(truth, predicted):.3f}" if np.ptp(truth) else ""
-    typical, absolute = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
-    deviation = float(np.abs(truth - np.median(truth)).mean())
-    tiles = [
-        ("R²", share, "1 is perfect, 0 the mean of these"),
-        ("Mean absolute error", f"{absolute:.4g}", f"{deviation:.4g} by the median of these"),
-        ("Root mean square error", f"{typical:.4g}", f"{truth.std():.4g} by the mean of these"),
-    ]
     points = np.column_stack([truth, predicted])[:MAX_POINTS]
     counts, edges = np.histogram(errors, bins=min(30, 5 + len(errors) // 5))
-    figures = {
-        "target": values.target,
+    return {
+        "r2": r2_score(truth, predicted) if np.ptp(truth) else None,
+        "absolute": (np.abs(errors).mean(), np.abs(truth - np.median(truth)).mean()),
+        "square": (np.sqrt(np.mean(errors**2)), truth.std()),
         "points": points,
         "ends": around(points, 0.03),
         "counts": counts,
         "edges": (edges[0], edges[-1]),
     }
-    return figures, tiles
 
 
 def _rule_curve(values: ModelValues, majority: float | None = None) -> dict[str, Any]:
     """Return the score against the number of rules, a staircase, and the range of its heights."""
     if values.curve is None:
-        return {"rules": None}
+        return {"rules": None, "majority": majority}
     name, reached, about = values.curve
     numbers = np.arange(float(len(reached)))
     stairs = np.column_stack([np.repeat(numbers, 2)[1:], np.repeat(reached, 2)[:-1]])
@@ -313,7 +298,7 @@ def _rule_curve(values: ModelValues, majority: float | None = None) -> dict[str,
 
 def _roc(
     known: list[str], is_of: npt.NDArray[Any], scores: Any, missing: list[str]
-) -> tuple[list[tuple[str, FloatArray]], Tiles]:
+) -> dict[str, Any]:
     """Return the curves of the most frequent classes, and the mean area."""
     found = []
     for k in [1] if len(known) == 2 else range(len(known)):
@@ -324,14 +309,13 @@ def _roc(
             found.append((int(positive.sum()), auc(x, y), known[k], np.column_stack([x, y])[at]))
     if not found:
         missing.append("No ROC curve: these rows are all of one class.")
-        return [], []
-    mean = np.mean([area for _, area, _, _ in found])
-    kind = f"of {known[1]}" if len(known) == 2 else "mean, each class against the rest"
+        return {}
+    area = np.mean([area for _, area, _, _ in found])
     found.sort(key=lambda one: -one[0])
     if len(found) > MAX_LINES:
         missing.append(f"ROC curves of the {MAX_LINES} largest of {len(found)} classes.")
     curves = [(f"{name}: area {area:.3f}", line) for _, area, name, line in found[:MAX_LINES]]
-    return curves, [("Area under ROC", f"{mean:.3f}", kind)]
+    return {"roc": curves, "area": area}
 
 
 def _calibration(

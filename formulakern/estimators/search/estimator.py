@@ -204,9 +204,7 @@ class SearchResults(UserDict[str, Any]):
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
-    def pictured(
-        self, score_name: str = "score"
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], str, str]:
+    def pictured(self, score_name: str) -> tuple[Any, Any, str, str]:
         """Return x, y and their names, which :func:`formulakern.plot.search_results` draws."""
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
