@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,6 @@ from formulakern.rules.export.tables import (
     said,
     stance,
 )
-from formulakern.tables.table import Table
 from formulakern.text import clip, counted
 
 __all__ = ["ModelValues", "texts_of", "values_of"]
@@ -108,19 +107,19 @@ def texts_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _curve(
     truth: npt.NDArray[Any] | None,
-    n_rules: int,
-    predicted: Callable[[int], npt.NDArray[Any]],
+    predictions: Iterable[npt.NDArray[Any]],
     about: str,
     number: bool = False,
 ) -> ScoreCurve | None:
     """Return the accuracy, or R², of the predictions of the first k rules alone."""
-    if truth is None or not n_rules or (number and not np.ptp(truth)):
+    if truth is None or (number and not np.ptp(truth)):
         return None
-    every = map(predicted, range(min(n_rules, MAX_CURVE) + 1))
+    every, texts = itertools.islice(predictions, MAX_CURVE + 1), texts_of(truth)
     if number:
-        return "R²", [float(r2_score(truth, some)) for some in every], about
-    texts = texts_of(truth)
-    return "accuracy", [float(np.mean(texts_of(some) == texts)) for some in every], about
+        reached = [float(r2_score(truth, some)) for some in every]
+    else:
+        reached = [float(np.mean(texts_of(some) == texts)) for some in every]
+    return ("R²" if number else "accuracy", reached, about) if len(reached) > 1 else None
 
 
 # -- votes -----------------------------------------------------------------------------------------
@@ -156,12 +155,20 @@ def _of_ensemble(
         rule_columns=[rule.columns for rule in dict.fromkeys(rules.rules)],
         curve=_curve(
             truth,
-            len(rules),
-            lambda k: rules.decide(values[:, :k] @ rules.votes[:k] + rules.intercept),
+            _growing(rules, values),
             "The k heaviest rules alone, with the weights that they have in the whole model.",
             rules.classes is None and rules.levels is None,
         ),
     )
+
+
+def _growing(rules: RuleEnsemble, values: FloatArray) -> Iterator[npt.NDArray[Any]]:
+    """Iterate over the predictions of the first k rules."""
+    scores = np.tile(rules.intercept, (len(values), 1))
+    yield rules.decide(scores)
+    for value, votes in zip(values.T, rules.votes, strict=True):
+        scores += np.outer(value, votes)
+        yield rules.decide(scores)
 
 
 def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) -> Learned:
@@ -256,9 +263,9 @@ def _of_decision(
         rule_columns=[item.rule.columns for item in rules],
         curve=_curve(
             truth,
-            len(rules),
-            lambda k: replace(rules, rules=rules.rules[:k], default_counts=()).decide(
-                covers[:, :k]
+            (
+                replace(rules, rules=rules.rules[:k], default_counts=()).decide(covers[:, :k])
+                for k in range(len(rules) + 1)
             ),
             f"The first k rules{order} and the default.",
         ),
@@ -461,15 +468,12 @@ def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
     titles = ["The prediction"]
     if classes is not None:  # the scores of pairs are positive for the second class
         titles = [f"{b} (above 0) against {a}" for a, b in model.pairs_]
-    first = X.iloc[:held] if hasattr(X, "iloc") else X[:held] if hasattr(X, "shape") else None
-    if first is None:
-        first = Table.of(X)[list(range(held))]
-    degrees, chosen = model.degrees(first), [0] * held
+    first, chosen = model._read_table(X).take(np.arange(held)), [0] * held
     if len(titles) > 1:
         chosen = _shown_pairs(np.asarray(model.decision_function(first)))
     terms: dict[str, int] = {}
     reasons = []
-    for row, k in zip(degrees, chosen, strict=True):
+    for row, k in zip(first.values, chosen, strict=True):
         steps, start = [], float(model.intercept_[k])
         for columns, width, weight in _levels(row, model._functions[k]):
             place = terms.setdefault(_set_text([names[j] for j in columns]), len(terms))

@@ -103,44 +103,37 @@ def report(
     check_is_fitted(self)
     check_integer("max_rows", max_rows)
     check_integer("top", top)
-    text = page(**_collected(self, X, y, max_rows, top, title))
-    with replacing(path) as file:
-        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-
-
-def _collected(
-    model: Any, X: Any, y: Any, max_rows: int, top: int, title: str | None
-) -> dict[str, Any]:
-    """Return all that the report of a fitted model shows."""
-    table = _table(model, X)
-    predicted = np.asarray(model.predict(X))
+    table = _table(self, X)
+    predicted = np.asarray(self.predict(X))
     n = len(predicted)
     if not n:
         raise DataError("a report needs rows; X has none.")
     truth = None
     if y is not None:
-        truth = read_numbers(y, n) if is_regressor(model) else read_classes(y, n)
-    values = values_of(model, X, truth, min(max_rows, n), top)
-    gap = float(np.max(getattr(model, "gap_", math.nan)))
-    classes = getattr(model, "classes_", None)
+        truth = read_numbers(y, n) if is_regressor(self) else read_classes(y, n)
+    values = values_of(self, X, truth, min(max_rows, n), top)
+    gap = float(np.max(getattr(self, "gap_", math.nan)))
+    classes = getattr(self, "classes_", None)
     parameters = [
         f"    {' '.join(f'{name} = {value!r}'.split())}"
-        for name, value in model.get_params(deep=False).items()
+        for name, value in self.get_params(deep=False).items()
     ]
-    kind = type(model).__name__
-    return {
-        "title": title or kind,
-        "novelty": is_outlier_detector(model),
-        "classes": None if classes is None else list(map(str, classes)),
-        "target": getattr(y, "name", None) or values.target,
-        "size": values.size,
-        "learned": values.learned,
-        "gap": gap if math.isfinite(gap) else None,
-        "quality": _quality(model, X, truth, predicted, values),
-        "reasons": _reasons(values, table, truth, predicted),
-        "data": _data(model, table, values, truth, predicted),
-        "parameters": "\n".join([kind, *parameters]),
-    }
+    kind = type(self).__name__
+    text = page(
+        title=title or kind,
+        novelty=is_outlier_detector(self),
+        classes=None if classes is None else list(map(str, classes)),
+        target=getattr(y, "name", None) or values.target,
+        size=values.size,
+        learned=values.learned,
+        gap=gap if math.isfinite(gap) else None,
+        quality=_quality(self, X, truth, predicted, values),
+        reasons=_reasons(values, table, truth, predicted),
+        data=_data(self, table, values, truth, predicted),
+        parameters="\n".join([kind, *parameters]),
+    )
+    with replacing(path) as file:
+        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def _table(model: Any, X: Any) -> Table | None:
@@ -252,21 +245,21 @@ def _quality(
         quality |= _roc(known, is_of, scores if chances is None else chances, missing)
     if chances is not None:
         quality["calibration"] = _calibration(known, is_of, chances)
-        if len(names) == len(known) > 1:
+        true = is_of[:, None] == np.array(known)
+        if len(known) > 1 and true.any(axis=1).all():
             clipped = np.clip(chances, 1e-12, None)
             clipped = clipped / clipped.sum(axis=1, keepdims=True)
-            loss = -np.log(clipped[is_of[:, None] == np.array(known)]).mean()
+            loss = -np.log(clipped[true]).mean()
             quality["loss"] = loss, entropy(rows)
     return quality
 
 
 def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
     """Return scores with a column for each class, or None for scores of another kind."""
-    if scores.ndim == 2 and scores.shape[1] == n_classes:
-        return scores
-    if n_classes == 2 and scores.reshape(len(scores), -1).shape[1] == 1:
-        return np.column_stack([-scores.ravel(), scores.ravel()])
-    return None
+    scores = scores.reshape(len(scores), -1)
+    if n_classes == 2 and scores.shape[1] == 1:
+        return np.hstack([-scores, scores])
+    return scores if scores.shape[1] == n_classes else None
 
 
 def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
