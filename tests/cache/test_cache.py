@@ -446,7 +446,7 @@ def test_output_that_cannot_be_written_is_said():
 
 
 def test_an_error_without_a_file_names_none(monkeypatch, capsys):
-    def fail(options: object, **kinds: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("formulakern.cli.kernels.kernel_of", fail)

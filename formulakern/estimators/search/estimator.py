@@ -204,23 +204,14 @@ class SearchResults(UserDict[str, Any]):
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
-    def pictured(self, score_name: str = "score") -> dict[str, Any]:
-        """Return what :func:`formulakern.plot.search_results` draws; the score has this name."""
+    def pictured(self, score_name: str) -> tuple[Any, Any, str, str]:
+        """Return x, y and their names, which :func:`formulakern.plot.search_results` draws."""
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
-        x, y, titles = ratio, score, names
-        if not (np.isfinite(ratio) & np.isfinite(score)).any():
-            y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
-            x, titles = self["rank"].astype(float), ("rank", name)
-        texts = [str(formula) for formula in self["formula"]]
-        return {
-            "formulas": texts,
-            "x": x,
-            "y": y,
-            "xlabel": titles[0],
-            "ylabel": titles[1],
-            "best": self.best_index,
-        }
+        if (np.isfinite(ratio) & np.isfinite(score)).any():
+            return ratio, score, *names
+        y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
+        return self["rank"].astype(float), y, "rank", name
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what :meth:`FormulaSearch.plot` draws."""
