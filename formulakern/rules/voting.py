@@ -286,6 +286,14 @@ class VotingRules:
         """Return the class, level or number that is predicted for every row, shape (n,)."""
         return self.decide(self.scores(table))
 
+    def growing(self, values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+        """Iterate over the decisions of the first 0, 1, 2, … rules for their values (m, R)."""
+        scores = np.tile(self.intercept, (len(values), 1))
+        yield self.decide(scores)
+        for value, votes in zip(values.T, self.votes, strict=True):
+            scores += np.outer(value, votes)
+            yield self.decide(scores)
+
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
         """What is predicted for rows of these scores, shape (n, K)."""
         names = self.levels or self.classes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -155,20 +155,11 @@ def _of_ensemble(
         rule_columns=[rule.columns for rule in dict.fromkeys(rules.rules)],
         curve=_curve(
             truth,
-            _growing(rules, values),
+            rules.growing(values),
             "The k heaviest rules alone, with the weights that they have in the whole model.",
             rules.classes is None and rules.levels is None,
         ),
     )
-
-
-def _growing(rules: RuleEnsemble, values: FloatArray) -> Iterator[npt.NDArray[Any]]:
-    """Iterate over the predictions of the first k rules."""
-    scores = np.tile(rules.intercept, (len(values), 1))
-    yield rules.decide(scores)
-    for value, votes in zip(values.T, rules.votes, strict=True):
-        scores += np.outer(value, votes)
-        yield rules.decide(scores)
 
 
 def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) -> Learned:
