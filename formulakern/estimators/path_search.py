@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -26,7 +27,7 @@ from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, random_source, splits
-from formulakern.estimators.workers import FoldFits
+from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.progress import Progress
 from formulakern.rules.rule import Rule
@@ -76,11 +77,15 @@ class Trial(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Positions of settings, in order; what each fold knows before; how many may be behind."""
+    """Positions of settings, in order; what each fold knows before; how many may be behind.
+
+    The settings of a round, which has ``folds`` of its own, do not depend on each other.
+    """
 
     places: Sequence[int]
     starts: Sequence[Any] | None = None
     patience: int = 1
+    folds: Sequence[Any] | None = None
 
 
 @dataclass(eq=False)
@@ -104,6 +109,8 @@ class PathSearch:
         ``of_path``) when its path is running out.
     words : (str, str)
         What settings are called in warnings, and which one is taken if none is known.
+    workers : Workers
+        Where fits to several folds, or with several settings of a round, run at once.
 
     Attributes
     ----------
@@ -117,21 +124,23 @@ class PathSearch:
     folds: Sequence[Any]
     fit: Callable[..., tuple[Any, Any]]
     arguments: Callable[[Any, int, Any], tuple[Any, ...]]
-    judge: Callable[[list[Any]], Trial]
+    judge: Callable[[list[Any]], Any]
     name: Callable[[Any], str]
-    line: Callable[[Any, Trial], str]
+    line: Callable[[Any, Any], str]
     behind: float = np.inf
     of_path: bool = False
     words: tuple[str, str] = ("settings", "one of the middle")
-    trials: list[Trial | None] = field(init=False)
+    workers: Workers = field(default_factory=Workers)
+    trials: list[Any] = field(init=False)
     known: dict[int, list[Any]] = field(default_factory=dict, init=False)
+    _best: float = field(default=-np.inf, init=False)
 
     def __post_init__(self) -> None:
         self.trials = [None] * len(self.settings)
 
     def run(
         self, paths: Iterable[Path], bar: Progress, deadline: Deadline, stacklevel: int = 4
-    ) -> list[Trial | None]:
+    ) -> list[Any]:
         """Fit and score the settings of some paths, which are read as the search goes on.
 
         The first setting is fitted in any case, unless there are no folds.  Warnings, which name
@@ -158,29 +167,25 @@ class PathSearch:
             )
         return self.trials
 
+    @property
+    def _share(self) -> float:
+        """The share of all work that is done; the rest is the fit to all rows."""
+        return 0.9 * len(self.known) / len(self.settings)
+
     def _run(self, paths: Iterable[Path], bar: Progress, deadline: Deadline) -> bool:
         """Whether the time sufficed."""
-        fits, best, number = FoldFits(self.folds), None, len(self.settings)
-        for places, starts, patience in paths:
+        best = None
+        for places, starts, patience, folds in paths:
+            self.folds = self.folds if folds is None else folds
             before = [None] * len(self.folds) if starts is None else list(starts)
             worse, best = 0, None if self.of_path else best
-            for place in places:
-                if not self.folds or (self.known and deadline.over()):
+            for some in [[place] for place in places] if folds is None else [places]:
+                trials = list(self._trials(some, before, bar, deadline))
+                if len(trials) < len(some):
                     return False
-                setting, done = self.settings[place], len(self.known) / number
-                until = turn(deadline, number - len(self.known))
-                given = [self.arguments(setting, k, one) for k, one in enumerate(before)]
-                begins = partial(_fold, bar, done, self.name(setting), len(self.folds))
-                found: list[Any] = []
-                answers = fits.answers(self.fit, given, until, begins)
-                while len(found) < len(self.folds):
-                    if not self.known and deadline.over():
-                        return False
-                    answer, before[len(found)] = next(answers)
-                    found.append(answer)
-                trial = self.trials[place] = self.judge(found)
-                self.known[place] = [*before]
-                bar.at(done, self.name(setting), line=self.line(setting, trial))
+                if folds is not None:
+                    continue
+                trial = trials[0]
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                 behind, error = compared(best.scores, trial.scores)
@@ -189,10 +194,49 @@ class PathSearch:
                     break
         return True
 
+    def _trials(
+        self, places: Sequence[int], before: list[Any], bar: Progress, deadline: Deadline
+    ) -> Iterator[Any]:
+        """Fit and judge some settings; those for which the time did not suffice are left out."""
+        tasks = self._tasks(places, before, bar, deadline)
+        found: dict[int, dict[int, Any]] = {place: {} for place in places}
+        with closing(self.workers.answers(_numbered, tasks)) as answers:  # type: ignore[type-var]
+            for place, k, (answer, before[k]) in answers:
+                found[place][k] = answer
+                if len(found[place]) < len(self.folds):
+                    continue
+                trial = self.judge([found[place][number] for number in range(len(self.folds))])
+                self.trials[place], self.known[place] = trial, [*before]
+                if not np.isnan(trial.scores).all():
+                    self._best = max(self._best, float(np.nanmean(trial.scores)))
+                best = "" if np.isinf(self._best) else f"best score {self._best:.4g}"
+                setting = self.settings[place]
+                bar.at(self._share, self.name(setting), best, self.line(setting, trial))
+                yield trial
 
-def _fold(bar: Progress, share: float, what: str, n_folds: int, number: int) -> None:
-    """Show which of the folds begins."""
-    bar.at(share, f"{what}, fold {number + 1} of {n_folds}")
+    def _tasks(
+        self, places: Sequence[int], before: list[Any], bar: Progress, deadline: Deadline
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the fits of some settings to all folds, each with its part of the time."""
+        folds, first = list(map(self.workers.send, self.folds)), not self.known
+        for place in places:
+            until = turn(deadline, max(1, len(self.settings) - len(self.known)))
+            for k, fold in enumerate(folds):
+                if deadline.over() and not first:
+                    return
+                first = False
+                fits = -(-(len(folds) - k) // self.workers.jobs)  # one after the other
+                setting = self.settings[place]
+                part = f", fold {k + 1} of {len(folds)}" if len(folds) > 1 else ""
+                bar.at(self._share, self.name(setting) + part)
+                given = self.arguments(setting, k, before[k])
+                yield place, k, self.fit, fold, *given, until.part(1 / fits)
+
+
+def _numbered(
+    place: int, k: int, function: Callable[..., Any], *arguments: Any
+) -> tuple[int, int, Any]:
+    return place, k, function(*arguments)
 
 
 class Scores:
