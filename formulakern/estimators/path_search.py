@@ -138,6 +138,12 @@ class PathSearch:
     def __post_init__(self) -> None:
         self.trials = [None] * len(self.settings)
 
+    def add(self, settings: Sequence[Any]) -> range:
+        """Return the places of further settings."""
+        self.settings = [*self.settings, *settings]
+        self.trials += [None] * len(settings)
+        return range(len(self.trials) - len(settings), len(self.trials))
+
     def run(
         self, paths: Iterable[Path], bar: Progress, deadline: Deadline, stacklevel: int = 4
     ) -> list[Any]:
@@ -154,11 +160,11 @@ class PathSearch:
                     why, category = "stopped by the time limit", ConvergenceWarning
                     advice = f" Allow more time, or pass fewer {self.words[0]}."
         except KeyboardInterrupt:
-            if not self.known:
+            if not any(self.trials):
                 raise
             why = "interrupted"
         if why is not None:
-            kept = "the best of these" if self.known else self.words[1]
+            kept = "the best of these" if any(self.trials) else self.words[1]
             warnings.warn(
                 f"{why} after {len(self.known)} of {len(self.settings)} {self.words[0]}: {kept} is "
                 f"fitted to all rows.{advice}",
