@@ -346,7 +346,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
             check_number("p", self.p, 1, otherwise="float('inf')")
         check_flag("normalize", self.normalize)
         check_flag("unit_variance", self.unit_variance)
-        self._check_decisions()
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_number("tol", self.tol, 0, 1, above=True)
         check_integer("max_iter", self.max_iter)
 

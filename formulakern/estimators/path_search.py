@@ -134,6 +134,8 @@ class PathSearch:
     trials: list[Any] = field(init=False)
     known: dict[int, list[Any]] = field(default_factory=dict, init=False)
     _best: float = field(default=-np.inf, init=False)
+    _bar: Progress = field(init=False)
+    _deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self.trials = [None] * len(self.settings)
@@ -153,10 +155,11 @@ class PathSearch:
         what was left out, are of the function that calls the caller at ``stacklevel=4``.  Ctrl-C
         raises if no setting is known.
         """
+        self._bar, self._deadline = bar, deadline
         why, advice, category = None, "", UserWarning
         try:
             with interruptible(finds=False):
-                if not self._run(paths, bar, deadline):
+                if not self._run(paths):
                     why, category = "stopped by the time limit", ConvergenceWarning
                     advice = f" Allow more time, or pass fewer {self.words[0]}."
         except KeyboardInterrupt:
@@ -178,7 +181,7 @@ class PathSearch:
         """The share of all work that is done; the rest is the fit to all rows."""
         return 0.9 * len(self.known) / len(self.settings)
 
-    def _run(self, paths: Iterable[Path], bar: Progress, deadline: Deadline) -> bool:
+    def _run(self, paths: Iterable[Path]) -> bool:
         """Whether the time sufficed."""
         best = None
         for places, starts, patience, folds in paths:
@@ -186,7 +189,7 @@ class PathSearch:
             before = [None] * len(self.folds) if starts is None else list(starts)
             worse, best = 0, None if self.of_path else best
             for some in [[place] for place in places] if folds is None else [places]:
-                trials = list(self._trials(some, before, bar, deadline))
+                trials = list(self._trials(some, before))
                 if len(trials) < len(some):
                     return False
                 if folds is not None:
@@ -200,13 +203,11 @@ class PathSearch:
                     break
         return True
 
-    def _trials(
-        self, places: Sequence[int], before: list[Any], bar: Progress, deadline: Deadline
-    ) -> Iterator[Any]:
+    def _trials(self, places: Sequence[int], before: list[Any]) -> Iterator[Any]:
         """Fit and judge some settings; those for which the time did not suffice are left out."""
-        tasks = self._tasks(places, before, bar, deadline)
         found: dict[int, dict[int, Any]] = {place: {} for place in places}
-        with closing(self.workers.answers(_numbered, tasks)) as answers:  # type: ignore[type-var]
+        ready: Any = self.workers.answers(_numbered, self._tasks(places, before))
+        with closing(ready) as answers:
             for place, k, (answer, before[k]) in answers:
                 found[place][k] = answer
                 if len(found[place]) < len(self.folds):
@@ -217,26 +218,22 @@ class PathSearch:
                     self._best = max(self._best, float(np.nanmean(trial.scores)))
                 best = "" if np.isinf(self._best) else f"best score {self._best:.4g}"
                 setting = self.settings[place]
-                bar.at(self._share, self.name(setting), best, self.line(setting, trial))
+                self._bar.at(self._share, self.name(setting), best, self.line(setting, trial))
                 yield trial
 
-    def _tasks(
-        self, places: Sequence[int], before: list[Any], bar: Progress, deadline: Deadline
-    ) -> Iterator[tuple[Any, ...]]:
+    def _tasks(self, places: Sequence[int], before: list[Any]) -> Iterator[tuple[Any, ...]]:
         """Yield the fits of some settings to all folds, each with its part of the time."""
-        folds, first = list(map(self.workers.send, self.folds)), not self.known
+        folds, first = [*map(self.workers.send, self.folds)], not self.known
         for place in places:
-            until = turn(deadline, max(1, len(self.settings) - len(self.known)))
+            setting, n = self.settings[place], len(folds)
+            until = turn(self._deadline, max(1, len(self.settings) - len(self.known)))
             for k, fold in enumerate(folds):
-                if deadline.over() and not first:
+                if self._deadline.over() and not first:
                     return
-                first = False
-                fits = -(-(len(folds) - k) // self.workers.jobs)  # one after the other
-                setting = self.settings[place]
-                part = f", fold {k + 1} of {len(folds)}" if len(folds) > 1 else ""
-                bar.at(self._share, self.name(setting) + part)
-                given = self.arguments(setting, k, before[k])
-                yield place, k, self.fit, fold, *given, until.part(1 / fits)
+                first, part = False, f", fold {k + 1} of {n}" * (n > 1)
+                self._bar.at(self._share, self.name(setting) + part)
+                later = until.part(1 / -(-(n - k) // self.workers.jobs))  # some fits at once
+                yield place, k, self.fit, fold, *self.arguments(setting, k, before[k]), later
 
 
 def _numbered(

@@ -25,7 +25,6 @@ from formulakern.checks import (
     is_integer,
     is_number,
 )
-from formulakern.deadline import UNLIMITED
 from formulakern.display.plots import draw_importance
 from formulakern.encoding.plan import Degrees, learn_degrees
 from formulakern.encoding.strict import RealTable, read_real
@@ -240,10 +239,8 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                         kernels,
                         {"additivity": [k for k, _ in pairs], "C": [C for _, C in pairs]},
                         (rows, targets, weights),
-                        self._splits(targets, self._seed),
+                        self._seed,
                         scoring,
-                        self._limits(),
-                        UNLIMITED,
                     )
                 k, c = divmod(best, len(penalties))
                 self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]

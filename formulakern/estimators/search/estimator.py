@@ -180,7 +180,7 @@ class SearchResults(UserDict[str, Any]):
         losses = np.where(known, self[by] if by == "ratio" else -self[by], np.inf)
         losses = np.array([float(f"{loss:.12g}") for loss in losses])
         variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
-        one_class = [score.one_class for score in scores]
+        one_class = np.array([score.one_class for score in scores])
         # stable: of equal candidates the first
         self._order = np.lexsort((connectives, variables, losses, one_class, ~known))
         rank = np.argsort(self._order) + 1
