@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -273,8 +273,6 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     cache_size: float = 200
     random_state: int = 0
-    classes_: npt.NDArray[Any] = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
 
     save = save
 

@@ -191,7 +191,6 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
     max_iter: int = -1
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
-    kernel_: Kernel = field(init=False)
     scaling_: AttributeScaling = field(init=False)
     directions_: npt.NDArray[np.int64] = field(init=False)
     C_: float = field(init=False)
@@ -641,7 +640,6 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
 
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    classes_: npt.NDArray[Any] = field(init=False)
     pairs_: list[tuple[Any, Any]] = field(init=False)
     decision_function_shape: ClassVar[Literal["ovr"]] = "ovr"  # type: ignore[misc]
 

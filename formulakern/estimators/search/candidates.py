@@ -79,11 +79,6 @@ def draw_candidates(
     return list(drawn.values())
 
 
-def _parsed(text: str, name: str) -> Formula:
-    check_no_keyword(name, text, KEYWORDS)
-    return parse(text)
-
-
 def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
     """Number of variables, with repetition, and of connectives; kernels come behind all formulas.
 
@@ -126,21 +121,23 @@ def read_candidates(
 ) -> list[Formula | Kernel]:
     """Formulas and kernels, texts parsed."""
     other = f", or {otherwise}" if otherwise else ""
-    if isinstance(candidates, (str, Formula, Kernel)) or not isinstance(candidates, Iterable):
+    one, several = name.removesuffix("s"), isinstance(candidates, Iterable)
+    listed = (
+        list(candidates) if several and not isinstance(candidates, (str, Formula, Kernel)) else []
+    )
+    if not listed:
         raise ParameterError(
             f"{name}={candidates!r}; expected a list of formulas and kernels such as "
             f"['a & b', 'a | ~b']{other}."
         )
-    one = name.removesuffix("s")
     read: list[Formula | Kernel] = []
-    for candidate in candidates:
+    for candidate in listed:
         if not isinstance(candidate, (str, Formula, Kernel)):
             raise ParameterError(
                 f"{one} {len(read)} is {candidate!r}; expected a str, Formula or Kernel."
             )
-        read.append(_parsed(candidate, one) if isinstance(candidate, str) else candidate)
-    if not read:
-        raise ParameterError(f"{name} is empty; expected at least one formula or kernel{other}.")
+        check_no_keyword(one, candidate, KEYWORDS)
+        read.append(parse(candidate) if isinstance(candidate, str) else candidate)
     return read
 
 

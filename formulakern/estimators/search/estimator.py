@@ -50,7 +50,6 @@ from formulakern.estimators.targets import (
     Split,
     TrainingData,
     random_source,
-    require_target,
     splits,
 )
 from formulakern.estimators.workers import Workers
@@ -208,24 +207,6 @@ class SearchResults(UserDict[str, Any]):
         """Return the columns as a pandas DataFrame, the best candidate first."""
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
-
-    def pictured(self, score_name: str = "score") -> dict[str, Any]:
-        """Return what :func:`formulakern.plot.search_results` draws; the score has this name."""
-        names = {
-            "ratio": "radius-margin ratio (less is better)",
-            "mean_score": f"cross-validated {score_name}",
-            "rank": "rank",
-        }
-        both = np.isfinite(self["ratio"]) & np.isfinite(self["mean_score"])
-        x, y = ("ratio", "mean_score") if both.any() else ("rank", self.by)
-        return {
-            "formulas": list(map(str, self["formula"])),
-            "x": self[x],
-            "y": self[y],
-            "xlabel": names[x],
-            "ylabel": names[y],
-            "best": self.best_index,
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what :meth:`FormulaSearch.plot` draws."""
@@ -501,14 +482,10 @@ class Race:
 
 
 def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
-    parts = [f"candidate {place}: {formula}"]
-    if not np.isnan(score.ratio):
-        parts.append(f"ratio {score.ratio:.4g}")
-    if not np.isnan(score.mean_score):
-        parts.append(f"score {score.mean_score:.4g}")
-    if score.status != "ok":
-        parts.append(score.status)
-    return ", ".join([*parts, f"{score.seconds:.2f} s"])
+    known = {"ratio": score.ratio, "score": score.mean_score}
+    parts = [f"{name} {value:.4g}" for name, value in known.items() if not np.isnan(value)]
+    parts += [score.status] * (score.status != "ok")
+    return ", ".join([f"candidate {place}: {formula}", *parts, f"{score.seconds:.2f} s"])
 
 
 def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
@@ -699,7 +676,6 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         GramSizeError
             If a Gram matrix does not fit into memory.
         """
-        require_target(self, y)
         scorer, Cs = self._check_parameters()
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
@@ -729,13 +705,13 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 dict.fromkeys(different, CandidateScore(status="interrupted")),
             )
             race.run(self.n_jobs, bar, deadline.part(COMPARING))
-            scores = [
-                CandidateScore(status=f"the kernel of {formulas[other]}")
-                if other is not None
-                else race.scores[k]
+            scores = race.scores | {
+                k: CandidateScore(status=f"the kernel of {formulas[other]}")
                 for k, other in enumerate(simpler)
-            ]
-            self.results_ = SearchResults(formulas, scores, race.by)
+                if other is not None
+            }
+            listed = [scores[k] for k in range(len(formulas))]
+            self.results_ = SearchResults(formulas, listed, race.by)
             best = self.results_.best_index
             if best is None:
                 raise _no_candidate([*race.scores.values()])
@@ -822,11 +798,9 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         Cs.insert(0, Cs.pop(len(Cs) // 2))
         check_number("margin_C", self.margin_C, 0, above=True, otherwise="None for a hard margin")
         check_time_limit(self.time_limit)
-        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise ParameterError(
-                f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
-                "or None for one."
-            )
+        jobs: Any = self.n_jobs
+        jobs = abs(jobs) if is_integer(jobs) else jobs
+        check_integer("n_jobs", jobs, otherwise="None for one, or -1 for one per core")
         for name in ("normalize", "compare"):
             check_flag(name, getattr(self, name))
         criterion = "roc_auc" if self._by_ratio else self.criterion

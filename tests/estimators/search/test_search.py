@@ -373,7 +373,7 @@ def test_all_candidates_failing_is_an_error(boards):
     ("parameters", "error", "message"),
     [
         ({"candidates": 0}, ParameterError, "at least 1"),
-        ({"candidates": []}, ParameterError, "candidates is empty"),
+        ({"candidates": []}, ParameterError, r"candidates=\[\]; expected a list of formulas"),
         ({"candidates": "a & b"}, ParameterError, "a list of formulas"),
         ({"candidates": 2.5}, ParameterError, "how many formulas"),
         ({"candidates": ["a", 3]}, ParameterError, "candidate 1 is 3"),
