@@ -507,16 +507,13 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
     """
     expected = "a fitted FormulaSearch, or its results_"
     results = fitted(search, "results_", expected)
-    if not hasattr(results, "leading"):
+    if not hasattr(results, "pictured"):
         raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
     criterion = getattr(search, "criterion", "score")
     name = "roc_auc" if criterion == "radius-margin" else criterion
-    labels = {"rank": "rank", "ratio": "radius-margin ratio (less is better)"}
-    labels["mean_score"] = f"cross-validated {name if isinstance(name, str) else 'score'}"
-    both = np.isfinite(results["ratio"]) & np.isfinite(results["mean_score"])
-    drawn = ("ratio", "mean_score") if both.any() else ("rank", results.by)
-    x, y = (np.asarray(results[name], dtype=np.float64) for name in drawn)
-    formulas, best = results["formula"], results.best_index
+    pictured = results.pictured(name if isinstance(name, str) else "score")
+    formulas, best = pictured["formulas"], pictured["best"]
+    x, y = (np.asarray(pictured[axis], dtype=np.float64) for axis in "xy")
     shown = np.isfinite(x) & np.isfinite(y)
     ax = tidy(axes_for(ax), "both")
     ax.scatter(x[shown], y[shown], s=26, color=colour_of(0), alpha=0.75, linewidths=0)
@@ -525,7 +522,7 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
             x[best], y[best], s=130, facecolors="none", edgecolors=colour_of(1), linewidths=1.8
         )
     _logarithmic_if_wide(ax, x[shown])
-    ax.set(xlabel=labels[drawn[0]], ylabel=labels[drawn[1]])
+    ax.set(xlabel=pictured["xlabel"], ylabel=pictured["ylabel"])
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     chosen = [i for i in results.leading(named) if shown[i]]
     texts = [f"{formulas[i]}{'  (chosen)' * (i == best)}" for i in chosen]

@@ -99,21 +99,19 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
     >>> equal_kernels([parse("~~a"), parse("b & c"), parse("a")], "bound")
     [2, None, None]
     """
-    groups: dict[Any, list[int]] = {}
+    simplest: dict[Any, int] = {}
+    keys: list[Any] = [*range(len(candidates))]
     for place, candidate in enumerate(candidates):
-        key: Any = place
         if isinstance(candidate, Formula) and candidate.n_leaves <= COMPARED:
             choices = any(leaf.inside for leaf in candidate.leaves)
             with suppress(FormulaKernError):
                 if not choices and not any(leaf.domain for leaf in candidate.variables):
-                    key = _values(candidate, variables)
-        groups.setdefault(key, []).append(place)
-    simplest: list[int | None] = [None] * len(candidates)
-    for places in groups.values():
-        first = min(places, key=lambda place: (*simplicity(candidates[place]), place))
-        for place in places:
-            simplest[place] = None if place == first else first
-    return simplest
+                    keys[place] = _values(candidate, variables)
+        first = simplest.setdefault(keys[place], place)
+        if simplicity(candidate) < simplicity(candidates[first]):
+            simplest[keys[place]] = place
+    found = [simplest[key] for key in keys]
+    return [None if k == place else k for place, k in enumerate(found)]
 
 
 def read_candidates(

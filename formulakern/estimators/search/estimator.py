@@ -27,7 +27,6 @@ from formulakern.checks import check_flag, check_integer, check_number, is_integ
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.display.plots import search_results
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
-from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.path_search import (
     COMPARING,
@@ -207,6 +206,24 @@ class SearchResults(UserDict[str, Any]):
         """Return the columns as a pandas DataFrame, the best candidate first."""
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
+
+    def pictured(self, score_name: str = "score") -> dict[str, Any]:
+        """Return what :func:`formulakern.plot.search_results` draws; the score has this name."""
+        ratio, score = self["ratio"], self["mean_score"]
+        names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
+        x, y, titles = ratio, score, names
+        if not (np.isfinite(ratio) & np.isfinite(score)).any():
+            y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
+            x, titles = self["rank"].astype(float), ("rank", name)
+        texts = [str(formula) for formula in self["formula"]]
+        return {
+            "formulas": texts,
+            "x": x,
+            "y": y,
+            "xlabel": titles[0],
+            "ylabel": titles[1],
+            "best": self.best_index,
+        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what :meth:`FormulaSearch.plot` draws."""
@@ -722,10 +739,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
             self.best_estimator_ = _fit_in_time(model, data, X, race.n_rows, deadline)
             self.classes_ = self.best_estimator_.classes_
-            if not is_integer(self.candidates):
-                warn_of_columns([self.best_formula_], self)
-            if not warn_of_zeros(self.best_estimator_.kernel_, data.table) and not deadline.over():
-                warn_of_one_class(self.best_estimator_, data)
+            self.best_estimator_._warn_of_traps(data)
             bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
             return self
 

@@ -167,10 +167,9 @@ class KernelMachine:
         if not isinstance(rows, KernelRows):
             rows = KernelRows(self.kernel_, rows, self.cache_size)
 
-        def step(share: float, gap: float) -> None:
-            self._bar.at(share, "solving", f"gap {gap:.1e}")
-
-        solved, solution = self._problem(rows, targets, boxes).solve(limits, progress=step)
+        solved, solution = self._problem(rows, targets, boxes).solve(
+            limits, progress=lambda share, gap: self._bar.at(share, "solving", f"gap {gap:.1e}")
+        )
         self._take_over(solved, solution, rows.rows)
         if self.stopped_ != "optimal":
             share = f"{self.gap_:.2g} of the objective" if np.isfinite(self.gap_) else "not known"
@@ -182,8 +181,8 @@ class KernelMachine:
                 stacklevel=stacklevel,
             )
         if self.verbose:
-            n = len(self.support_)
-            self._bar.line(f"{n:,} support vectors, duality gap {self.gap_:.1e}")
+            found = f"{len(self.support_):,} support vectors"
+            self._bar.line(f"{found}, duality gap {self.gap_:.1e}")
 
     def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
         """Return Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
@@ -384,12 +383,16 @@ class FormulaMachine(KernelMachine, TableEstimator):
             deadline = Deadline.of(self.time_limit)
             data = self._read_rows(X, y, sample_weight)
             self._fit_encoded(data, X, deadline)
-            if self.formula != FORMULA:
-                warn_of_columns([self.formula], self)
-            constant = warn_of_zeros(self.kernel_, data.table)
-            if isinstance(data, TrainingData) and not constant and self.stopped_ not in EARLY:
-                warn_of_one_class(self, data)
+            self._warn_of_traps(data)
             return self
+
+    def _warn_of_traps(self, data: Any) -> None:
+        """Warn if names of the formula are columns, or predictions for the rows are all alike."""
+        if self.formula != FORMULA:
+            warn_of_columns([self.formula], self)
+        constant = warn_of_zeros(self.kernel_, data.table)
+        if isinstance(data, TrainingData) and not constant and self.stopped_ not in EARLY:
+            warn_of_one_class(self, data)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Return the encoded table, with a target and a weight for each row."""
@@ -867,9 +870,8 @@ class _Folds:
     limits: Limits
     made: dict[Any, Any] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        given = self.machine, self.scorer, self.kernels, self.rows, self.targets, self.weights
-        return _Folds, (*given, self.splits, self.limits)
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"made": {}}
 
     def problem(self, number: int, k: int) -> Any:
         """Return the problem of fold k with C = 1; all folds share a Gram matrix that is held."""
