@@ -36,6 +36,7 @@ from formulakern.estimators.choquet.set_function import (
     monotonicity_degree,
     pair_features,
 )
+from formulakern.estimators.path_search import numbers_of
 from formulakern.estimators.svm.machines import (
     FOLDS,
     KernelMachine,
@@ -396,11 +397,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         automatic = isinstance(self.C, str) and self.C == "auto"
         given = self._automatic_C if automatic else self.C
         listed = self._listed("C", given, [C * unit for C in PENALTIES])
-        for C in listed:
-            check_number(
-                "C", C, 0, above=True, otherwise="'auto', 'cv', or a sequence of such numbers"
-            )
-        return sorted(map(float, listed))
+        return numbers_of("C", listed, 0.0, strict=True)
 
     def _additivities(self, n: int) -> list[int | None]:
         some: list[int | None] = [k for k in ADDITIVITIES if k < n]

@@ -388,17 +388,14 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     True
     """
     n, n_classes = decisions.shape
-    parts = range(n_classes) if n_classes > 2 else (1,)
-    logs = np.empty((n, n_classes))
-    for k in parts:
+    logs, up = np.empty((n, n_classes)), np.array([[0.0, 1.0]])
+    for k in range(n_classes) if n_classes > 2 else (1,):
         values, of_class = decisions[:, k], (codes == k).astype(np.intp)
         spread = float(values.std())
-        apart = spread > FLAT * float(np.abs(values).max())
-        values = values / spread if apart else np.zeros(n)
-        up = np.array([[0.0, 1.0]])
+        useful = spread > FLAT * float(np.abs(values).max())
+        useful &= values @ (of_class - of_class.mean()) > 0  # else a_k would be negative
+        values = values / spread if useful else np.zeros(n)
         weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
-        if weights[0] < 0:  # worse than none
-            weights, bias = logistic_weights(np.zeros((n, 1)), up, of_class, RIDGE)
         score = weights[0] * values + bias[1] - bias[0]
         logs[:, k] = -np.logaddexp(0.0, -score)
         if n_classes == 2:

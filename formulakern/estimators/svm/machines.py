@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -398,7 +399,8 @@ class FormulaMachine(KernelMachine, TableEstimator):
         """Return the encoded table, with a target and a weight for each row."""
         table = self._fit_table(X, y)
         numbers = np.zeros(table.n_rows) if y is None else read_numbers(y, table.n_rows)
-        return Rows(table, numbers, read_weights(sample_weight, table.n_rows))
+        weights = read_weights(sample_weight, table.n_rows)
+        return SimpleNamespace(table=table, labels=numbers, weights=weights)
 
     def _fit_encoded(self, data: Any, X: Any, deadline: Deadline = UNLIMITED) -> Self:
         """Fit to rows that are encoded already; of X only the columns' names are read."""
@@ -412,14 +414,6 @@ class FormulaMachine(KernelMachine, TableEstimator):
     def _chosen_C(self, data: Any, deadline: Deadline) -> float:  # noqa: ARG002
         """Return the penalty parameter for all rows; ``kernel_`` is known."""
         return 1.0
-
-
-class Rows(NamedTuple):
-    """Encoded rows with a number and a weight for each."""
-
-    table: Any
-    labels: FloatArray
-    weights: FloatArray
 
 
 def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
