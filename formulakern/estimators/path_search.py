@@ -131,14 +131,11 @@ class PathSearch:
     of_path: bool = False
     words: tuple[str, str] = ("settings", "one of the middle")
     workers: Workers = field(default_factory=Workers)
-    trials: list[Any] = field(init=False)
-    known: dict[int, list[Any]] = field(default_factory=dict, init=False)
-    _best: float = field(default=-np.inf, init=False)
-    _bar: Progress = field(init=False)
-    _deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
-        self.trials = [None] * len(self.settings)
+        self.trials: list[Any] = [None] * len(self.settings)
+        self.known: dict[int, list[Any]] = {}
+        self._best = -np.inf
 
     def add(self, settings: Sequence[Any]) -> range:
         """Return the places of further settings."""

@@ -39,19 +39,15 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None, *, threads: bool = False) -> None:
         backend = get_active_backend(prefer="threads")[0]
-        self._n_jobs, self._threads = n_jobs, threads
+        self._n_jobs = n_jobs
         with cluster_errors(ADVICE):
             here = getattr(backend, "uses_threads", False)
             self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
+        self._inline = self.jobs == 1 and not threads
         self._client = getattr(backend, "client", None)
         if self._client is not None:
             with cluster_errors(ADVICE):
                 keep_workers(self._client)
-
-    @property
-    def _inline(self) -> bool:
-        """Whether tasks run in this thread."""
-        return self.jobs == 1 and not self._threads
 
     def send(self, value: Any) -> Any:
         """Return what stands for a value in the arguments of tasks; a cluster gets it once."""

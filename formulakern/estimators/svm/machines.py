@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -806,10 +806,11 @@ def search_penalties(
     penalties that are behind the best by ``behind`` standard errors.  Of equal settings the first
     is the best.
     """
-    limits, splits = machine._limits(), machine._splits(training[1], seed)
-    limits = replace(limits, tol=max(limits.tol, tol))
-    folds = _Folds(copy(machine), scorer_of(scoring), kernels, *training, splits, limits)
-    folds.machine.__dict__.pop("_progress", None)
+    splits, bar = machine._splits(training[1], seed), machine._bar
+    machine = copy(machine)
+    machine.__dict__.pop("_progress", None)
+    machine.tol = max(machine._limits().tol, tol)
+    folds = _Folds(machine, scorer_of(scoring), kernels, *training, splits)
     number, n = len(settings["C"]), len(settings["C"]) // len(kernels)
     comparing = deadline.part(COMPARING)
 
@@ -836,7 +837,7 @@ def search_penalties(
         words=("values of C", "the one nearest to 1"),
     )
     paths = [Path(range(start, start + n), patience=PATIENCE) for start in range(0, number, n)]
-    trials = search.run(paths, machine._bar, comparing, stacklevel=stacklevel)
+    trials = search.run(paths, bar, comparing, stacklevel=stacklevel)
     listed = {name: np.array(values) for name, values in settings.items()}
     if not any(trials):
         best = int(np.argmin(np.abs(np.log(listed["C"]))))  # C=1, or nearest to it
@@ -861,7 +862,6 @@ class _Folds:
     targets: npt.NDArray[Any]
     weights: FloatArray
     splits: list[Split]
-    limits: Limits
     made: dict[Any, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -891,7 +891,7 @@ class _Folds:
         """Return score and gap of a fold; C and its solution, from the last one of a smaller C."""
         machine, (train, test) = copy(self.machine), self.splits[k]
         machine.kernel_ = self.kernels[number]
-        limits = replace(self.limits, seconds=deadline.left())
+        limits = machine._limits(deadline)
         nearer, near = (1.0, None) if last is None else (C / last[0], last[1])
         solved, solution = self.problem(number, k).solve(limits, factor=C, near=near, nearer=nearer)
         machine._take_over(solved, solution, self.rows.take(train))
