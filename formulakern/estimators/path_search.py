@@ -2,6 +2,7 @@
 
 The settings of a path are fitted one after the other, each fold from what it knows of the setting
 before, and scored on the rows that the folds hold out.  A path may end early when its scores fall.
+The settings of a round do not depend on each other: they are fitted at once, to folds of the round.
 After Ctrl-C, or when the time is over, the settings that are known are compared.
 """
 
@@ -79,7 +80,7 @@ class Trial(NamedTuple):
 class Path(NamedTuple):
     """Positions of settings, in order; what each fold knows before; how many may be behind.
 
-    The settings of a round, which has ``folds`` of its own, do not depend on each other.
+    A round has ``folds`` of its own, and its settings do not depend on each other.
     """
 
     places: Sequence[int]
@@ -179,7 +180,7 @@ class PathSearch:
         return 0.9 * len(self.known) / len(self.settings)
 
     def _run(self, paths: Iterable[Path]) -> bool:
-        """Whether the time sufficed."""
+        """Return whether the time sufficed."""
         best = None
         for places, starts, patience, folds in paths:
             self.folds = self.folds if folds is None else folds
@@ -201,7 +202,7 @@ class PathSearch:
         return True
 
     def _trials(self, places: Sequence[int], before: list[Any]) -> Iterator[Any]:
-        """Fit and judge some settings; those for which the time did not suffice are left out."""
+        """Fit and judge some settings; leave out those for which the time does not suffice."""
         found: dict[int, dict[int, Any]] = {place: {} for place in places}
         ready: Any = self.workers.answers(_numbered, self._tasks(places, before))
         with closing(ready) as answers:

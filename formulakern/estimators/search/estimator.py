@@ -411,9 +411,10 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
 
 @dataclass(eq=False)
 class Race:
-    """The candidates of a search, scored several at once, within a time limit on few rows first.
+    """The candidates of a search, scored in one round, or within a time limit in several.
 
-    The latter is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
+    The first of several rounds has few rows, and the next one half of the candidates and twice as
+    many rows.  This is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
     identification and hyperparameter optimization", AISTATS 2016, arXiv:1502.07943.  ``scoring_of``
     takes positions of rows; ``kernels`` are those of the formulas, or errors; ``by`` is the column
     of :class:`SearchResults` that ranks.  The first of ``Cs`` scores all candidates; the first
@@ -542,7 +543,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
     C : "auto", float or sequence of float, default="auto"
-        Penalty parameter of margin errors.  Of a sequence the middle one scores all candidates;
+        Penalty parameter of margin errors.  Of a sequence the middle value scores all candidates;
         then the first candidate and the three best are scored with the others too, and the best
         pair is taken.  ``"auto"`` is (1, 10, 100), or 10 where no score is cross-validated.
     p, eta : float, default=0.4, 0.7
