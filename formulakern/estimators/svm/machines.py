@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -118,18 +118,14 @@ class KernelMachine:
     gap_: float
     stopped_: str
     _support_rows: Any
+    #: Later rows as the kernel reads them; rows that are read already stay.
+    _read_table: Any
+    #: The dual problem of the rows of a machine with one expansion, from targets and boxes.
+    _box_problem: Any
 
     report = report
     _showing = showing
     _bar = property(bar_of)
-
-    if TYPE_CHECKING:
-
-        def _read_table(self, X: Any) -> Any:
-            """Return later rows as the kernel reads them; rows that are read already stay."""
-
-        def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:
-            """Return the dual problem of the rows of a machine with one expansion."""
 
     def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
         """Return the folds in which a penalty is chosen."""
