@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -187,12 +188,11 @@ class PathSearch:
             before = [None] * len(self.folds) if starts is None else list(starts)
             worse, best = 0, None if self.of_path else best
             for some in [[place] for place in places] if folds is None else [places]:
-                trials = list(self._trials(some, before))
-                if len(trials) < len(some):
+                if not self._fitted(some, before):
                     return False
                 if folds is not None:
                     continue
-                trial = trials[0]
+                trial = self.trials[some[0]]
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                 behind, error = compared(best.scores, trial.scores)
@@ -201,23 +201,23 @@ class PathSearch:
                     break
         return True
 
-    def _trials(self, places: Sequence[int], before: list[Any]) -> Iterator[Any]:
-        """Fit and judge some settings; leave out those for which the time does not suffice."""
-        found: dict[int, dict[int, Any]] = {place: {} for place in places}
-        ready: Any = self.workers.answers(_numbered, self._tasks(places, before))
+    def _fitted(self, places: Sequence[int], before: list[Any]) -> bool:
+        """Fit and judge some settings, and return whether the time sufficed for all."""
+        ready: Any = self.workers.answers(self.fit, self._tasks(places, before))
         with closing(ready) as answers:
-            for place, k, (answer, before[k]) in answers:
-                found[place][k] = answer
-                if len(found[place]) < len(self.folds):
-                    continue
-                trial = self.judge([found[place][number] for number in range(len(self.folds))])
+            for place in places:
+                pairs = list(islice(answers, len(self.folds)))
+                if not pairs or len(pairs) < len(self.folds):
+                    return False
+                found, before[:] = zip(*pairs, strict=True)
+                trial = self.judge(list(found))
                 self.trials[place], self.known[place] = trial, [*before]
                 if not np.isnan(trial.scores).all():
                     self._best = max(self._best, float(np.nanmean(trial.scores)))
                 best = "" if np.isinf(self._best) else f"best score {self._best:.4g}"
                 setting = self.settings[place]
                 self._bar.at(self._share, self.name(setting), best, self.line(setting, trial))
-                yield trial
+        return True
 
     def _tasks(self, places: Sequence[int], before: list[Any]) -> Iterator[tuple[Any, ...]]:
         """Yield the fits of some settings to all folds, each with its part of the time."""
@@ -231,13 +231,7 @@ class PathSearch:
                 first, part = False, f", fold {k + 1} of {n}" * (n > 1)
                 self._bar.at(self._share, self.name(setting) + part)
                 later = until.part(1 / -(-(n - k) // self.workers.jobs))  # some fits at once
-                yield place, k, self.fit, fold, *self.arguments(setting, k, before[k]), later
-
-
-def _numbered(
-    place: int, k: int, function: Callable[..., Any], *arguments: Any
-) -> tuple[int, int, Any]:
-    return place, k, function(*arguments)
+                yield fold, *self.arguments(setting, k, before[k]), later
 
 
 class Scores:

@@ -64,7 +64,7 @@ class Workers:
     def answers(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Yield ``function(*each)`` for each of the arguments, as they are ready.
+        """Yield ``function(*each)`` for each of the arguments, in order.
 
         The function, of a module or class, changes none of its arguments, which are read only as
         far as there are processes for them.  Raises ClusterError if the cluster is lost.
@@ -75,7 +75,7 @@ class Workers:
         parallel = Parallel(
             n_jobs=self._n_jobs,
             prefer="threads",
-            return_as="generator_unordered",
+            return_as="generator",
             batch_size=1,
             pre_dispatch="n_jobs",
         )

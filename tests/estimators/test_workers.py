@@ -103,9 +103,9 @@ def test_a_task_without_its_table_is_small(elsewhere):
         def answers(self, function, arguments):
             for each in arguments:
                 assert len(pickle.dumps(each)) < 2000
-                place, k, score, table, *own = each
+                table, *own = each
                 assert table == "the table"
-                yield function(place, k, score, sent[-1], *own)
+                yield function(sent[-1], *own)
 
     with pytest.MonkeyPatch.context() as patched, elsewhere():
         patched.setattr(scoring, "Workers", Spy)
