@@ -480,6 +480,20 @@ def radius_margin_ratio(
     >>> round(radius_margin_ratio(np.eye(4), [0, 0, 1, 1]), 6)
     0.75
     """
+    return ball_and_ratio(K, y, C, normalize, tol, max_iter, check, progress)[1]
+
+
+def ball_and_ratio(
+    K: Any,
+    y: Any,
+    C: float | None,
+    normalize: bool,
+    tol: float = 1e-3,
+    max_iter: int = 1_000_000,
+    check: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[EnclosingBall, float]:
+    """Return the smallest ball, too; see :func:`radius_margin_ratio`."""
     ridge = 1 / _read_penalty(C)
     gram = _solvable(K, check, tol, max_iter, normalize)
     classes, codes = read_labels(y, len(gram))
@@ -502,7 +516,7 @@ def radius_margin_ratio(
         found = simplex_qp.hull_margin(gram, signs, progress=part_of_progress(part + 1), **options)
         warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
         ratios.append(ball.squared_radius / found.distance**2 if found.distance else math.inf)
-    return math.fsum(ratios) / parts
+    return ball, math.fsum(ratios) / parts
 
 
 def _read_penalty(C: Any) -> float:
