@@ -578,7 +578,7 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
 
 def numbers_of(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
     """Different numbers of a range, smallest first."""
-    listed = [values] if is_number(values) or isinstance(values, str) else list(values)
+    listed = list(values) if np.iterable(values) and not isinstance(values, str) else [values]
     right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
     if not listed or not all(right):
         above = f"above {least:g}" if strict else f"of at least {least:g}"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_integer
 from formulakern.display.history import History
 from formulakern.display.plots import draw_bounds
 from formulakern.errors import ParameterError
@@ -91,6 +92,7 @@ class PreferenceModel(RuleClassifier):
         ndarray of shape (number of rules + 1,)
             For k = 0, 1, 2, ….
         """
+        check_integer("max_rules", max_rules, 0, otherwise="None for all")
         values = self._values(X)
         most = len(self.rules_) if max_rules is None else max_rules
         decided = islice(self.rules_.growing(values), most + 1)
