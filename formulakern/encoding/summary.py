@@ -133,7 +133,7 @@ def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArra
 
 def summaries_of(
     read: Callable[..., Partitioned],
-    classes: Partitioned | None = None,
+    classes: Sequence[NDArray[Any]] | None = None,
     many: int = MANY,
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
@@ -144,11 +144,7 @@ def summaries_of(
     for each different value of each partition.  Raises DataError if partitions have different
     columns, or hold different things in one.
     """
-    tables = read()
-    if classes is None:
-        found = tables.map(_summaries, None, many)
-    else:
-        found = tables.zip(classes).map(_summaries_by_class)
+    found = read().map(_summaries, many if classes is None else None, each=classes)
     names = [tuple(one) for _, one in found]
     for number, own in enumerate(names):
         if own != names[0]:
@@ -167,26 +163,22 @@ def summaries_of(
     }
     for start in range(0, len(open_ones), number):
         some = open_ones[start : start + number]
-        listed = [one for _, one in read(some).map(_summaries, None, None)]
+        listed = [one for _, one in read(some).map(_summaries, None)]
         summaries |= {name: merged([one.pop(name) for one in listed]) for name in some}
     return [summaries[name] for name in names[0]], lengths
 
 
 def _summaries(
-    table: Table, classes: NDArray[np.intp] | None, many: int | None
+    table: Table, many: int | None, classes: NDArray[Any] | None = None
 ) -> tuple[int, dict[str, Summary | None]]:
     """Return the number of rows and all summaries; None for numbers of too many values."""
     found: dict[str, Summary | None] = {}
+    classes = None if classes is None else classes.astype(np.intp)
     for name in table.names:
         one = Summary.of(table, name, classes)
         listed = many is None or one.column.labels is not None or len(one.column) <= many
         found[name] = one if listed else None
     return len(table), found
-
-
-def _summaries_by_class(row: tuple[Table, NDArray[Any]]) -> tuple[int, dict[str, Summary | None]]:
-    table, classes = row
-    return _summaries(table, classes.astype(np.intp), None)
 
 
 def merged(parts: Sequence[Summary]) -> Summary:

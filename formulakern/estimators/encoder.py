@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.encoding.plan import (
     ColumnPlan,
     Scales,
@@ -340,14 +340,16 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Of a partitioned table nothing is read yet.
         """
         if isinstance(table, PartitionedTable):
-            return PackedPartitions(table, self, terms)
+            return PackedPartitions.of(table, self, terms)
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
                 'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
             )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        degrees = linear_columns(table, terms) if terms else None
+        degrees = np.empty((len(table), len(terms)))
+        for j, term in enumerate(terms):
+            degrees[:, j] = term(table)
         return PackedTable.of_columns(words, len(table), degrees=degrees)
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, WeightedRows
+from formulakern.encoding.partitioned import PartitionedTable, WeightedRows
 from formulakern.partitions.partitioned import GATHERED, Partitioned, gathered_bytes
 
 ROWS = st.lists(
@@ -34,7 +34,7 @@ def test_partitions_are_the_table(rows, ends, data):
     parts = partitioned(table, ends)
     encoder.learn(parts)
     whole = encoder.pack(table)
-    found = PackedPartitions(parts, encoder)
+    found = encoder.pack(parts)
     assert found.shape == whole.shape
     assert np.array_equal(encoder.pack(parts).gathered().rows, whole.rows)
     assert found.different_columns().tolist() == whole.different_columns().tolist()
@@ -88,7 +88,7 @@ def test_partitions_that_change_are_refused():
     encoder.learn(parts)
     parts.lengths = [2, 1]  # as they were read at first
     with pytest.raises(fk.DataError, match="has 1 rows and had 2 when it was first read"):
-        PackedPartitions(parts, encoder).weighted(np.array([0, 1, 1]))
+        encoder.pack(parts).weighted(np.array([0, 1, 1]))
 
 
 def test_rows_that_differ_in_degrees_alone_stay_apart():

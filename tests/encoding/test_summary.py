@@ -26,7 +26,7 @@ def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **
         some = table if names is None else table.select(names)
         return Partitioned([some[rows] for rows in parts])
 
-    codes = None if classes is None else Partitioned([classes[rows] for rows in parts])
+    codes = None if classes is None else [classes[rows] for rows in parts]
     found, lengths = summaries_of(read, codes, many)
     assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)
