@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,14 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.collections import common_dtype, in_memory, is_dask, joined
+from formulakern.partitions.collections import (
+    Different,
+    common_dtype,
+    different_values,
+    in_memory,
+    is_dask,
+    joined,
+)
 from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
 from formulakern.tables.column import is_missing
@@ -318,49 +325,13 @@ def read_codes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     with refused("Pass one class per row: all text, or all numbers or bools."):
         column = Partitioned(partitions_of(_one_dimension(y, n_rows)), lazy=True)
         with stage("reading classes"):
-            parts: list[_Different] = column.map(different_values)
+            parts: list[Different] = column.map(different_values)
         check_consistent_length(range(n_rows), range(sum(len(part.kind) for part in parts)))
     classes, codes = np.unique(_checked(parts), return_inverse=True)
     ends = np.cumsum([len(part.rows) for part in parts])[:-1]
     own = np.split(codes.astype(_narrow(len(classes))), ends)
     pairs = zip(own, parts, strict=True)
     return classes, np.concatenate([some[part.kind] for some, part in pairs])
-
-
-class _Different(NamedTuple):
-    """The different values of a partition of a column."""
-
-    rows: NDArray[np.intp]  # the first row of each
-    some: Any  # these rows: a Series, an Index or an array
-    kind: NDArray[Any]  # which of them each row has
-
-
-def different_values(part: Any) -> _Different:
-    """Return the different values of a Series, an Index or an array, in the order of their rows.
-
-    Values that cannot be hashed count as equal to others of their type, and so do missing values.
-    """
-    values = np.asarray(part)
-    if np.ma.is_masked(part):
-        values = np.ma.getmaskarray(part)
-    elif values.dtype == object:
-        known: dict[Any, int] = {}
-        keys = map(_key, values.tolist())
-        values = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
-    _, rows, kind = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(rows)
-    rows, kind = rows[order], np.argsort(order)[kind.ravel()]
-    some = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
-    return _Different(rows, some, kind.astype(_narrow(len(rows))))
-
-
-def _key(value: Any) -> Any:
-    try:
-        hash(value)
-        there = value is not None and bool(value == value)
-    except (TypeError, ValueError):
-        there = False
-    return value if there else (type(value),)
 
 
 def _narrow(n_classes: int) -> np.dtype[Any]:
@@ -378,7 +349,7 @@ def _one_dimension(y: Any, n_rows: int) -> Any:
     return column_or_1d(np.broadcast_to(0.0, shape))  # raises
 
 
-def _checked(parts: Sequence[_Different]) -> NDArray[Any]:
+def _checked(parts: Sequence[Different]) -> NDArray[Any]:
     """Return the classes of the first rows of each value, checked as those of all rows."""
     n_rows, n_given = sum(len(part.kind) for part in parts), sum(len(part.rows) for part in parts)
     starts = np.cumsum([0, *(len(part.kind) for part in parts)])
