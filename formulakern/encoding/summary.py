@@ -61,15 +61,20 @@ class Summary:
             texts, codes = column.numbered
             labels = tuple(text for text in texts if text is not None)
             column = Column(codes, labels, column.order)
+        return cls.counted(name, column, None, classes)
+
+    @classmethod
+    def counted(cls, name: str, column: Column, repeats: Any, classes: Any) -> Summary:
+        """Count entries that are not different yet, each ``repeats`` times, once by default."""
         values = column.values + 0.0 if column.values.dtype.kind == "f" else column.values
         if classes is None:
-            distinct, repeats = _counted(column, values)
-            return cls(name, replace(column, values=distinct), repeats)
+            distinct, times = counted(values, repeats)
+            return cls(name, replace(column, values=distinct), times)
         distinct, place = np.unique(values, return_inverse=True)
         width = int(classes.max(initial=0)) + 1
-        pairs, repeats = counted(place * width + classes, None)
+        pairs, times = counted(place * width + classes, repeats)
         groups = np.asarray(pairs % width, dtype=np.intp)
-        return cls(name, replace(column, values=distinct[pairs // width]), repeats, groups)
+        return cls(name, replace(column, values=distinct[pairs // width]), times, groups)
 
     @property
     def table(self) -> Table:
@@ -115,20 +120,6 @@ class Summary:
         if least == largest:
             least, largest = float(numbers[0]), float(numbers[-1])
         return (least, largest) if least < largest else None
-
-
-def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the different values and their counts; codes and truth values need no sort."""
-    if column.labels is not None or values.dtype == np.bool_:
-        repeats = np.bincount(values)
-    else:
-        for some in (values[:100], values):  # most columns show another value at once
-            ones, others = np.count_nonzero(some == 1), np.count_nonzero(some)
-            if ones < others or values.dtype.kind not in "iuf":
-                return counted(values, None)
-        repeats = np.array([len(values) - others, ones])
-    found = np.flatnonzero(repeats)
-    return found.astype(values.dtype), repeats[found].astype(np.int64)
 
 
 def summaries_of(
@@ -218,15 +209,11 @@ def merged(parts: Sequence[Summary]) -> Summary:
             for part, none in zip(parts, empty, strict=True)
         ]
     repeats = np.concatenate([part.repeats for part in parts])
-    values, place_of = np.unique(np.concatenate(columns), return_inverse=True)
-    column = Column(values, labels, first.column.order, first.column.temporal)
-    if first.classes is None:
-        return Summary(first.name, column, counted(place_of, repeats)[1])
-    of = np.concatenate([np.asarray(part.classes) for part in parts])
-    width = int(of.max(initial=0)) + 1
-    pairs, repeats = counted(place_of * width + of, repeats)
-    groups = np.asarray(pairs % width, dtype=np.intp)
-    return Summary(first.name, column.take(pairs // width), repeats, groups)
+    classes = [part.classes for part in parts if part.classes is not None]
+    column = Column(np.concatenate(columns), labels, first.column.order, first.column.temporal)
+    return Summary.counted(
+        first.name, column, repeats, np.concatenate(classes) if classes else None
+    )
 
 
 def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
