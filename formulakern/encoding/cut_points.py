@@ -156,15 +156,15 @@ def counted(
     (array([1, 3]), array([5, 3]))
     """
     if repeats is None:
-        codes = values
         if values.dtype.kind in "iuf" and np.array_equal(ones := values == 1, values != 0):
-            codes = ones
-        if codes.dtype.itemsize < 8:  # these need no sort
-            times = np.bincount(codes)
-            distinct = np.flatnonzero(times)
-            return distinct.astype(values.dtype), times[distinct]
-        distinct, times = np.unique(values, return_counts=True)
-        return distinct, times.astype(np.int64)
+            number = np.count_nonzero(ones)
+            times = np.array([len(values) - number, number])
+        elif values.dtype.itemsize < 8:  # codes need no sort
+            times = np.bincount(values)
+        else:
+            return np.unique(values, return_counts=True)
+        distinct = np.flatnonzero(times)
+        return distinct.astype(values.dtype), times[distinct]
     if bool((values[1:] > values[:-1]).all()):
         return values, repeats
     distinct, place = np.unique(values, return_inverse=True)

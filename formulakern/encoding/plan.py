@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number, is_integer
 from formulakern.encoding.bits import Words, n_words, pack_coordinates
-from formulakern.encoding.cut_points import Strategy, counted, cut_gaps, cuts
+from formulakern.encoding.cut_points import Strategy, cut_gaps, cuts
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
@@ -29,7 +29,6 @@ from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
-from formulakern.tables.temporal import RELATIONS, counts_of, value_at
 
 __all__ = [
     "ColumnPlan",
@@ -159,19 +158,14 @@ class ColumnPlan:
             for code in range(first):
                 octets[code] = np.packbits(codes == code, bitorder="little")
         column = table.typed(self.name)
-        cut = self.kind == "numeric" and column.is_numeric
-        with np.errstate(invalid="ignore"):  # an order with NaN is false
-            for place, leaf in enumerate(self.propositions[first:], first):
-                truths: Any
-                if cut and isinstance(leaf, Comparison) and isinstance(leaf.value, float | int):
-                    truths = RELATIONS[leaf.relation](column.values, leaf.value)
-                elif isinstance(leaf, Variable) and column.is_numeric:
-                    truths = column.values == 1  # other numbers are unknown values
-                elif self.degrees is None or isinstance(leaf, Comparison):
-                    truths = evaluate_proposition(leaf, table)
-                else:
-                    continue
-                octets[place] = np.packbits(truths, bitorder="little")
+        for place, leaf in enumerate(self.propositions[first:], first):
+            if self.degrees is not None and not isinstance(leaf, Comparison):
+                continue
+            if isinstance(leaf, Variable) and column.is_numeric:
+                truths = np.asarray(column.values == 1)  # other numbers are unknown values
+            else:
+                truths = evaluate_proposition(leaf, table)
+            octets[place] = np.packbits(truths, bitorder="little")
         return words.astype(np.uint64, copy=False)
 
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -327,25 +321,16 @@ def plan_nominal(
     Values of fewer than ``least`` rows have one proposition together: x is none of the others (with
     negations also: x is one of them).  An ordered column has ``levels`` in place of that.
     """
-    name, whole, repeats = one.name, one.column, one.repeats
-    values: Sequence[Any]
-    if whole.labels is not None:
-        texts, numbers = whole.numbered
-        number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
-        values = sorted((text for text in texts if text is not None), key=_text_order)
-        counts = [number_of[value] for value in values]
-    else:
-        present = np.isfinite(whole.values) if whole.temporal is None else ~whole.missing
-        known, times = counted(whole.values[present], repeats[present])
-        counts = times.tolist()
-        if whole.temporal is None:
-            values = [_plain(value) for value in known.tolist()]
-        else:
-            listed = counts_of(known).tolist()
-            values = [value_at(whole.values, whole.temporal, count) for count in listed]
+    name, one = one.name, Summary.counted(one.name, one.column, one.repeats, None)
+    column = one.column
+    present = np.isfinite(column.values) if column.is_numeric else ~column.missing
+    rows = np.flatnonzero(present).tolist()
+    pairs = [(_plain(column.entry(row)), int(one.repeats[row])) for row in rows]
+    if column.labels is not None:
+        pairs.sort(key=lambda pair: _text_order(pair[0]))
+    values, counts = [value for value, _ in pairs], [count for _, count in pairs]
     frequent, pooled, others = values, [], list[Formula](levels)
-    if not whole.order and any(count < least for count in counts):
-        pairs = list(zip(values, counts, strict=True))
+    if not column.order and any(count < least for count in counts):
         frequent = [value for value, count in pairs if count >= least]
         pooled = [value for value, count in pairs if count < least]
         signs = ["not in", "in"] if negations else ["not in"]
@@ -390,14 +375,12 @@ def _plan_numeric(
     name, column, kind = one.name, one.column.values, one.column.temporal
     present = column[~one.column.missing]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
-    if strategy == "all" and len(present) > MOST_CUTS + 1:
-        different = len(np.unique(present))
-        if different > MOST_CUTS + 1:
-            raise DataError(
-                f'column "{name}" has {different:,} different values, and strategy="all" cuts '
-                f"between all of them, at most {MOST_CUTS:,} times. Write another strategy, such "
-                'as "quantile" with cut_points=64.'
-            )
+    if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
+        raise DataError(
+            f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
+            f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
+            '"quantile" with cut_points=64.'
+        )
     leaves = []
     for cut in cuts(column, number, strategy, one.classes, kind, one.repeats):
         for relation in relations:

@@ -92,14 +92,13 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
         column = Column(numbers_of_part(table, name, leaf.part))
-    missing = column.missing
-    present = ~missing
-    if leaf.relation == "is missing":
-        return missing
-    if leaf.relation == "is not missing":
-        return present
     if leaf.relation in ORDERS:
         return _compared(table, name, column, leaf.relation, leaf.value)
+    present = ~column.missing
+    if leaf.relation == "is missing":
+        return column.missing
+    if leaf.relation == "is not missing":
+        return present
     values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
     equal = reduce(np.logical_or, (_compared(table, name, column, "=", item) for item in values))
     if leaf.relation in ("=", "in"):
