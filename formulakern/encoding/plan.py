@@ -132,15 +132,13 @@ class ColumnPlan:
     parts: tuple[str, ...] = ()
     once: float = 0.0
 
-    def renamed(self, name: str) -> ColumnPlan:
-        """Return the same plan for a column of another name."""
-        renamed: list[Formula] = []
-        for leaf in self.propositions:
-            if isinstance(leaf, Comparison):
-                renamed.append(leaf.replaced(column=name))
-            else:
-                renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
-        return replace(self, name=name, propositions=tuple(renamed))
+    def renamed(self, name: str) -> list[Formula]:
+        """Return the propositions of a column of another name."""
+        column = {Variable(self.name): Variable(name)}
+        return [
+            leaf.replaced(column=name) if isinstance(leaf, Comparison) else leaf.substitute(column)
+            for leaf in self.propositions
+        ]
 
     def packed(self, table: Table) -> Words:
         """Return the propositions on the rows of a table, packed: a row of words for each."""

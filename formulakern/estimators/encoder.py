@@ -294,8 +294,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if input_features is not None:
             with refused("Pass the names of the columns of training."):
                 names = map(str, _check_feature_names_in(self, input_features))
-            renamed = [p.renamed(name) for p, name in zip(self.plans_, names, strict=True)]
-            leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
+            pairs = zip(self.plans_, names, strict=True)
+            leaves = tuple(leaf for plan, name in pairs for leaf in plan.renamed(name))
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
     def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
@@ -387,34 +387,25 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
                 "has no columns."
             )
-        if isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X)):
-            self._check_names(table, reset)
-        else:
-            source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            with refused("Pass the columns of training, by their names."):
-                self._check_labels(source, reset)
-                _check_n_features(self, source, reset=reset)
+        self._check_columns(X, table, reset)
         return table if reset else Table.of(table, [plan.name for plan in self.plans_])
 
-    def _check_labels(self, X: Any, reset: bool) -> None:
-        """Compare the labels of columns with those of training, as scikit-learn does."""
-        labels = X.columns.tolist() if is_pandas(X) else []
-        plain = {*map(type, labels)} == {str}
-        if plain and reset:
-            self.feature_names_in_ = np.array(labels, dtype=object)
-        elif not plain or list(getattr(self, "feature_names_in_", ())) != labels:
-            _check_feature_names(self, X, reset=reset)
-
-    def _check_names(self, table: Table, reset: bool) -> None:
-        with refused("Pass the columns of training."):
-            _check_n_features(self, table, reset=reset)
-        if reset:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and list(table.names) != list(known):
-            place = next(j for j, name in enumerate(table.names) if name != known[j])
+    def _check_columns(self, X: Any, table: Table, reset: bool) -> None:
+        """Compare names and number of columns with training, as scikit-learn does for frames."""
+        own = isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X))
+        labels = list(table.names) if own else X.columns.tolist() if is_pandas(X) else []
+        known = list(getattr(self, "feature_names_in_", labels * own))
+        source = X if hasattr(X, "shape") else table
+        with refused("Pass the columns of training, by their names."):
+            if reset and {*map(type, labels)} == {str}:
+                self.feature_names_in_ = np.array(labels, dtype=object)
+            elif not own and (labels != known or not labels):
+                _check_feature_names(self, source, reset=reset)
+            _check_n_features(self, source, reset=reset)
+        if own and not reset and labels != known:
+            place = next(j for j, name in enumerate(labels) if name != known[j])
             raise DataError(
-                f'column {place} is "{table.names[place]}" and was "{known[place]}" in training. '
+                f'column {place} is "{labels[place]}" and was "{known[place]}" in training. '
                 f"Pass the columns of training in their order: table.select(names)."
             )
 
