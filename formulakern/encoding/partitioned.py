@@ -173,9 +173,10 @@ class PackedPartitions:
         rows = self.rows.later(PackedTable.select, np.asarray(columns, dtype=np.intp))
         return replace(self, rows=rows, n_columns=len(columns))
 
-    def gathered(self) -> PackedTable:
-        """Return all rows in this process, in the order of the partitions."""
-        return self._here()
+    def gathered(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
+        """Return all rows, or these of each partition, in this process and in their order."""
+        with stage(PACKING):
+            return PackedTable.concatenated(self.rows.map(_by_rows, each=some))
 
     def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
         """Return n rows, drawn at random without replacement, in their order."""
@@ -183,7 +184,7 @@ class PackedPartitions:
         chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
         ends = np.cumsum([0, *self.lengths])
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
-        return self._here([part - start for part, start in zip(parts, ends, strict=False)])
+        return self.gathered([part - start for part, start in zip(parts, ends, strict=False)])
 
     def different_columns(self) -> NDArray[np.intp]:
         """Return the columns to learn from; see :meth:`PackedTable.different_columns`."""
@@ -214,11 +215,6 @@ class PackedPartitions:
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
             return made.wait()
-
-    def _here(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
-        """Return all rows, or these of each partition."""
-        with stage(PACKING):
-            return PackedTable.concatenated(self.rows.map(_by_rows, each=some))
 
 
 def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:

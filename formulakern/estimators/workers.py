@@ -62,7 +62,10 @@ class Workers:
         return sent
 
     def answers(
-        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+        self,
+        function: Callable[..., Any],
+        arguments: Iterable[tuple[Any, ...]],
+        return_as: str = "generator_unordered",
     ) -> Iterator[Any]:
         """Yield ``function(*each)`` for each of the arguments, as they are ready.
 
@@ -72,7 +75,7 @@ class Workers:
         parallel = Parallel(
             n_jobs=self._n_jobs,
             prefer="threads",
-            return_as="generator_unordered",
+            return_as=return_as,
             batch_size=1,
             pre_dispatch="n_jobs",
         )
@@ -88,14 +91,13 @@ class Workers:
 
 
 class FoldFits:
-    """The fits to folds with one setting after another, in other processes if ``elsewhere``.
+    """The fits to folds with one setting after another, in other processes if there are some.
 
     A fold that is the same object several times is sent once.
     """
 
-    def __init__(self, folds: Sequence[Any], elsewhere: bool = True) -> None:
-        self._folds = folds
-        self._workers = Workers(None if elsewhere else 1)
+    def __init__(self, folds: Sequence[Any]) -> None:
+        self._folds, self._workers = folds, Workers()
 
     def answers(
         self,
@@ -117,24 +119,15 @@ class FoldFits:
             return
         sent = [self._workers.send(fold) for fold in self._folds]
         until = deadline.part(1 / -(-n // jobs))
-        asked = [
-            (k, function, fold, *own, until)
-            for k, (fold, own) in enumerate(zip(sent, arguments, strict=True))
-        ]
-        found: dict[int, Any] = {}
+        asked = [(fold, *own, until) for fold, own in zip(sent, arguments, strict=True)]
         begins(0)
-        for k, answer in self._workers.answers(_numbered, asked):
-            found[k] = answer
-            begins(min(len(found), n - 1))
-        yield from (found[k] for k in range(n))
+        for k, answer in enumerate(self._workers.answers(function, asked, "generator"), 1):
+            begins(min(k, n - 1))
+            yield answer
 
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _numbered(k: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
-    return k, function(*arguments)
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -527,7 +527,7 @@ class _Driver:
                     search.restart(
                         search.objective - search.tol if last else self.bound - (-gap // STEPS)
                     )
-                    if not run_slices(search, self.deadline, self._look).finished:
+                    if not run_slices(search, self.deadline, self._look):
                         return "time"
                     self._raise_bound(search.threshold)
         except KeyboardInterrupt:
