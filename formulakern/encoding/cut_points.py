@@ -87,21 +87,13 @@ def cuts(
 def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
     """Return the function that cuts a column between its different values j and j + 1."""
     if kind is not None:
-        length, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
-        measure = measure_of(counts, length)
-
-        def temporal_cut(gap: int) -> Cut:
-            low, high = (length * count for count in counts[gap : gap + 2].tolist())
-            return Cut(*temporal_bounds(low, high, kind, measure))
-
-        return temporal_cut
-    unit = unit_of(distinct)
-
-    def cut(gap: int) -> Cut:
-        low, high = distinct[gap : gap + 2].tolist()
-        return cut_between(low, high, unit)
-
-    return cut
+        unit, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
+        measure = measure_of(counts, unit)
+        return lambda gap: Cut(
+            *temporal_bounds(unit * int(counts[gap]), unit * int(counts[gap + 1]), kind, measure)
+        )
+    step = unit_of(distinct)
+    return lambda gap: cut_between(*distinct[gap : gap + 2].tolist(), step)
 
 
 def cut_gaps(

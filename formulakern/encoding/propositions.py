@@ -114,15 +114,15 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             "name the column itself."
         )
     column = table.typed(leaf.name)
+    numbers = column.values
     if column.labels is not None:
-        read = {text: None if text is None else number_of(text) for text in column.numbered[0]}
-        one = column.where(lambda text: read[text] == 1)
-        wrong = column.where(lambda text: text is not None and read[text] not in (0, 1))
+        texts, places = column.numbered
+        known = [None if text is None else number_of(text) for text in texts]
+        numbers = np.array(known, dtype=np.float64)[places]
     elif column.temporal is not None:
-        one, wrong = column.missing, ~column.missing
-    else:
-        one = column.values == 1
-        wrong = ~(one | (column.values == 0) | column.missing)
+        numbers = np.full(len(column), np.nan)
+    one = numbers == 1
+    wrong = ~(one | (numbers == 0) | column.missing)
     if wrong.any():
         row = int(np.argmax(wrong))
         entry = table.entry(leaf.name, row)

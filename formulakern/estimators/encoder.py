@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -265,12 +265,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if dense is not None:
                 dense[:, first : first + len(bits)] = bits.T
             else:
-                places, rows = np.nonzero(bits)
-                parts.append((rows, places + first, bits[places, rows].astype(dtype)))
-        if dense is not None:
-            return dense
-        rows, places, values = map(np.concatenate, zip(*parts, strict=True))
-        return csr_array((values, (rows, places)), shape=shape)
+                parts.append(csr_array(bits.T, dtype=dtype))
+        return hstack(parts, format="csr") if dense is None else dense
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
         """The propositions as text, which the rule language reads back.
@@ -300,8 +296,6 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
         """Find the propositions of a table that was read, and return its summaries."""
-        if isinstance(table, Table) and len(table) == 0:
-            raise _no_rows(table)
         if self.reads_classes:
             require_target(self, y)
         codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
@@ -312,8 +306,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             summaries = [Summary.of(table, name, codes) for name in table.names]
         else:
             summaries = table.summaries(codes)
-            if len(table) == 0:
-                raise _no_rows(table)
+        if len(table) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: an encoder learns the values of the columns from rows."
+            )
         plans = plans_of(self, summaries)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
@@ -415,10 +412,3 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _no_rows(table: Any) -> DataError:
-    return DataError(
-        f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
-        "required: an encoder learns the values of the columns from rows."
-    )

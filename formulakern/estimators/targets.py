@@ -369,7 +369,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     Raises DataError unless there is one for each row, all finite and at most ``LARGEST``.
     """
     y = in_memory(y)
-    with refused("Pass one finite number per row."):
+    with refused("Pass one finite number per row; use HKLClassifier for classes."):
         _check_mask(y)
         target = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), target)
@@ -377,10 +377,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
             raise DataError(
                 f"y is of type {target.dtype}; expected numbers. Convert it, such as dates to days."
             )
-        try:
-            target = np.asarray(target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
+        target = np.asarray(target, dtype=np.float64)
         assert_all_finite(target, input_name="y")
     if np.abs(target).max() > LARGEST:
         raise DataError(

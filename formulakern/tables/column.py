@@ -348,14 +348,7 @@ def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
 def _of_codes(codes: NDArray[Any], categories: list[Any], order: tuple[str, ...]) -> Column:
     """Return a column of categories, which are texts once their codes are merged."""
     texts = [None if is_missing(value) else str(value) for value in categories]
-    labels = tuple(dict.fromkeys(text for text in texts if text is not None))
-    kind = np.min_scalar_type(len(labels))
-    if len(labels) == len(texts):
-        found = np.where(codes < 0, len(labels), codes).astype(kind)
-    else:
-        place: dict[str | None, int] = {text: code for code, text in enumerate((*labels, None))}
-        found = np.array([place[text] for text in [*texts, None]], dtype=kind)[codes]
-    return Column(found, labels, order)
+    return Column.of_texts([*texts, None], order).take(codes)  # the last one for a code of -1
 
 
 def _from_series(series: Any, name: str) -> NDArray[Any] | Column:
