@@ -404,7 +404,7 @@ def _calendar(one: Summary, parts: Sequence[str], negations: bool) -> dict[str, 
     found: dict[str, list[Formula]] = {}
     kind = one.column.temporal
     for part in dict.fromkeys(part for part in parts if kind and part in PARTS_OF[kind]):
-        numbers = numbers_of_part(one.table, one.name, part)
+        numbers = numbers_of_part(one.column, one.name, part)
         values = np.unique(numbers[~np.isnan(numbers)]).astype(np.int64).tolist()
         signs = ["=", "!="] if negations else ["="]
         if len(values) > 1:

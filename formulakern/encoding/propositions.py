@@ -91,7 +91,7 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
         )
     name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
-        column = Column(numbers_of_part(table, name, leaf.part))
+        column = Column(numbers_of_part(column, name, leaf.part))
     if leaf.relation in ORDERS:
         return _compared(table, name, column, leaf.relation, leaf.value)
     present = ~column.missing
@@ -224,9 +224,8 @@ def _spells(text: str, value: Any) -> bool:
     return text == repr(value) or read_number(text) == value
 
 
-def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
+def numbers_of_part(column: Column, name: str, part: str) -> NDArray[np.float64]:
     """Return the months, weekdays, … of a column; NaN for missing entries."""
-    column = table.typed(name)
     present = ~column.missing
     if column.temporal is None and present.any():
         raise DataError(

@@ -203,7 +203,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
 
 def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDArray[Any]]:
     """Return a part of the calendar as a column of its own."""
-    numbers = numbers_of_part(table, name, part)
+    numbers = numbers_of_part(table.typed(name), name, part)
     missing = np.isnan(numbers)
     values = np.unique(numbers[~missing]).astype(np.int64)
     ranks = np.where(missing, len(values), np.searchsorted(values, np.nan_to_num(numbers)))

@@ -77,11 +77,6 @@ class Summary:
         return cls(name, replace(column, values=distinct[pairs // width]), times, groups)
 
     @property
-    def table(self) -> Table:
-        """The entries as a table of one column."""
-        return Table.of_columns({self.name: self.column})
-
-    @property
     def n_rows(self) -> int:
         """The number of training rows."""
         return int(self.repeats.sum())
@@ -144,14 +139,14 @@ def summaries_of(
                 f"{quoted(names[0])}. Write the same columns in the same order in all of them."
             )
     lengths = [length for length, _ in found]
-    parts = {name: [one[name] for _, one in found] for name in names[0]}
-    open_ones = [name for name, own in parts.items() if any(part is None for part in own)]
     number = max(1, BUDGET // (16 * max(1, sum(lengths))))
-    summaries = {
-        name: merged([part for part in own if part is not None])
-        for name, own in parts.items()
-        if name not in open_ones
-    }
+    summaries, open_ones = {}, []
+    for name in names[0]:
+        parts = [part for _, one in found if (part := one[name]) is not None]
+        if len(parts) == len(found):
+            summaries[name] = merged(parts)
+        else:
+            open_ones.append(name)
     for start in range(0, len(open_ones), number):
         some = open_ones[start : start + number]
         listed = [one for _, one in read(some).map(_summaries, None)]

@@ -241,9 +241,8 @@ def _sides(kernel: Any, X: Any, Z: Any) -> tuple[_Side, _Side]:
 
 def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
     if near is not None:
-        ends = [*range(0, near.n_rows, SQUARE), near.n_rows]
-        cuts = list(itertools.pairwise(ends))
-        own = [near.take(np.arange(*cut)) for cut in cuts] if len(cuts) > 1 else [near]
+        rows = np.arange(near.n_rows)
+        own = [near.take(rows[k : k + SQUARE]) for k in range(0, near.n_rows, SQUARE)] or [near]
         return _Side(list(map(put, own)), tuple(part.n_rows for part in own))
     sizes = (float("nan"),) * table.npartitions
     if is_dask_array(table):
