@@ -93,7 +93,7 @@ def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable
             *temporal_bounds(unit * int(counts[gap]), unit * int(counts[gap + 1]), kind, measure)
         )
     step = unit_of(distinct)
-    return lambda gap: cut_between(*distinct[gap : gap + 2].tolist(), step)
+    return lambda gap: cut_between(distinct[gap].item(), distinct[gap + 1].item(), step)
 
 
 def cut_gaps(

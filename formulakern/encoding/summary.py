@@ -19,7 +19,6 @@ from formulakern.errors import DataError
 from formulakern.partitions.partitioned import Partitioned
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
-from formulakern.text import quoted
 
 __all__ = ["OUTER", "Summary", "merged", "nearest_rank", "summaries_of"]
 
@@ -131,17 +130,10 @@ def summaries_of(
     columns, or hold different things in one.
     """
     found = read().map(_summaries, many if classes is None else None, each=classes)
-    names = [tuple(one) for _, one in found]
-    for number, own in enumerate(names):
-        if own != names[0]:
-            raise DataError(
-                f"partition {number} has the columns {quoted(own)} and partition 0 has "
-                f"{quoted(names[0])}. Write the same columns in the same order in all of them."
-            )
-    lengths = [length for length, _ in found]
+    names, lengths = tuple(found[0][1]), [length for length, _ in found]
     number = max(1, BUDGET // (16 * max(1, sum(lengths))))
     summaries, open_ones = {}, []
-    for name in names[0]:
+    for name in names:
         parts = [part for _, one in found if (part := one[name]) is not None]
         if len(parts) == len(found):
             summaries[name] = merged(parts)
@@ -151,7 +143,7 @@ def summaries_of(
         some = open_ones[start : start + number]
         listed = [one for _, one in read(some).map(_summaries, None)]
         summaries |= {name: merged([one.pop(name) for one in listed]) for name in some}
-    return [summaries[name] for name in names[0]], lengths
+    return [summaries[name] for name in names], lengths
 
 
 def _summaries(

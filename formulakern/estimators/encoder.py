@@ -40,11 +40,11 @@ from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_codes, refused, require_target
 from formulakern.files.models import save
-from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
-from formulakern.partitions.lazy_rows import lazy_transform
+from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.partitions.lazy_rows import head_of, lazy_transform
 from formulakern.rules.conditions import ColumnType, type_of
 from formulakern.syntax.formula import Formula
-from formulakern.tables.read import is_pandas, is_sparse
+from formulakern.tables.read import check_columns, is_pandas, is_sparse
 from formulakern.tables.table import Table
 
 __all__ = ["PropositionEncoder"]
@@ -375,15 +375,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises DataError if it is no table, has no columns, or others than in training.
         """
         if is_dask(X):
-            none = np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask_array(X) else X._meta
-            head = self._read(none, reset=reset)
+            head = self._read(head_of(X), reset=reset)
             return PartitionedTable.of(X, tuple(head.names))
         table = X if isinstance(X, Table) else Table.of(X)
-        if table.shape[1] == 0:
-            raise DataError(
-                f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
-                "has no columns."
-            )
+        check_columns(table.shape, "X")
         self._check_columns(X, table, reset)
         return table if reset else Table.of(table, [plan.name for plan in self.plans_])
 

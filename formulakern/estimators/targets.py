@@ -90,15 +90,15 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
     if _are_classes(y, n_rows):
         return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
-        if not isinstance(y, np.ndarray) or y.dtype == object:
+        if isinstance(y, (list, tuple)):
             _check_kinds(y, row_of)
         _check_mask(y, row_of)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), labels)
-        assert_all_finite(labels, input_name="y")
         if labels.dtype == object:
-            _check_kinds(labels, row_of)
+            _check_kinds(labels.tolist(), row_of)
             np.unique(labels)  # raises where classes have no order
+        assert_all_finite(labels, input_name="y")
         if labels.dtype.kind == "S":
             raise TypeError("a class of bytes is not supported")
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
@@ -107,10 +107,9 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
     return np.asarray(labels)
 
 
-def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
-    """Raise DataError unless the values of a list or column are classes of one kind."""
-    values = y if isinstance(y, (list, tuple)) else getattr(y, "tolist", tuple)()
-    if not isinstance(values, (list, tuple)) or {*map(type, values)} in ({str}, {int}, {bool}):
+def _check_kinds(values: Sequence[Any], row_of: Callable[[int], int]) -> None:
+    """Raise DataError unless values are classes of one kind."""
+    if {*map(type, values)} in ({str}, {int}, {bool}):
         return
     first: dict[str, int] = {}
     for row, value in enumerate(values):

@@ -192,7 +192,7 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
 
     def block(i: int, j: int) -> tuple[Any, ...]:
         if z is x and i > j:
-            return _transposed, (name, j, i)
+            return np.ascontiguousarray, (np.transpose, (name, j, i))
         other = None if z is x and i == j else z.parts[j].key
         return _block, shared.key, x.parts[i].key, other, dtype
 
@@ -284,10 +284,6 @@ def _read(part: Any, kernel: Any, role: str, number: int) -> Any:
 
 def _block(kernel: Any, x: Any, z: Any, dtype: str) -> Any:
     return kernel(x, z, dtype=dtype)
-
-
-def _transposed(block: Any) -> Any:
-    return np.ascontiguousarray(block.T)
 
 
 def _ends(v: Any, parts: list[Any]) -> Any:

@@ -202,7 +202,7 @@ class Partitioned:
         deadline.check()
         answers = self.later(function, *shared)
         while len(answers) > 1:
-            answers = answers.coalesce(STEP, _added)
+            answers = answers.coalesce(STEP, partial(reduce, operator.add))
         return _computed(answers.values, deadline)[0]
 
     def wait(self) -> Partitioned:
@@ -256,10 +256,6 @@ def cluster_client() -> Any:
     with sending():
         keep_workers(client)
     return client
-
-
-def _added(answers: list[Any]) -> Any:
-    return reduce(operator.add, answers)
 
 
 def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:
