@@ -103,12 +103,8 @@ class WeightedRows:
         return self.table.n_rows
 
     @classmethod
-    def of(
-        cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray | None = None
-    ) -> WeightedRows:
-        """Return rows as they are, without those of weight 0; by default each weighs 1."""
-        if weights is None:
-            weights = np.ones(table.n_rows)
+    def of(cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray) -> WeightedRows:
+        """Return rows as they are, without those of weight 0."""
         used = weights > 0
         if not used.all():
             table, codes, weights = table.take(used), codes[used], weights[used]
@@ -195,13 +191,13 @@ class PackedPartitions:
     def weighted(
         self,
         codes: NDArray[Any],
-        weights: FloatArray | None = None,
-        places: NDArray[np.intp] | None = None,
-        factors: FloatArray | None = None,
+        weights: FloatArray | None,
+        places: NDArray[np.intp],
+        factors: FloatArray,
     ) -> Partitioned:
         """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
-        ``codes`` and ``weights`` (1 by default) have an entry for each row; classes get the codes
+        ``codes`` and ``weights`` (None: 1) have an entry for each row; classes get the codes
         ``places``, where −1 leaves their rows out, as weight 0 does, and their weights ``factors``.
         Small partitions are joined, so that fewer answers are added up.  Raises DataError if a
         partition has another number of rows than when it was first read.
@@ -238,8 +234,8 @@ def _equal_columns(packed: PackedTable) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def _weighted(
     packed: PackedTable,
-    places: NDArray[np.intp] | None,
-    factors: FloatArray | None,
+    places: NDArray[np.intp],
+    factors: FloatArray,
     own: tuple[NDArray[Any], ...],
 ) -> WeightedRows:
     narrow, *given = own
@@ -249,10 +245,7 @@ def _weighted(
             "read. The source gives other rows each time; write it to files, and read these."
         )
     codes = narrow.astype(np.intp)
-    weights = given[0] if given else np.ones(len(codes))
-    if factors is not None:
-        weights = weights * factors[codes]
-    if places is not None:
-        codes = places[codes]
-        weights = np.where(codes < 0, 0.0, weights)
-    return WeightedRows.of(packed, codes, weights).merged()
+    weights = np.where(places[codes] < 0, 0.0, factors[codes])
+    if given:
+        weights *= given[0]
+    return WeightedRows.of(packed, places[codes], weights).merged()

@@ -307,7 +307,7 @@ class TrainingData:
         the weights if ``with_factors``.
         """
         places = np.where(self.present, places, -1)
-        factors = self.factors if with_factors else None
+        factors = self.factors if with_factors else np.ones(len(places))
         found: Partitioned = self.table.weighted(self.codes, self.given, places, factors)
         return found
 
