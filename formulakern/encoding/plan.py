@@ -29,6 +29,7 @@ from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
+from formulakern.text import quoted
 
 __all__ = [
     "ColumnPlan",
@@ -453,13 +454,11 @@ def identifiers(table: Table) -> tuple[str, ...]:
 def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
     """Warn of columns with a proposition for every row, and of those that number the rows."""
     both = zip(summaries, plans, strict=True)
-    names = [f'"{plan.name}"' for one, plan in both if _is_identifier(one, plan)]
+    names = [plan.name for one, plan in both if _is_identifier(one, plan)]
     if names:
-        one = len(names) == 1
         warnings.warn(
-            f"{'column' if one else 'columns'} {', '.join(names[:5])}{', …' * (len(names) > 5)} "
-            f"{'has' if one else 'have'} another value in every row, as an identifier has, which "
-            f"says nothing about other rows; leave {'it' if one else 'them'} out.",
+            f"Columns have another value in every row, as an identifier has: {quoted(names, 5)}. "
+            "This says nothing about other rows; leave them out.",
             stacklevel=4,
         )
 
@@ -515,10 +514,8 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
                 found.append(f'"{plan.name}" ({share:.0%})')
     if found:
         warnings.warn(
-            "values that training did not show stand in "
-            f"{'column' if len(found) == 1 else 'columns'} {', '.join(found[:5])}"
-            f"{', …' * (len(found) > 5)}, and count as none of the known ones; look whether they "
-            "are written as in training.",
+            f"Values not seen in training are in {', '.join(found[:5])}{', …' * (len(found) > 5)}, "
+            "and match no known category. Check their spelling.",
             stacklevel=4,
         )
 

@@ -205,16 +205,15 @@ def merged(parts: Sequence[Summary]) -> Summary:
 
 def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
     """Refuse a column of different kinds in two partitions."""
-    for what, one, other in (
-        ("", content_of(first.column), content_of(part.column)),
-        ("the order ", " < ".join(first.column.order), " < ".join(part.column.order)),
-    ):
-        if one != other:
-            raise DataError(
-                f'column "{first.name}" has {what}{one or "none"} in partition {first_at} and '
-                f"{what}{other or 'none'} in partition {number}. Give it one dtype in all "
-                "partitions, such as by astype."
-            )
+    one, other = (
+        content_of(column) + f" in the order {' < '.join(column.order)}" * bool(column.order)
+        for column in (first.column, part.column)
+    )
+    if one != other:
+        raise DataError(
+            f'column "{first.name}" has {one} in partition {first_at} and {other} in partition '
+            f"{number}. Give it one dtype in all partitions, such as by astype."
+        )
 
 
 def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:
