@@ -104,11 +104,7 @@ def cut_gaps(
     repeats: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the different values of a column, and the places after which :func:`cuts` cuts."""
-    finite: Any = slice(None)
-    if values.dtype.kind == "f":
-        finite = np.isfinite(values)
-    elif is_temporal(values):
-        finite = ~np.isnat(values)
+    finite: Any = np.isfinite(values) if values.dtype.kind in "fmM" else slice(None)
     distinct, times = counted(values[finite], None if repeats is None else repeats[finite])
     if len(distinct) < 2:
         return distinct, np.array([], dtype=np.intp)

@@ -422,9 +422,8 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
     A class that a mapping lacks weighs 1, unless the mapping has a name that is no class.  Raises
     DataError for other weights, and for a weight that is negative or not finite.
     """
-    factors = np.ones(len(classes))
     if class_weight is None:
-        return factors
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(counts.sum() / (len(classes) * counts))
     if not isinstance(class_weight, Mapping):
@@ -441,8 +440,7 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
             "'balanced' or None."
         )
     with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
-        for k, name in enumerate(names):
-            factors[k] = class_weight.get(name, 1.0)
+        factors = np.array([class_weight.get(name, 1.0) for name in names], dtype=np.float64)
     if not np.isfinite(factors).all():
         raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
     if (factors < 0).any():

@@ -40,13 +40,11 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         backend = get_active_backend(prefer="threads")[0]
-        self._n_jobs = n_jobs
+        self._n_jobs, self._client = n_jobs, getattr(backend, "client", None)
         with cluster_errors(ADVICE):
             here = getattr(backend, "uses_threads", False)
             self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
-        self._client = getattr(backend, "client", None)
-        if self._client is not None:
-            with cluster_errors(ADVICE):
+            if self._client is not None:
                 keep_workers(self._client)
 
     def send(self, value: Any) -> Any:

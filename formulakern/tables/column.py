@@ -26,7 +26,6 @@ from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.temporal import (
     TEMPORAL,
     counts_of,
-    is_temporal,
     normal_counts,
     of_objects,
     of_series,
@@ -161,10 +160,8 @@ class Column:
         """Which entries are missing; read-only."""
         if self.labels is not None:
             missing = self.values == len(self.labels)
-        elif self.values.dtype.kind == "f":
+        elif self.values.dtype.kind in "fmM":
             missing = np.isnan(self.values)
-        elif is_temporal(self.values):
-            missing = np.isnat(self.values)
         else:
             missing = np.zeros(len(self), dtype=np.bool_)
         missing.flags.writeable = False
