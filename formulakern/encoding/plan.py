@@ -391,7 +391,7 @@ def _plan_numeric(
 
 def _plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> ColumnPlan:
     """Plan the column itself for ``>=``, its negation for ``<=``; nothing if it is constant."""
-    numbers = one.numbers
+    numbers = one.column.values.astype(np.float64)
     if scale == "rank":
         numbers = np.repeat(numbers, one.repeats)
     degrees = learn_degrees(numbers, scale)

@@ -142,7 +142,7 @@ def _entries(column: Any) -> NDArray[Any]:
     if series is None:
         return np.asarray(column)
     native = series.to_native()
-    if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
+    if isinstance(getattr(native, "dtype", None), np.dtype) or has_plain_numbers(series):
         return np.asarray(native)
     return text_column(series.to_list())
 

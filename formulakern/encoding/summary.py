@@ -93,17 +93,12 @@ class Summary:
         present = self.column.values[~self.column.missing]
         return bool(len(present) and ((present == 0) | (present == 1)).all())
 
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """The column as numbers, NaN for missing entries."""
-        return self.column.values.astype(np.float64)
-
     def extent(self) -> tuple[float, float] | None:
         """Return the outer quantiles of the finite numbers, as ``np.quantile(method="nearest")``.
 
         The extremes if these are equal; None if the column does not vary.
         """
-        numbers = self.numbers
+        numbers = self.column.values.astype(np.float64)
         known = np.flatnonzero(np.isfinite(numbers))
         known = known[np.argsort(numbers[known], kind="stable")]
         if not len(known):
