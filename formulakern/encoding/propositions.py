@@ -91,15 +91,14 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
         )
     name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
-        column = Column(numbers_of_part(table, name, leaf.part))
-    missing = column.missing
-    present = ~missing
-    if leaf.relation == "is missing":
-        return missing
-    if leaf.relation == "is not missing":
-        return present
+        column = Column(numbers_of_part(column, name, leaf.part))
     if leaf.relation in ORDERS:
         return _compared(table, name, column, leaf.relation, leaf.value)
+    present = ~column.missing
+    if leaf.relation == "is missing":
+        return column.missing
+    if leaf.relation == "is not missing":
+        return present
     values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
     equal = reduce(np.logical_or, (_compared(table, name, column, "=", item) for item in values))
     if leaf.relation in ("=", "in"):
@@ -115,15 +114,15 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             "name the column itself."
         )
     column = table.typed(leaf.name)
+    numbers = column.values
     if column.labels is not None:
-        read = {text: None if text is None else number_of(text) for text in column.numbered[0]}
-        one = column.where(lambda text: read[text] == 1)
-        wrong = column.where(lambda text: text is not None and read[text] not in (0, 1))
+        texts, places = column.numbered
+        known = [None if text is None else number_of(text) for text in texts]
+        numbers = np.array(known, dtype=np.float64)[places]
     elif column.temporal is not None:
-        one, wrong = column.missing, ~column.missing
-    else:
-        one = column.values == 1
-        wrong = ~(one | (column.values == 0) | column.missing)
+        numbers = np.full(len(column), np.nan)
+    one = numbers == 1
+    wrong = ~(one | (numbers == 0) | column.missing)
     if wrong.any():
         row = int(np.argmax(wrong))
         entry = table.entry(leaf.name, row)
@@ -225,9 +224,8 @@ def _spells(text: str, value: Any) -> bool:
     return text == repr(value) or read_number(text) == value
 
 
-def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
+def numbers_of_part(column: Column, name: str, part: str) -> NDArray[np.float64]:
     """Return the months, weekdays, … of a column; NaN for missing entries."""
-    column = table.typed(name)
     present = ~column.missing
     if column.temporal is None and present.any():
         raise DataError(

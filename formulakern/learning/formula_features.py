@@ -62,7 +62,7 @@ from scipy.special import comb
 from formulakern.arrays import FloatArray, IntArray, different_groups
 from formulakern.backends.tables import TablePair
 from formulakern.compilation import compiled
-from formulakern.encoding.bits import n_words, ones, pack_truths, turn_squares
+from formulakern.encoding.bits import n_words, ones, pack_rows, turn_squares
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.gram.matrix import row_blocks, work_off
@@ -615,7 +615,7 @@ class RowLengths:
         factors = np.ones((len(self.groups), table.n_rows))
         if any(self.groups):
             first, kind = _different(ones_by_range(table, self.domains))
-            words = pack_truths(rows_of_bits(table, first))
+            words = pack_rows(rows_of_bits(table, first))
             pair = TablePair(PackedTable.of_rows(words, table.n_columns, table.names))
             every = {kernel for group in self.groups for kernel in group}
             known = {k: inverse_length(k.diagonal_of(pair))[kind] for k in every}

@@ -178,7 +178,7 @@ class Task:
         """Go on with a search; whether it ended by itself, and not at the time limit."""
         if not search.ready(self.deadline):
             return False
-        return run_slices(search, self.deadline, self.progress).finished
+        return run_slices(search, self.deadline, self.progress)
 
     def sums(
         self,

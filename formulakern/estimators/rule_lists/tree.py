@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
-from formulakern.encoding.bits import Words, n_words, pack_truths
+from formulakern.encoding.bits import Words, n_words, pack_rows
 from formulakern.encoding.plan import ColumnPlan, plan_boolean, plan_nominal
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.summary import Summary
@@ -224,7 +224,7 @@ class Conditions:
             else:
                 truths = ranks < bound if kind == BELOW else ranks >= bound
                 truths[ranks == n] = missing
-            words[place] = pack_truths(truths[None])[0]
+            words[place] = pack_rows(truths[None])[0]
         return words
 
     def said(self, condition: int) -> Formula:

@@ -511,7 +511,7 @@ def _prove(
                     return "time", bound
                 last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
                 search.restart(search.objective - search.tol if last else bound - (-gap // STEPS))
-                if not run_slices(search, deadline, lambda _: note(search.lower())).finished:
+                if not run_slices(search, deadline, lambda _: note(search.lower())):
                     return "time", bound
                 note(search.threshold)
     except KeyboardInterrupt:

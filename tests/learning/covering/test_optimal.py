@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import tables
 
 import formulakern as fk
-from formulakern.deadline import Deadline, Outcome
+from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
@@ -149,8 +149,8 @@ def test_bound_holds_wherever_it_stops(case, slices):
             finished = search.advance(1)
             progress(0.0)
             if finished:
-                return Outcome(True, 0.0)
-        return Outcome(False, 0.0)
+                return True
+        return False
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(optimal, "run_slices", few_slices)
