@@ -17,11 +17,10 @@ from time import perf_counter
 from warnings import filterwarnings
 
 import numpy as np
-from protocol import OUTPUT, path_of
+from protocol import OUTPUT, markdown, path_of
 
 import formulakern as fk
 from formulakern.cli.scores import fold_scores, spread
-from formulakern.text import markdown
 
 #: Formula → its number of literals.
 FORMULAS = {"a & b": 2, "(a & ~b) | c": 3}

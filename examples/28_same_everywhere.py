@@ -27,13 +27,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from protocol import path_of
+from protocol import markdown, path_of
 
 import formulakern as fk
 from formulakern.cli import main
 from formulakern.cli.learning import learner as made_learner
 from formulakern.registry import LEARNERS
-from formulakern.text import markdown
 
 QUICK = "--quick" in sys.argv[1:]
 ROWS = 60 if QUICK else 400

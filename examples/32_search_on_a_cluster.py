@@ -23,11 +23,10 @@ import warnings
 import joblib
 import numpy as np
 from dask.distributed import Client, LocalCluster
-from protocol import path_of
+from protocol import markdown, path_of
 
 import formulakern as fk
 from formulakern import datasets
-from formulakern.text import markdown
 
 
 def processor_seconds():

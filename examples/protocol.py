@@ -39,7 +39,6 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import formulakern as fk
-from formulakern.text import markdown
 
 FOLDER = Path(
     os.environ.get("FORMULAKERN_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -300,6 +299,13 @@ def memory():
     """The most memory that this process had, in GiB."""
     unit = 2**30 if sys.platform == "darwin" else 2**20
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit:.1f} GiB"
+
+
+def markdown(head, rows):
+    """A table in Markdown: the first column to the left, the others to the right."""
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in [head, *rows]]
+    text = ["| " + " | ".join(row) + " |" for row in lines]
+    return "\n".join([text[0], "|---" + "|---:" * (len(head) - 1) + "|", *text[1:]])
 
 
 def show(title, head, rows):

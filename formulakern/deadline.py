@@ -20,7 +20,6 @@ __all__ = [
     "SLICE",
     "UNLIMITED",
     "Deadline",
-    "Outcome",
     "Search",
     "TimeIsOver",
     "TimeLimit",
@@ -144,23 +143,13 @@ class Search(Protocol):
         """An estimate of the share that is done, 0 to 1, which never falls."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a search ended: whether by itself, and after how many seconds."""
-
-    finished: bool
-    seconds: float
-
-
 def run_slices(
     search: Search,
     time_limit: TimeLimit,
     progress: Callable[[float], None] | None = None,
-) -> Outcome:
-    """Run a search to its end or to the time limit."""
-    deadline, work = Deadline.of(time_limit), FIRST_WORK
-    started = Deadline.clock()
-    finished = False
+) -> bool:
+    """Run a search to its end or to the time limit; return whether it ended by itself."""
+    deadline, work, finished = Deadline.of(time_limit), FIRST_WORK, False
     while not finished:
         begin = Deadline.clock()
         finished = search.advance(work)
@@ -171,7 +160,7 @@ def run_slices(
             progress(1.0 if finished else min(search.share(), 1.0))
         if deadline.over():
             break
-    return Outcome(finished, Deadline.clock() - started)
+    return finished
 
 
 def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -178,20 +178,10 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
 
 def _least_ritz_value(K: FloatArray) -> float:
     """The smallest v'Kv over unit vectors of a Krylov space."""
-    basis, images = np.empty((0, len(K))), np.empty((0, len(K)))
-    vector, length = np.random.default_rng(0).standard_normal(len(K)), 0.0
-    for _ in range(LANCZOS_STEPS):
-        before = length
-        for _ in range(2):  # twice is enough to be orthogonal to working precision
-            vector -= basis.T @ (basis @ vector)
-        length = float(np.linalg.norm(vector))
-        if length <= 1e-12 * before:
-            break
-        basis = np.vstack([basis, vector / length])
-        vector = K @ basis[-1]
-        images, length = np.vstack([images, vector]), float(np.linalg.norm(vector))
-    projected = basis @ images.T
-    return float(np.linalg.eigvalsh((projected + projected.T) / 2)[0])
+    basis = np.random.default_rng(0).standard_normal((len(K), 1))
+    for _ in range(LANCZOS_STEPS - 1):
+        basis = np.linalg.qr(np.column_stack([basis, K @ basis[:, -1]]))[0]
+    return float(np.linalg.eigvalsh(basis.T @ (K @ basis))[0])
 
 
 def _cosines(gram: FloatArray) -> FloatArray:
@@ -490,6 +480,20 @@ def radius_margin_ratio(
     >>> round(radius_margin_ratio(np.eye(4), [0, 0, 1, 1]), 6)
     0.75
     """
+    return ball_and_ratio(K, y, C, normalize, tol, max_iter, check, progress)[1]
+
+
+def ball_and_ratio(
+    K: Any,
+    y: Any,
+    C: float | None,
+    normalize: bool,
+    tol: float = 1e-3,
+    max_iter: int = 1_000_000,
+    check: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[EnclosingBall, float]:
+    """Return the smallest ball, too; see :func:`radius_margin_ratio`."""
     ridge = 1 / _read_penalty(C)
     gram = _solvable(K, check, tol, max_iter, normalize)
     classes, codes = read_labels(y, len(gram))
@@ -512,7 +516,7 @@ def radius_margin_ratio(
         found = simplex_qp.hull_margin(gram, signs, progress=part_of_progress(part + 1), **options)
         warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
         ratios.append(ball.squared_radius / found.distance**2 if found.distance else math.inf)
-    return math.fsum(ratios) / parts
+    return ball, math.fsum(ratios) / parts
 
 
 def _read_penalty(C: Any) -> float:

@@ -14,20 +14,21 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property, reduce
 from itertools import compress
 from math import comb, inf, lgamma, log, log2, prod
 from operator import add, mul, or_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import FormulaSizeError, MagnitudeError
+from formulakern.text import aligned
 
 __all__ = [
     "BEYOND",
@@ -36,6 +37,7 @@ __all__ = [
     "Builder",
     "Extended",
     "Program",
+    "Triples",
     "as_float",
     "bits",
     "cell_count",
@@ -44,11 +46,14 @@ __all__ = [
     "dimension",
     "fold",
     "listing",
+    "repeated",
     "run",
     "run_extended",
     "upper_bound",
     "values_of",
 ]
+
+T = TypeVar("T")
 
 #: A program with more nodes is refused while it is being built.
 MAX_NODES = 2_000_000
@@ -255,6 +260,22 @@ def values_of(program: Program, algebra: Any, outputs: Sequence[int] | None = No
     return [found[position] for position in wanted]
 
 
+def repeated(part: T, times: int, join: Callable[[T, T], T]) -> T:
+    """Return ``times`` equal parts joined, in some 2·log₂(times) steps.
+
+    >>> repeated(3, 5, lambda one, two: one * two)
+    243
+    """
+    found: T | None = None
+    while times:
+        if times % 2:
+            found = part if found is None else join(part, found)
+        times //= 2
+        part = join(part, part) if times else part
+    assert found is not None
+    return found
+
+
 class Builder:
     """Collects the nodes of one program; equal nodes are shared, trivial arithmetic never enters.
 
@@ -301,14 +322,9 @@ class Builder:
 
     def power(self, operand: int, exponent: int) -> int:
         """Return the position of node^exponent, by repeated squaring."""
-        factors = []
-        while exponent:
-            if exponent % 2:
-                factors.append(operand)
-            exponent //= 2
-            if exponent:
-                operand = self.product((operand, operand))
-        return self.product(factors)
+        if not exponent:
+            return self.constant(1)
+        return repeated(operand, exponent, lambda *two: self.product(two))
 
     def binomial(self, operand: int, lower: int) -> int:
         """Return the position of C(node, lower)."""
@@ -406,15 +422,11 @@ def listing(program: Program, limit: int = 60) -> str:
         node = program.nodes[i]
         operands = [f"r{operand}" for operand in node.operands]
         what, meaning = getattr(lines, node.kind)(*node.data, *operands)
-        rows.append((f"r{i}", what, meaning, known[stage[i]]))
+        rows.append([f"r{i}", f"= {what}", meaning, known[stage[i]]])
     if len(rows) > limit:
         left_out = len(rows) - limit
-        rows = [*rows[: limit // 2], ("…", f"({left_out:,} more)", "", ""), *rows[-limit // 2 :]]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    text = [
-        f"{name:<{widths[0]}} = {what:<{widths[1]}}  {meaning:<{widths[2]}}  {when}".rstrip()
-        for name, what, meaning, when in rows
-    ]
+        rows[limit // 2 : -limit // 2] = [["…", f"= ({left_out:,} more)", "", ""]]
+    text = [line.replace("  = ", " = ", 1).rstrip() for line in aligned(rows, "<<<<")]
     divided = f" / {program.divisor}" if program.divisor != 1 else ""
     return "\n".join([*text, f"K = r{program.output}{divided}"])
 
@@ -454,6 +466,8 @@ class _Lines:
 # -- values: exact integers, float64, exponents of any size, and bounds of all of them
 
 Array = npt.NDArray[Any]
+#: Arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, one for every domain.
+Triples = Sequence[Sequence[Array]]
 
 #: Exact integers of more bits than this are not computed.
 MAX_BITS = 8_000_000
@@ -492,9 +506,7 @@ def n_choices(n: int, lower: int, limit: int | None = None) -> int:
 
 def run(
     program: Program,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
+    counts: Triples,
     sizes: Sequence[Any],
     dtype: npt.DTypeLike,
     outputs: Sequence[int] | None = None,
@@ -502,25 +514,23 @@ def run(
     limit: int | None = None,
     number_bytes: float = 8.0,
 ) -> list[Array]:
-    """Evaluate a program on arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, which broadcast; one a domain.
+    """Evaluate a program on arrays of counts, which broadcast.
 
     Return the outputs (by default the kernel, not divided) in broadcast shape or smaller.  Every
     count is multiplied by the weight of its domain.  Python integers (``object``) larger than
     ``limit`` become it; a number takes about ``number_bytes``.
     """
-    counts = (s, p, q)
     shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
     together = max(1, int(MAX_BYTES / (number_bytes * program.width)))
     if prod(shape) <= together:
-        values = values_of(program, _Arrays(s, p, q, sizes, dtype, weights, limit), outputs)
+        values = values_of(program, _Arrays(counts, sizes, dtype, weights, limit), outputs)
         return [np.asarray(value, dtype=dtype) for value in values]
     flat = [[np.broadcast_to(a, shape).reshape(-1) for a in arrays] for arrays in counts]
     parts = []
     for start in range(0, prod(shape), together):
         some = slice(start, min(start + together, prod(shape)))
-        here = [[array[some] for array in arrays] for arrays in flat]
-        rest = (sizes, dtype, outputs, weights, limit, number_bytes)
-        found = run(program, here[0], here[1], here[2], *rest)
+        here = tuple([array[some] for array in arrays] for arrays in flat)
+        found = run(program, here, sizes, dtype, outputs, weights, limit, number_bytes)
         parts.append([np.broadcast_to(value, some.stop - some.start) for value in found])
     return [np.concatenate(values).reshape(shape) for values in zip(*parts, strict=True)]
 
@@ -529,13 +539,12 @@ def run(
 class _Counts:
     """Sums and products of what the operators of Python add and multiply, at these counts."""
 
-    s: Sequence[Array]
-    p: Sequence[Array]
-    q: Sequence[Array]
+    counts: Triples
     sizes: Sequence[Any]
 
     def cell(self, domain: int, cell: str, used: int) -> Any:
-        value = cell_count(cell, self.s[domain], self.p[domain], self.q[domain], self.sizes[domain])
+        s, p, q = (arrays[domain] for arrays in self.counts)
+        value = cell_count(cell, s, p, q, self.sizes[domain])
         return np.maximum(value - used, 0) if used else value
 
     def sum(self, *operands: Any) -> Any:
@@ -662,9 +671,7 @@ class Extended:
 
 def run_extended(
     program: Program,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
+    counts: Triples,
     sizes: Sequence[int],
     output: int | None = None,
     shares: bool = False,
@@ -674,7 +681,7 @@ def run_extended(
     With ``shares`` every count is divided by the number of columns of its domain.
     """
     outputs = None if output is None else [output]
-    found: Extended = values_of(program, _Numbers(s, p, q, sizes, shares), outputs)[0]
+    found: Extended = values_of(program, _Numbers(counts, sizes, shares), outputs)[0]
     return found
 
 

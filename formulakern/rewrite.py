@@ -266,42 +266,36 @@ class RewriteStep:
     after: Formula
 
 
-class _Rules:
-    """Applies rules at the root of formulas.
+def _steps(rules: Sequence[Rule], trace: list[RewriteStep]) -> Callable[[Formula], Formula | None]:
+    """Return a function that applies the first rule that fits at the root of a formula, or None.
 
     Operations that rules make of the same objects are the same object: a subformula that stands in
     many places stays one when it is negated in each of them.
     """
+    # by the connective at the root: the rules, and the connective of the first argument
+    by_root: dict[int, list[tuple[Connective | None, Rule]]] = {}
+    for rule in rules:
+        first = rule.left.arguments[0].connective
+        by_root.setdefault(id(rule.left.connective), []).append((first, rule))
+    # by connective and ids of the arguments, which are kept alive
+    made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
 
-    def __init__(self, rules: Sequence[Rule], trace: list[RewriteStep]) -> None:
-        self.trace = trace
-        #: By the connective at the root: the rules, and the connective of the first argument.
-        self._rules: dict[int, list[tuple[Connective | None, Rule]]] = {}
-        for rule in rules:
-            first = rule.left.arguments[0].connective
-            self._rules.setdefault(id(rule.left.connective), []).append((first, rule))
-        #: By connective and ids of the arguments, which are kept alive.
-        self._made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
+    def make(row: Connective, arguments: Sequence[Formula]) -> Formula:
+        key = (id(row), *map(id, arguments))
+        if key not in made:
+            made[key] = arguments, Operation(row, arguments)
+        return made[key][1]
 
-    def step(self, formula: Formula) -> Formula | None:
-        """Return the formula after the first rule that fits at its root, or None."""
-        rules = self._rules.get(id(formula.connective))
-        if not rules:
-            return None
-        inner = formula.arguments[0].connective
-        for first, rule in rules:
-            if first is None or first is inner:
-                after = rule.apply(formula, self._make)
+    def step(formula: Formula) -> Formula | None:
+        for first, rule in by_root.get(id(formula.connective), ()):
+            if first is None or first is formula.arguments[0].connective:
+                after = rule.apply(formula, make)
                 if after is not None:
-                    self.trace.append(RewriteStep(rule.name, formula, after))
+                    trace.append(RewriteStep(rule.name, formula, after))
                     return after
         return None
 
-    def _make(self, row: Connective, arguments: Sequence[Formula]) -> Formula:
-        key = (id(row), *map(id, arguments))
-        if key not in self._made:
-            self._made[key] = arguments, Operation(row, arguments)
-        return self._made[key][1]
+    return step
 
 
 def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
@@ -313,7 +307,7 @@ def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
 
 def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite at the root first, then inside what came out: for rules that push inwards."""
-    step = _Rules(rules, trace).step
+    step = _steps(rules, trace)
     heads: dict[int, tuple[Formula, Formula]] = {}  # by id: the node, kept alive, and its new root
     links: dict[int, list[Formula]] = {}
     places = [0]  # in all links
@@ -355,7 +349,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
 
 def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite the arguments first, and what a rule made again: for rules that simplify."""
-    step = _Rules(rules, trace).step
+    step = _steps(rules, trace)
     done: dict[int, Formula] = {}  # by id: formulas to which no rule applies anywhere
 
     def inside(node: Formula) -> Sequence[Formula]:
@@ -434,12 +428,7 @@ def without_repeats(formula: Formula) -> Formula:
         if connective is None:
             return node
         if connective in (AND, OR):
-            flat = [
-                argument
-                for part in parts
-                for argument in (part.arguments if part.connective is connective else (part,))
-            ]
-            parts = list(dict.fromkeys(flat))
+            parts = list(dict.fromkeys(Operation(connective, parts).arguments))
             if len(parts) == 1:
                 return parts[0]
         return Operation(connective, parts)

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice, product
 from typing import Any, NamedTuple, TypeVar
@@ -52,9 +52,9 @@ import numpy.typing as npt
 
 from formulakern.checks import check_choice
 from formulakern.errors import FormulaError, FormulaSizeError
-from formulakern.program import Builder, Program, check_nodes
+from formulakern.program import Builder, Program, check_nodes, repeated
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.diagrams import Diagrams, models_with_each
+from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
 from formulakern.syntax.leaves import Choice
 
@@ -169,16 +169,15 @@ class ChoiceStep(Step):
 
     choice: Choice
     arguments: tuple[Reference]
-    terms: dict[str, ChoiceTerms] = field(default_factory=dict, compare=False)
 
     def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
         """Return the cells in the binomials."""
-        self.terms[cell] = ChoiceTerms(self.choice, cell)
-        return ((self.arguments[0], read) for read in self.terms[cell].reads())
+        return ((self.arguments[0], read) for read in cells_of_choice(self.choice, cell))
 
     def emit(self, cell: str, builder: Builder, value: Value) -> int:
         """Emit sums of products of binomials."""
-        return self.terms[cell].emit(builder, lambda read: value(self.arguments[0], read))
+        inside = self.arguments[0]
+        return emit_choice(self.choice, cell, builder, lambda read: value(inside, read))
 
 
 class Steps(list[Step]):
@@ -228,20 +227,12 @@ class Steps(list[Step]):
         if row.chain != "flat":
             left, right = parts
             return join(row, left, right)
-        layer = []
-        for part, times in sorted(Counter(parts).items()):
-            power: Reference | None = None
-            while times:
-                if times % 2:
-                    power = part if power is None else join(row, part, power)
-                times //= 2
-                part = join(row, part, part) if times else part
-            assert power is not None
-            layer.append(power)
-        while len(layer) > 1:
-            pairs = [join(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
-            layer = pairs + layer[len(pairs) * 2 :]
-        return layer[0]
+
+        def both(left: Reference, right: Reference) -> Reference:
+            return join(row, left, right)
+
+        counted = sorted(Counter(parts).items())
+        return joined([repeated(part, times, both) for part, times in counted], both)
 
     def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
         """Append ``left ∘ right`` as it is."""
@@ -291,7 +282,7 @@ class Steps(list[Step]):
                 if isinstance(step, Binary):
                     operations += 1 + len(_products(step.connective, cell))
                 elif isinstance(step, ChoiceStep):
-                    operations += len(step.terms[cell].terms)
+                    operations += len(choice_terms(step.choice, cell))
                 check_nodes(operations)
             for argument in step.arguments:
                 argument = max(argument, ~argument)
@@ -352,40 +343,33 @@ def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
 # -- choices of d different features
 
 
-@dataclass(frozen=True)
-class ChoiceTerms:
-    """One cell of a choice as a sum of products of binomials of cells of the feature space."""
+def cells_of_choice(choice: Choice, cell: str) -> Iterable[str]:
+    """Return the cells of the feature space that are needed, ** for the check of the degree."""
+    terms = choice_terms(choice, cell)
+    return dict.fromkeys(["**", *(read for term in terms for cells, _ in term for read in cells)])
 
-    choice: Choice
-    cell: str
 
-    def reads(self) -> Iterable[str]:
-        """Return the cells of the feature space that are needed, ** for the check of the degree."""
-        read = chain.from_iterable(cells for term in self.terms for cells, _ in term)
-        return dict.fromkeys(chain(["**"], read))
-
-    def emit(self, builder: Builder, count: Callable[[str], int]) -> int:
-        """Emit the arithmetic from the positions of the cells that are read."""
-        builder.choose(count("**"), self.choice.degree)
-        return builder.sum(
-            builder.product(
-                builder.binomial(builder.sum(map(count, cells)), lower) for cells, lower in term
-            )
-            for term in self.terms
+def emit_choice(choice: Choice, cell: str, builder: Builder, count: Callable[[str], int]) -> int:
+    """Emit a cell of a choice from the positions of the cells that it reads."""
+    builder.choose(count("**"), choice.degree)
+    return builder.sum(
+        builder.product(
+            builder.binomial(builder.sum(map(count, cells)), lower) for cells, lower in term
         )
+        for term in choice_terms(choice, cell)
+    )
 
-    @property
-    def terms(self) -> tuple[_Term, ...]:
-        """The products; more than ``MAX_TERMS`` of them are refused."""
-        choice = self.choice
-        terms = _terms(choice.degree, choice.least, choice.most, self.cell)
-        if len(terms) > MAX_TERMS:
-            raise FormulaSizeError(
-                f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
-                f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
-                "limit."
-            )
-        return terms
+
+def choice_terms(choice: Choice, cell: str) -> tuple[_Term, ...]:
+    """Return a cell of a choice as a sum of products; more than ``MAX_TERMS`` are refused."""
+    terms = _terms(choice.degree, choice.least, choice.most, cell)
+    if len(terms) > MAX_TERMS:
+        raise FormulaSizeError(
+            f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
+            f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
+            "limit."
+        )
+    return terms
 
 
 @lru_cache(maxsize=32)
@@ -525,7 +509,7 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
 #: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
 #: by their cells in both rows, by their values in x, by their values in z.
-_States = tuple[Integers, Integers, Numbers, Numbers, Numbers]
+_States = tuple[Any, ...]
 
 
 def count_states(
@@ -547,7 +531,9 @@ def count_states(
     order = {level: i for i, level in enumerate(levels)}  # the constants come last
     level = np.array([order[diagrams.level[node]] for node in kept])
     # the first row is of the functions themselves
-    random = _random_numbers(2 if domains is None else 2 + max(domains, default=0))
+    n_rows = 2 if domains is None else 2 + max(domains, default=0)
+    # odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row of a table
+    random = 2 * np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64) + 1
     zero = np.zeros(1, dtype=np.uint64)
     root: _States = (np.array([place[f]]), np.array([place[g]]), zero, zero, zero)
     pending: list[list[_States]] = [[] for _ in levels]
@@ -566,25 +552,17 @@ def count_states(
             new = _split(states, bits, level == here, after, numbers)
             at = np.minimum(level[new[0]], level[new[1]])
             for next_level in np.unique(at).tolist():
-                some = at == next_level
-                pending[next_level].append(
-                    (new[0][some], new[1][some], new[2][some], new[3][some], new[4][some])
-                )
+                pending[next_level].append(tuple(part[at == next_level] for part in new))
     return total
-
-
-def _random_numbers(n_rows: int) -> Numbers:
-    """Return odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row."""
-    numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
-    return 2 * numbers + 1
 
 
 def _different(found: list[_States], numbers: Numbers) -> _States:
     """Return each state once."""
-    f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    states = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
+    f, g, both = states[:3]
     key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
     once = np.unique(key, return_index=True)[1]
-    return f[once], g[once], both[once], of_x[once], of_z[once]
+    return tuple(part[once] for part in states)
 
 
 def _split(
@@ -613,7 +591,7 @@ def _split(
     # once a single row is read, only the values in that row count
     turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
     both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
-    return new_f[some], new_g[some], both[some], of_x[some], of_z[some]
+    return tuple(part[some] for part in (new_f, new_g, both, of_x, of_z))
 
 
 # -- the reading in which equal names are the same variable
@@ -928,10 +906,10 @@ def _counts(
     when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
     if when_true == when_false:
         return {cell: builder.constant(int("01"[not when_true] not in cell)) for cell in cells}
-    terms = {cell: ChoiceTerms(choice, opposite(cell) if when_false else cell) for cell in cells}
-    needed = dict.fromkeys(read for cell in terms for read in terms[cell].reads())
+    own = {cell: opposite(cell) if when_false else cell for cell in cells}
+    needed = dict.fromkeys(read for cell in own for read in cells_of_choice(choice, own[cell]))
     counts = _counts(builder, choice.formula, domains, needed)
-    return {cell: terms[cell].emit(builder, counts.__getitem__) for cell in terms}
+    return {cell: emit_choice(choice, own[cell], builder, counts.__getitem__) for cell in own}
 
 
 class _Space:
@@ -1077,24 +1055,16 @@ class _Symmetries:
             return True
         if not self._compatible(fixed, first, to):
             return False
-        trail = {**fixed, first: to}
-        variables = [i for i in range(self.n) if i not in trail]
-        untried: list[Iterator[int]] = []  # one for every depth
-        while True:
-            if len(untried) < len(variables):
-                untried.append(iter(self._candidates(trail, variables[len(untried)])))
+        pending = [{**fixed, first: to}]
+        while pending:
+            trail = pending.pop()
+            variable = next((i for i in range(self.n) if i not in trail), None)
+            if variable is not None:
+                images = reversed(self._candidates(trail, variable))
+                pending += [{**trail, variable: image} for image in images]
             elif self._keeps(trail):
                 return True
-            while untried:
-                variable = variables[len(untried) - 1]
-                trail.pop(variable, None)
-                image = next(untried[-1], None)
-                if image is not None:
-                    trail[variable] = image
-                    break
-                untried.pop()
-            else:
-                return False
+        return False
 
     def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
         """Return images to try: the variable itself, then one of every class of exchangeables."""

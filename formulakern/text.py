@@ -14,7 +14,6 @@ __all__ = [
     "clip",
     "counted",
     "is_unicode",
-    "markdown",
     "preformatted",
     "quoted",
     "significant",
@@ -98,19 +97,6 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
         )
         for row in rows
     ]
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same table in Markdown.
-
-    >>> print(markdown(["kernel", "accuracy"], [["`a | b`", "99.1"]]))
-    | kernel | accuracy |
-    |---|---:|
-    | `a \\| b` | 99.1 |
-    """
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in [head, *rows]]
-    text = ["| " + " | ".join(row) + " |" for row in lines]
-    return "\n".join([text[0], "|---" + "|---:" * (len(head) - 1) + "|", *text[1:]])
 
 
 def clip(text: str, limit: int) -> str:

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from formulakern.rules.decision import ClassRule, conjunction
+from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import CONNECTIVES
-from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, fold
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, both, fold
 from formulakern.syntax.leaves import CHOICES, RELATIONS, Choice, ColumnName, Comparison
 
 #: Names that look like something else: Python, keywords, format strings, SymPy's own, text tricks.
@@ -237,6 +237,6 @@ def class_rules(
         ),
         st.just(Variable("t")),
     )
-    conjunctions = st.lists(leaves, min_size=1, max_size=max_leaves).map(conjunction)
+    conjunctions = st.lists(leaves, min_size=1, max_size=max_leaves).map(both)
     formulas = conjunctions | conjunctions | combined(leaves, max_leaves)
     return st.builds(ClassRule, formulas.map(Rule), st.sampled_from(labels))

@@ -152,7 +152,6 @@ def test_the_time_of_a_regression_begins_with_its_table(monkeypatch):
 
     monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: now[0]))
     monkeypatch.setattr(fk.PropositionEncoder, "fit_table", slowly)
-    monkeypatch.setattr(fk.PropositionEncoder, "fit_packed", slowly)
     X, _ = numeric()
     for model in (fk.FormulaSVR(time_limit=5), fk.FormulaOneClass(time_limit=5)):
         with pytest.warns(ConvergenceWarning, match="the time limit was reached"):

@@ -19,7 +19,7 @@ class Counted:
 
 def test_work_stays_a_number_however_many_slices_are_short():
     search = Counted(5_000)
-    assert run_slices(search, None).finished
+    assert run_slices(search, None)
     assert len(search.asked) == 5_000
     assert max(search.asked) == MOST_WORK < 2**63
     assert all(isinstance(work, int) for work in search.asked)
@@ -28,8 +28,8 @@ def test_work_stays_a_number_however_many_slices_are_short():
 def test_progress_and_a_time_limit():
     shares = []
     search = Counted(3)
-    assert run_slices(search, None, shares.append).finished
+    assert run_slices(search, None, shares.append)
     assert shares == [1 / 3, 2 / 3, 1.0]
     search = Counted(3)
-    assert not run_slices(search, 0.0).finished
+    assert not run_slices(search, 0.0)
     assert len(search.asked) == 1

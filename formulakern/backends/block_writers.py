@@ -9,7 +9,7 @@ first-level cache: it costs nothing beside writing them to memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -25,14 +25,17 @@ from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
 __all__ = [
+    "UFUNCS",
     "CountWriter",
     "Factors",
     "bound_of",
     "check_finite",
+    "cut",
     "joined",
     "multiplied",
     "rows_of",
     "then",
+    "within",
 ]
 
 #: Values that the steps of a composed kernel pass over together: one megabyte.
@@ -46,7 +49,8 @@ Join = Literal["store", "add", "multiply"]
 #: The values of a block from the joint counts of its pairs of rows, in NumPy.
 InNumPy = Callable[[PairedTables, tuple[Any, ...], slice, slice], FloatArray]
 
-_UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
+#: The operation of a join on blocks of values.
+UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
 _NO_FACTORS, _NO_ROWS = np.empty(0), np.empty(0, dtype=np.int64)
 
 
@@ -132,9 +136,8 @@ class CountWriter:
         """Fill a block; see :data:`.tables.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
-            for start in range(rows.start, rows.stop, height):
-                some = slice(start, min(start + height, rows.stop))
-                self._by_numpy(some, columns, _rows_at(block, some, rows))
+            for some in cut(rows, height):
+                self._by_numpy(some, columns, block[within(some, rows)])
             return
         mine, tables = self.memory, self.tables
         if not hasattr(mine, "tile"):
@@ -160,7 +163,7 @@ class CountWriter:
             block[...] = values
         else:
             with np.errstate(over="ignore"):
-                _UFUNCS[self.join](block, values, out=block)
+                UFUNCS[self.join](block, values, out=block)
         self.after.multiply(rows, columns, block)
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> CountWriter:
@@ -196,15 +199,20 @@ class ChainedWriter:
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
         """Fill a block; see :data:`.tables.BlockWriter`."""
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
-        for start in range(rows.start, rows.stop, height):
-            band = slice(start, min(start + height, rows.stop))
+        for band in cut(rows, height):
             for part in self.parts:
-                part(band, columns, _rows_at(block, band, rows))
+                part(band, columns, block[within(band, rows)])
 
 
-def _rows_at(block: FloatArray, some: slice, rows: slice) -> FloatArray:
-    """Return some rows of a block that begins at ``rows.start``."""
-    return block[some.start - rows.start : some.stop - rows.start]
+def cut(rows: slice, height: int) -> Iterator[slice]:
+    """Yield parts of some rows, each of this height but perhaps the last."""
+    for start in range(rows.start, rows.stop, height):
+        yield slice(start, min(start + height, rows.stop))
+
+
+def within(some: slice, rows: slice) -> slice:
+    """Return the place of some rows in a block that begins at ``rows.start``."""
+    return slice(some.start - rows.start, some.stop - rows.start)
 
 
 def then(inner: BlockWriter, change: BlockWriter, bound: float = inf) -> ChainedWriter:
@@ -233,7 +241,7 @@ def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> Bl
         if isinstance(fill, CountWriter) and fill.join == "store":
             parts.append(replace(fill, join=join))
         else:
-            parts.append(_apart(fill, _UFUNCS[join]))
+            parts.append(_apart(fill, UFUNCS[join]))
     bounds = [bound_of(fill) for fill in fills]
     return _checked(ChainedWriter(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
 

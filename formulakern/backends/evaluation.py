@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from math import inf, log2, prod
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -33,7 +31,7 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.lookup import Layout, count_entries, lay_out, row_classes
 from formulakern.backends.loops import choose, evaluate, whole
-from formulakern.backends.tables import BlockWriter, Counts, PairedTables
+from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.checks import check_choice
 from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
@@ -43,6 +41,7 @@ from formulakern.program import (
     FLOAT64_MAX,
     Extended,
     Program,
+    Triples,
     as_float,
     bits,
     dimension,
@@ -160,16 +159,13 @@ class Task:
         everything else becomes infinite or not a number, which the guard computes again.
         """
         if self.scale == "count":
-            return float(Fraction(1, self.program.divisor))
+            return 1 / self.program.divisor
         if not self.exact:
             return float((Extended.of(1.0) / self._dimension(shares=True)).to_float())
         sizes = self.tables.sizes
         degrees = self.program.degrees or [0] * len(sizes)
         weighted_away = prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))
-        try:
-            return float(Fraction(weighted_away, self.divided_by()))
-        except OverflowError:
-            return inf
+        return _quotient(weighted_away, self.divided_by())
 
     @cached_property
     def bits(self) -> float:
@@ -208,24 +204,22 @@ class Task:
         """The dimension times the divisor; with shares, of what the weights leave of it."""
         zeros = [np.zeros((), dtype=np.int64) for _ in self.tables.sizes]
         program, sizes = self.program, self.tables.sizes
-        return run_extended(program, zeros, zeros, zeros, sizes, program.dimension, shares)
+        return run_extended(program, (zeros,) * 3, sizes, program.dimension, shares)
 
     @property
     def dtype(self) -> type[Any]:
         """``int64`` if no number can pass it, else ``object`` for Python integers."""
         return np.int64 if self.bound < 2**63 else object
 
-    def values(
-        self, s: Sequence[Counts], p: Sequence[Counts], q: Sequence[Counts], refuse: bool = True
-    ) -> FloatArray:
+    def values(self, counts: Triples, refuse: bool = True) -> FloatArray:
         """Return the kernel for arrays of counts, computed in integers and rounded once.
 
         Integers of more than ``MAX_EXACT_BITS`` bits are computed to 53 of them.  Values outside
         the range of float64 at this scale are refused by MagnitudeError; with ``refuse=False`` they
         become infinite or not a number.
         """
-        shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts))
-        rounded, zero = self._rounded(s, p, q)
+        shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
+        rounded, zero = self._rounded(counts)
         if refuse and np.isinf(rounded).any():
             raise self.too_large()
         if self.scale == "probability":
@@ -239,20 +233,18 @@ class Task:
             rounded[lost] = np.nan
         return np.broadcast_to(rounded, shape)
 
-    def _rounded(
-        self, s: Sequence[Counts], p: Sequence[Counts], q: Sequence[Counts]
-    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def _rounded(self, counts: Triples) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
         """Return the values, infinite beyond float64, and which of them are 0."""
         program, sizes, count = self.program, self.tables.sizes, self.scale == "count"
         dtype = self.dtype
         if dtype is object and not self.exact:
             divide = Extended.of_integer(program.divisor) if count else self._dimension()
-            extended = run_extended(program, s, p, q, sizes) / divide
+            extended = run_extended(program, counts, sizes) / divide
             return extended.to_float(), extended.m == 0
-        ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
+        counts = tuple([array.astype(dtype) for array in arrays] for arrays in counts)
         limit = self.limit if dtype is object else None
         number_bytes = 8 if dtype is np.int64 else 40 + self.bits / 8
-        found = run(program, ss, pp, qq, sizes, dtype, limit=limit, number_bytes=number_bytes)[0]
+        found = run(program, counts, sizes, dtype, limit=limit, number_bytes=number_bytes)[0]
         divisor = program.divisor if count else self.divided_by()
         if divisor == 1 and dtype is np.int64:
             return found.astype(np.float64), found == 0
@@ -321,8 +313,7 @@ def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.boo
             "some kernel values lie below 1e-290 at scale='probability' and the program is too "
             "long to compute them exactly. Use a formula with fewer literals."
         )
-    s, p, q = np.split(keys, 3)
-    return task.values(list(s), list(p), list(q))[inverse.ravel()]
+    return task.values(tuple(map(list, np.split(keys, 3))))[inverse.ravel()]
 
 
 # -- the backends: whether they can serve a task, about how many nanoseconds they take once their
@@ -361,7 +352,7 @@ class InterpreterBackend:
             s = tables.joint_counts(rows, columns)
             p = [counts[rows][:, None] for counts in tables.x_counts]
             q = [counts[columns][None, :] for counts in tables.z_counts]
-            return task.values(list(s), p, q)
+            return task.values((list(s), p, q))
 
         return CountWriter(task.tables, (), (), values, task.largest)
 
@@ -402,14 +393,14 @@ def _tabulated(task: Task, layout: Layout) -> FloatArray:
     """Return the values of all entries, 0 where no pair of rows can have the counts."""
     table = np.zeros(len(layout.possible))
     here = np.flatnonzero(layout.possible)
-    s, p, q = ([counts[here] for counts in each] for each in (layout.s, layout.p, layout.q))
+    counts = tuple([ones[here] for ones in each] for each in (layout.s, layout.p, layout.q))
     if task.dtype is np.int64 or len(here) * len(task.program.kernel_nodes) <= MAX_EXACT_OPERATIONS:
         # what does not fit is refused only where it is looked up, by the guard
-        table[here] = task.values(s, p, q, refuse=False)
+        table[here] = task.values(counts, refuse=False)
         return table
     with np.errstate(over="ignore", invalid="ignore"):
         sizes, weights = task.tables.sizes, task.weights()
-        value = run(task.program, s, p, q, sizes, np.float64, weights=weights)[0]
+        value = run(task.program, counts, sizes, np.float64, weights=weights)[0]
         table[here] = value * task.factor()
     return table
 
@@ -448,9 +439,8 @@ class NumbaBackend:
             """Numbers that depend on one row only, for every row."""
             ones = list(counts)
             with np.errstate(over="ignore", invalid="ignore"):
-                values = run(
-                    program, ones, ones, ones, tables.sizes, np.float64, positions, weights
-                )
+                sizes = tables.sizes
+                values = run(program, (ones,) * 3, sizes, np.float64, positions, weights)
             rows = [np.broadcast_to(value, counts.shape[1:]) for value in values]
             return np.array(rows, dtype=np.float64).reshape(len(positions), counts.shape[1])
 

@@ -77,19 +77,14 @@ def gram(options: argparse.Namespace) -> None:
         _confirm(size, options)
     begin = perf_counter()
     try:
-        with replacing(options.out) as new:
-            matrix = _opened(new, shape, options.dtype) if size > MAX_UNASKED else None
-            with Progress() as progress:
-                matrix = kernel(
-                    encoded,
-                    out=matrix,
-                    dtype=options.dtype,
-                    progress=lambda share: progress.at(share, "Gram matrix"),
-                )
+        with replacing(options.out) as new, Progress() as progress:
+            kernel(
+                encoded,
+                out=_opened(new, shape, options.dtype),
+                dtype=options.dtype,
+                progress=lambda share: progress.at(share, "Gram matrix"),
+            )
             seconds = perf_counter() - begin
-            if size <= MAX_UNASKED:
-                with new.open("wb") as file:
-                    np.save(file, matrix)
     except OSError as error:
         raise unwritable(options.out, error.strerror or "the disk refuses") from None
     done = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -101,7 +100,8 @@ def learner(
             if key not in parameters:
                 hint = did_you_mean(key, parameters, len(parameters))
                 raise ParameterError(f'{owner.__name__} has no parameter "{key}"; {hint}')
-    model = made(**{key: value for key, value in usual.items() if key in known} | values)
+    usual = {key: value for key, value in usual.items() if key in known and value is not None}
+    model = made(**usual | values)
     if encoder:
         model.set_params(encoder=model._auto_encoder().set_params(**encoder))
     return model
@@ -119,20 +119,11 @@ def _learner(
 ) -> Any:
     """Return a new estimator with the seed, time limit and nominal columns of the options."""
     usual = {"random_state": options.seed, "time_limit": options.time_limit}
-    if options.time_limit is None:
-        del usual["time_limit"]
     return learner(name, settings, given, nominal_columns(options), **usual)
 
 
-def _fold_scores(
-    models: Mapping[str, Any],
-    plain: Mapping[str, Any],
-    dataset: Dataset,
-    options: argparse.Namespace,
-    numbers: bool,
-) -> list[scores.Score]:
-    sizes = {"n_folds": options.cv, "max_rows": options.max_rows, "seed": options.seed}
-    return scores.fold_scores(models, plain, dataset, numbers, **sizes)
+def _sizes(options: argparse.Namespace) -> dict[str, int]:
+    return {"n_folds": options.cv, "max_rows": options.max_rows, "seed": options.seed}
 
 
 # -- learn -----------------------------------------------------------------------------------------
@@ -197,7 +188,7 @@ def learn(options: argparse.Namespace) -> None:
         others = {"a linear kernel": linear, constant: others[constant]}
     with scores.expected_warnings_ignored():
         if options.cv and scored:
-            found = _fold_scores({name: model}, others, dataset, options, numbers)
+            found = scores.fold_scores({name: model}, others, dataset, numbers, **_sizes(options))
             folds = f"{options.cv} folds"
             if options.formula:
                 opening.append(("score", scores.score_line(found, folds)))
@@ -383,7 +374,7 @@ def compare(options: argparse.Namespace) -> None:
     numbers = rows[0].predicts_numbers
     plain = scores.plain_learners(numbers)
     with scores.expected_warnings_ignored():
-        found = _fold_scores(models, plain, dataset, options, numbers)
+        found = scores.fold_scores(models, plain, dataset, numbers, **_sizes(options))
     found.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
     print(f"\n{scores.scores_table(found, f'{options.cv} folds')}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
@@ -454,12 +445,13 @@ def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) ->
 def datasets(options: argparse.Namespace) -> None:
     """Print the list, or write the table."""
     if options.name is not None:
+        import polars
+
         dataset = fk.datasets.load(options.name)
         with opened_output(options.out, options.force) as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow([*dataset.data.names, dataset.target_name])
-            columns = [dataset.data[name].tolist() for name in dataset.data.names]
-            lines.writerows(zip(*columns, dataset.target.tolist(), strict=True))
+            columns = {name: dataset.data[name] for name in dataset.data.names}
+            frame = polars.DataFrame({**columns, dataset.target_name: dataset.target})
+            file.write(frame.write_csv())
         return
     if options.out is not None:
         raise ParameterError("-o writes one table: name it, as in formulakern datasets monks-1.")

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.replacing import replacing
@@ -31,7 +32,6 @@ __all__ = [
     "NOMINAL",
     "ROWS",
     "TABLE",
-    "Command",
     "check_output",
     "command",
     "data_line",
@@ -60,32 +60,8 @@ MAX_CLASSES = 6
 Option = tuple[Sequence[str], dict[str, Any]]
 
 
-class Command(NamedTuple):
-    """A command: the function that runs it, and its parser without the options of all commands."""
-
-    run: Callable[[argparse.Namespace], None]
-    about: str
-    examples: Sequence[str]
-    options: Sequence[Option | list[Option]]
-    more: Callable[[], str]
-
-    def add(self, commands: Any) -> None:
-        """Add the parser of the command, whose help ends with the examples."""
-        name = self.run.__name__
-        shown = "".join(f"\n  formulakern {name} {line}".rstrip() for line in self.examples)
-        parser: argparse.ArgumentParser = commands.add_parser(
-            name,
-            help=self.about,
-            description=f"{self.about[:1].upper()}{self.about[1:]}.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            epilog=(f"{self.more()}\n\n" + f"examples:{shown}").lstrip(),
-        )
-        parser.set_defaults(run=self.run)
-        for item in self.options:
-            several = isinstance(item, list)
-            group: Any = parser.add_mutually_exclusive_group(required=True) if several else parser
-            for names, settings in item if isinstance(item, list) else [item]:
-                group.add_argument(*names, **settings)
+#: What adds the parser of a command.
+Command = Callable[[Any], None]
 
 
 def command(
@@ -96,9 +72,28 @@ def command(
 ) -> Callable[[Callable[[argparse.Namespace], None]], Command]:
     """Make a function a command of its name; of options in a list, one is required.
 
-    ``examples`` are the words after the command's name; ``more`` returns text before them.
+    ``examples`` are the words after the command's name, at the end of its help; ``more`` returns
+    text before them.
     """
-    return lambda run: Command(run, about, examples, options, more)
+
+    def made(run: Callable[[argparse.Namespace], None], commands: Any) -> None:
+        name = run.__name__
+        shown = "".join(f"\n  formulakern {name} {line}".rstrip() for line in examples)
+        parser: argparse.ArgumentParser = commands.add_parser(
+            name,
+            help=about,
+            description=f"{about[:1].upper()}{about[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=(f"{more()}\n\n" + f"examples:{shown}").lstrip(),
+        )
+        parser.set_defaults(run=run)
+        for item in options:
+            several = isinstance(item, list)
+            group: Any = parser.add_mutually_exclusive_group(required=True) if several else parser
+            for names, settings in item if isinstance(item, list) else [item]:
+                group.add_argument(*names, **settings)
+
+    return lambda run: partial(made, run)
 
 
 def option(spec: str, help: str | None = None, default: Any = None, **settings: Any) -> Option:

@@ -259,17 +259,18 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
         )
         return make_pipeline(columns, learner)
 
+    tree = {"min_samples_leaf": 5, "random_state": 0}
     if numbers:
-        names = ("the mean", "a tree", "ridge regression")
-        linear = RidgeCV(np.logspace(-3, 3, 7))
-    else:
-        names = ("majority vote", "a tree", "logistic regression")
-        linear = LogisticRegression(max_iter=1000)
-    dummy = (DummyRegressor if numbers else DummyClassifier)()
-    kind = DecisionTreeRegressor if numbers else DecisionTreeClassifier
-    tree = on_columns(kind(min_samples_leaf=5, random_state=0))
-    constant = make_pipeline(FunctionTransformer(_numbers), dummy)
-    return dict(zip(names, (constant, tree, on_columns(linear, StandardScaler())), strict=True))
+        return {
+            "the mean": DummyRegressor(),
+            "a tree": on_columns(DecisionTreeRegressor(**tree)),
+            "ridge regression": on_columns(RidgeCV(np.logspace(-3, 3, 7)), StandardScaler()),
+        }
+    return {
+        "majority vote": DummyClassifier(),
+        "a tree": on_columns(DecisionTreeClassifier(**tree)),
+        "logistic regression": on_columns(LogisticRegression(max_iter=1000), StandardScaler()),
+    }
 
 
 def _numbers(table: Table) -> FloatArray:

@@ -146,9 +146,10 @@ def tic_tac_toe(*, return_X_y: bool = False) -> Dataset | Pair:
     >>> tic_tac_toe()
     Dataset "tic-tac-toe": 958 rows, 9 columns; class: negative 332, positive 626
     """
-    boards = sorted(_final_boards(), key=_order)
+    ended = _final_boards()
+    boards = [board for some in ended.values() for board in some]
     columns = {name: [board[j] for board in boards] for j, name in enumerate(SQUARES)}
-    target = np.array(["positive" if _wins(board, "x") else "negative" for board in boards])
+    target = np.where(np.arange(len(boards)) < len(ended["x"]), "positive", "negative")
     text = "All boards at the end of tic-tac-toe games in which x moved first; positive: x won."
     return _dataset(columns, target, "tic-tac-toe", text, return_X_y)
 
@@ -409,32 +410,20 @@ def _dataset(
     return (table, target) if return_X_y else Dataset(table, target, name, text)
 
 
-def _wins(board: str, player: str) -> bool:
-    return any(all(board[square] == player for square in line) for line in LINES)
+def _final_boards() -> dict[str, list[str]]:
+    """Return the boards at which a game ends by its winner, in the order of the UCI file.
 
-
-def _order(board: str) -> tuple[int, ...]:
-    """The order of the UCI file: x wins, o wins, draws; in each, x before o before b."""
-    outcome = 0 if _wins(board, "x") else 1 if _wins(board, "o") else 2
-    return (outcome, *("xob".index(square) for square in board))
-
-
-def _final_boards() -> set[str]:
-    """All boards at which a game ends, by playing all games move by move."""
-    finished: set[str] = set()
-    boards = {"b" * 9}
-    for move in range(9):
-        player = "xo"[move % 2]
-        after = {
-            board[:square] + player + board[square + 1 :]
-            for board in boards
-            for square in range(9)
-            if board[square] == "b"
-        }
-        ended = {board for board in after if _wins(board, player)}
-        finished |= ended
-        boards = after - ended
-    return finished | boards
+    Winners are x, o and nobody; in each list, x comes before o before b.
+    """
+    ended: dict[str, list[str]] = {"x": [], "o": [], "": []}
+    for board in map("".join, product("xob", repeat=9)):
+        ahead = board.count("x") - board.count("o")
+        if ahead in (0, 1):
+            lines = {board[i] for i, j, k in LINES if board[i] == board[j] == board[k]}
+            winner = "".join(sorted(lines - {"b"}))
+            if winner in ended and ahead == (winner != "o") and (winner or "b" not in board):
+                ended[winner].append(board)
+    return ended
 
 
 def _cards_of(numbers: NDArray[Any]) -> NDArray[np.int64]:

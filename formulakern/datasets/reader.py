@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,60 +287,51 @@ def _check_format(encoding: str | None, delimiter: str | None) -> None:
 
 def _records(path: Path, encoding: str | None, delimiter: str | None) -> Iterator[list[str]]:
     """Iterate over the values of all lines that are not empty; the first is the header."""
+    first = next((line for line in _lines(path, encoding) if line.strip()), None)
+    if first is None:
+        raise DataError(f"{path.name} is empty; expected a header line and rows.")
     width = 0
-    with _text(path, encoding) as file:
-        lines, blank = _lines(file, path, encoding), []
-        for first in lines:
-            if first.strip():
-                break
-            blank.append(first)
-        else:
-            raise DataError(f"{path.name} is empty; expected a header line and rows.")
-        records = csv.reader(
-            chain(blank, [first], lines),
-            delimiter=delimiter or _delimiter(path, first),
-            skipinitialspace=True,
-            strict=True,
-        )
-        try:
-            for values in records:
-                if not values or (len(values) == 1 and not values[0].strip() and width != 1):
-                    continue
-                width = width or len(values)
-                if len(values) != width:
-                    raise DataError(
-                        f"line {records.line_num} of {path.name} has {len(values)} values and the "
-                        f"header has {width}; every line has one value per column. Put a value "
-                        "that contains the delimiter in double quotes."
-                    )
-                yield values
-        except csv.Error as error:
-            raise DataError(
-                f"line {records.line_num} of {path.name} cannot be read as delimited text: "
-                f"{error}. Double a quote that is inside quotes."
-            ) from error
-        if not width:
-            raise DataError(f"{path.name} names no columns; expected a header line and rows.")
+    records = csv.reader(
+        _lines(path, encoding),
+        delimiter=delimiter or _delimiter(path, first),
+        skipinitialspace=True,
+        strict=True,
+    )
+    try:
+        for values in records:
+            if not values or (len(values) == 1 and not values[0].strip() and width != 1):
+                continue
+            width = width or len(values)
+            if len(values) != width:
+                raise DataError(
+                    f"line {records.line_num} of {path.name} has {len(values)} values and the "
+                    f"header has {width}; every line has one value per column. Put a value that "
+                    "contains the delimiter in double quotes."
+                )
+            yield values
+    except csv.Error as error:
+        raise DataError(
+            f"line {records.line_num} of {path.name} cannot be read as delimited text: {error}. "
+            "Double a quote that is inside quotes."
+        ) from error
+    if not width:
+        raise DataError(f"{path.name} names no columns; expected a header line and rows.")
 
 
-def _text(path: Path, encoding: str | None) -> TextIO:
+def _lines(path: Path, encoding: str | None) -> Iterator[str]:
+    """Iterate over the lines of a text file, whose faults become sentences with their place."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP_MAGIC
-    if packed:
-        return gzip.open(path, "rt", encoding=encoding or ENCODING, newline="")
-    return path.open(encoding=encoding or ENCODING, newline="")
-
-
-def _lines(file: TextIO, path: Path, encoding: str | None) -> Iterator[str]:
-    """Iterate over the lines of a text file, whose faults become sentences with their place."""
+    opened: Any = gzip.open if packed else open
     number = 0
     try:
-        for number, line in enumerate(file, 1):
-            if "\0" in line:
-                raise DataError(
-                    f"{path.name} holds a NUL byte in line {number}; expected a CSV text file."
-                )
-            yield line
+        with opened(path, "rt", encoding=encoding or ENCODING, newline="") as file:
+            for number, line in enumerate(file, 1):
+                if "\0" in line:
+                    raise DataError(
+                        f"{path.name} holds a NUL byte in line {number}; expected a CSV text file."
+                    )
+                yield line
     except UnicodeError as error:
         fault = str(error)
         if isinstance(error, UnicodeDecodeError):  # in what was read after the line before

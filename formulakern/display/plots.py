@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -65,8 +66,8 @@ WIDTH, SHARE, LINES = 6.4, 0.46, 3
 CHARACTER, LINE = 0.56, 1.22
 #: Points.
 SMALL = 8.5
-#: A rule is broken after these.
-CONNECTIVES = ("&", "|", "^", "->")
+#: A rule is broken at these blanks.
+AFTER_CONNECTIVE = re.compile(r"(?:(?<= [&|^])|(?<= ->)) ")
 
 #: What the docstrings of all pictures have in common.
 SHARED = """\
@@ -92,17 +93,21 @@ def picture(draw: F) -> F:
     return draw
 
 
-def fitted(model: Any, name: str, expected: str) -> Any:
-    """An attribute of a fitted model, or the value itself if it is not a model."""
-    if hasattr(model, name):
-        return getattr(model, name)
-    if not hasattr(model, "fit"):
-        return model
-    kind = type(model).__name__
-    if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
-        raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
-    advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
-    raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
+def fitted(model: Any, name: str, expected: str, fits: Callable[[Any], bool] | None = None) -> Any:
+    """Return an attribute of a fitted model, or the value itself if it is not a model.
+
+    Raise ParameterError if that does not fit.
+    """
+    found = getattr(model, name, model)
+    if found is model and hasattr(model, "fit"):
+        kind = type(model).__name__
+        if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
+            raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
+        advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
+        raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
+    if fits is not None and not fits(found):
+        raise ParameterError(f"this is {type(found).__name__}; expected {expected}.")
+    return found
 
 
 def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
@@ -176,13 +181,7 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
     age >= 30 &
     job = …
     """
-    pieces = [""]
-    for word in text.split(" "):
-        pieces[-1] += word
-        pieces[-1] += " " if word not in CONNECTIVES else ""
-        if word in CONNECTIVES:
-            pieces.append("")
-    pieces = [piece.strip() for piece in pieces]
+    pieces = AFTER_CONNECTIVE.split(text)
     whole = (p.replace(" ", "\0") if len(p) <= characters + 2 else p for p in pieces)
     found = textwrap.wrap(
         " ".join(whole), characters + 2, max_lines=lines, placeholder=" …", break_on_hyphens=False
@@ -227,15 +226,8 @@ def bar_chart(
     ax.axvline(0, color=foreground(ax), linewidth=0.8, alpha=0.7, zorder=0.9)
     right = lengths[-n:] >= 0
     for place, (end, forward, text) in enumerate(zip(ends[-n:], right, written, strict=True)):
-        ax.annotate(
-            text,
-            (end, place),
-            (3 if forward else -3, 0),
-            textcoords="offset points",
-            ha="left" if forward else "right",
-            va="center",
-            fontsize=SMALL - 1,
-        )
+        side = "left" if forward else "right"
+        note(ax, text, (end, place), (3 if forward else -3, 0), ha=side, va="center")
     low, high = min(0.0, *ends, *starts), max(0.0, *ends, *starts)
     room = 0.16 * ((high - low) or 1.0)
     beyond = ends[-n:] + np.where(right, room, -room)
@@ -243,14 +235,33 @@ def bar_chart(
     return tidy(ax, "x")
 
 
-def colour_scale(image: Any, label: str) -> Any:
+def note(
+    ax: Any, text: str, xy: tuple[float, float], offset: tuple[float, float], **style: Any
+) -> None:
+    """Write a small text next to a point, with an offset in points."""
+    ax.annotate(text, xy, offset, textcoords="offset points", fontsize=SMALL - 1, **style)
+
+
+def heat_map(ax: Any, values: FloatArray, label: str, *, signed: bool, **style: Any) -> Any:
+    """Draw a matrix with a scale of colours, from 0 or, if signed, on both sides of 0."""
+    largest = float(np.abs(values).max()) or 1.0
+    colours = {"cmap": SEQUENTIAL, "vmin": 0.0, "vmax": largest}
+    if signed:
+        colours |= {"cmap": DIVERGING, "vmin": -largest}
+    image = ax.imshow(values, **colours | style)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    colour_scale(image, label)
+    return image
+
+
+def colour_scale(image: Any, label: str) -> None:
     """Add a scale of colours next to an image."""
     ax = image.axes
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
     bar.set_label(label, fontsize=SMALL + 1)
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)
-    return bar
 
 
 def name_points(
@@ -343,10 +354,12 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> bool((ax.get_lines()[0].get_ydata() == model.history_.values("value")).all())
     True
     """
-    expected = "an estimator with history_, such as PRLClassifier or HKLClassifier"
-    steps = fitted(getattr(model, "best_estimator_", model), "history_", expected)
-    if not hasattr(steps, "steps") or not hasattr(steps, "plot"):
-        raise ParameterError(f"this is {type(steps).__name__}; expected {expected}.")
+    steps = fitted(
+        getattr(model, "best_estimator_", model),
+        "history_",
+        "an estimator with history_, such as PRLClassifier or HKLClassifier",
+        lambda steps: hasattr(steps, "steps") and hasattr(steps, "plot"),
+    )
     if not len(steps):
         raise ParameterError("the history has no steps, so there is nothing to draw.")
     axes: Axes = steps.plot(ax)
@@ -429,10 +442,12 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     >>> ax.get_lines()[0].get_xydata().tolist(), ax.get_xlabel()
     ([[2.0, 0.7], [8.0, 0.8]], 'mean number of rules')
     """
-    expected = "an estimator that chooses by cross-validation, such as HKLClassifierCV"
-    results = fitted(model, "cv_results_", expected)
-    if not isinstance(results, Mapping) or "mean_score" not in results:
-        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    results = fitted(
+        model,
+        "cv_results_",
+        "an estimator that chooses by cross-validation, such as HKLClassifierCV",
+        lambda results: isinstance(results, Mapping) and "mean_score" in results,
+    )
     best = getattr(model, "best_index_", None)
     columns = {name: np.asarray(values) for name, values in results.items()}
     numeric = [n for n, v in columns.items() if v.dtype.kind in "iuf" and n != "mean_score"]
@@ -449,7 +464,9 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     path = places if x in parameters else columns["C"]
     kinds = [n for n in parameters if n not in ("C", x) and len(set(columns[n].tolist())) > 1]
     groups = [tuple(columns[n][i] for n in kinds) for i in range(len(places))]
-    error = _standard_errors(columns)
+    folds = sum(name.startswith("split") and name.endswith("_score") for name in columns)
+    known = folds > 1 and "std_score" in columns
+    error = columns["std_score"] / np.sqrt(folds - 1) if known else None
     for k, group in enumerate(dict.fromkeys(groups)):
         rows = [i for i in np.flatnonzero(shown).tolist() if groups[i] == group]
         rows.sort(key=path.__getitem__)
@@ -469,14 +486,6 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     ax.set(xlabel=TITLES.get(x, x), ylabel=TITLES["mean_score"] + bar)
     ax.legend(frameon=False, fontsize=SMALL)
     return ax
-
-
-def _standard_errors(columns: Mapping[str, NDArray[Any]]) -> FloatArray | None:
-    """Of the mean over the folds; None where it is not known."""
-    folds = sum(name.startswith("split") and name.endswith("_score") for name in columns)
-    if folds < 2 or "std_score" not in columns:
-        return None
-    return np.asarray(columns["std_score"] / np.sqrt(folds - 1), dtype=np.float64)
 
 
 @picture
@@ -506,14 +515,11 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
     (['a & b  (chosen)'], 'rank')
     """
     expected = "a fitted FormulaSearch, or its results_"
-    results = fitted(search, "results_", expected)
-    if not hasattr(results, "pictured"):
-        raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
+    results = fitted(search, "results_", expected, lambda results: hasattr(results, "pictured"))
     criterion = getattr(search, "criterion", "score")
     name = "roc_auc" if criterion == "radius-margin" else criterion
-    pictured = results.pictured(name if isinstance(name, str) else "score")
-    formulas, best = pictured["formulas"], pictured["best"]
-    x, y = (np.asarray(pictured[axis], dtype=np.float64) for axis in "xy")
+    x, y, xlabel, ylabel = results.pictured(name if isinstance(name, str) else "score")
+    best = results.best_index
     shown = np.isfinite(x) & np.isfinite(y)
     ax = tidy(axes_for(ax), "both")
     ax.scatter(x[shown], y[shown], s=26, color=colour_of(0), alpha=0.75, linewidths=0)
@@ -522,10 +528,10 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
             x[best], y[best], s=130, facecolors="none", edgecolors=colour_of(1), linewidths=1.8
         )
     _logarithmic_if_wide(ax, x[shown])
-    ax.set(xlabel=pictured["xlabel"], ylabel=pictured["ylabel"])
+    ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     chosen = [i for i in results.leading(named) if shown[i]]
-    texts = [f"{formulas[i]}{'  (chosen)' * (i == best)}" for i in chosen]
+    texts = [f"{results['formula'][i]}{'  (chosen)' * (i == best)}" for i in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(i == best)) for i in chosen])
     return ax
 
@@ -583,18 +589,13 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     [[4.0, 4.0, 1.0], [4.0, 9.0, 4.0], [1.0, 4.0, 4.0]]
     """
     K = _matrix_of(kernel, X)
-    n, targets = len(K), _targets_of(y, len(K))
-    names, places = _classes_of(targets, n)
+    n = len(K)
+    names, places = _classes_of(y, n)
     order = np.argsort(places, kind="stable")
-    negative, largest = bool((K < 0).any()), float(np.abs(K).max()) or 1.0
+    negative = bool((K < 0).any())
     ax = axes_for(ax, 5.4, 4.4)
-    image = ax.imshow(
-        K[np.ix_(order, order)],
-        cmap=DIVERGING if negative else SEQUENTIAL,
-        vmin=-largest if negative else 0.0,
-        vmax=largest,
-        interpolation="nearest" if n <= 400 else "antialiased",
-    )
+    smooth = "nearest" if n <= 400 else "antialiased"
+    heat_map(ax, K[np.ix_(order, order)], "kernel value", signed=negative, interpolation=smooth)
     ends = np.cumsum(np.bincount(places.astype(np.intp), minlength=len(names)) if names else [])
     for end in ends[:-1]:
         for line in (ax.axhline, ax.axvline):
@@ -606,11 +607,8 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
         turned = 90 if sum(map(len, texts)) > 40 else 0
         ax.set_xticks(middles, texts, fontsize=SMALL, rotation=turned)
         ax.set_yticks(middles, texts, fontsize=SMALL, rotation=90, va="center")
-    by = "" if targets is None else ", by class" if names else ", by target"
+    by = "" if y is None else ", by class" if names else ", by target"
     ax.set_xlabel(f"{n:,} rows{by}")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    colour_scale(image, "kernel value")
     return ax
 
 
@@ -664,7 +662,7 @@ def kernel_pca(
     'component 2: 50 % of the variance'
     """
     K = _matrix_of(kernel, X)
-    targets = _targets_of(y, len(K))
+    names, places = _classes_of(y, len(K))
     try:
         first, second = components
     except (TypeError, ValueError):
@@ -679,11 +677,10 @@ def kernel_pca(
         )
     points, shares = _principal_components(K, [int(first), int(second)])
     x, z = points.T
-    names, places = _classes_of(targets, len(K))
     ax = axes_for(ax, 5.6, 4.4)
     style: dict[str, Any] = {"alpha": 0.7, "linewidths": 0}
     style["s"] = float(np.clip(3000 / len(x), 7, 36))
-    if targets is None:
+    if y is None:
         ax.scatter(x, z, color=colour_of(0), **style)
     elif not names:
         colour_scale(ax.scatter(x, z, c=places, cmap=SEQUENTIAL, **style), "target")
@@ -712,8 +709,7 @@ def draw_importance(
     ax = axes_for(ax, size + 1.0, size)
     values = interactions.copy()
     np.fill_diagonal(values, shapley)
-    largest = float(np.abs(values).max()) or 1.0
-    image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    image = heat_map(ax, values, "Shapley value, interaction", signed=True)
     ax.set_xticks(range(n), map(escaped, names), rotation=90)
     ax.set_yticks(range(n), map(escaped, names))
     for i, j in np.ndindex(n, n) if n <= MAX_WRITTEN_COLUMNS else ():
@@ -721,9 +717,6 @@ def draw_importance(
         style["color"] = ink_on(image.to_rgba(values[i, j]))
         ax.text(j, i, f"{values[i, j]:.2g}", ha="center", va="center", **style)
     ax.set_title("Shapley values (diagonal) and interactions")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    colour_scale(image, "Shapley value, interaction")
     return ax
 
 
@@ -761,28 +754,21 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
     return found
 
 
-def _targets_of(y: Any, n: int) -> NDArray[Any] | None:
-    """Return one class or number for each row."""
-    if y is None:
-        return None
-    targets = np.asarray(y)
-    if targets.shape != (n,):
-        raise DataError(f"y has shape {targets.shape}; expected ({n},), one entry for each row.")
-    return targets
-
-
-def _classes_of(y: NDArray[Any] | None, n: int) -> tuple[list[Any], NDArray[Any]]:
+def _classes_of(y: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
     """Return the classes in order and the number of each row's class; numbers as they are.
 
     Numbers are fractions, or more than ``MAX_CLASSES`` different ones; they have no classes.
 
-    >>> _classes_of(np.array(["b", "a", "b"]), 3)
+    >>> _classes_of(["b", "a", "b"], 3)
     (['a', 'b'], array([1, 0, 1]))
-    >>> _classes_of(np.array([1.5, 2.0]), 2), _classes_of(None, 1)
+    >>> _classes_of([1.5, 2.0], 2), _classes_of(None, 1)
     (([], array([1.5, 2. ])), ([], array([0.])))
     """
     if y is None:
         return [], np.zeros(n)
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise DataError(f"y has shape {y.shape}; expected ({n},), one entry for each row.")
     whole = y.dtype.kind != "f" or bool(np.all(y == np.round(y)))
     if y.dtype.kind in "iuf" and (not whole or len(np.unique(y)) > MAX_CLASSES):
         return [], y
@@ -864,7 +850,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
             "Draw the rows that they decide: fk.plot.rule_counts(model)."
         )
     order = np.argsort(-np.abs([item.weight for item in rules]), kind="stable")
-    items = [rules[r] for r in order[: _number_drawn("top", top, len(rules))].tolist()]
+    items = [rules[r] for r in order[: _checked(top)].tolist()]
     weights = np.array([item.weight for item in items])
     classes = rules.classes
     winners = np.array([0 if classes is None else classes.index(item.winner) for item in items])
@@ -917,7 +903,7 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
             f"the rules of a {type(rules).__name__} vote, and decide no rows by themselves. "
             "Draw their weights: fk.plot.rule_weights(model)."
         )
-    items = rules.rules[: _number_drawn("top", top, len(rules))]
+    items = rules.rules[: _checked(top)]
     texts = [f"{item.label}: {item.rule}" for item in items]
     rows = [item.counts for item in items]
     if len(items) == len(rules) and rules.default_counts:
@@ -1004,7 +990,7 @@ def waterfall(
     given = votes * values[0]
     order = np.argsort(-np.abs(given), kind="stable")
     order = order[given[order] != 0]
-    n = _number_drawn("top", top, len(order))
+    n = len(order[: _checked(top)])
     n = len(order) if len(order) == n + 1 else n  # a bar for one other rule is as long as its own
     steps = given[order[:n]].tolist()
     texts = [said(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
@@ -1025,16 +1011,8 @@ def waterfall(
     levels = rules.levels or ()
     for level, threshold in zip(levels, rules.thresholds.tolist() if levels else (), strict=False):
         ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
-        ax.annotate(
-            escaped(f"{level} up to {threshold:.3g}"),
-            (threshold, 0.02),
-            (-2, 0),
-            xycoords=ax.get_xaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            rotation=90,
-            fontsize=SMALL - 1,
-        )
+        text, frame = escaped(f"{level} up to {threshold:.3g}"), ax.get_xaxis_transform()
+        note(ax, text, (threshold, 0.02), (-2, 0), xycoords=frame, ha="right", rotation=90)
     ax.set_xlabel(escaped(name))
     return ax
 
@@ -1106,24 +1084,22 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     places: dict[str, int] = {}
     for place, item in enumerate(rules):  # a rule that votes about several classes counts once
         places.setdefault(str(item.rule), place)
-    texts = list(places)[: _number_drawn("top", top, len(places))]
+    texts = list(places)[: _checked(top)]
     covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
     counts = covers.T @ covers
     n, own = len(counts), np.diagonal(counts)
     either = own[:, None] + own - counts
     shares = np.divide(counts, either, out=np.zeros((n, n)), where=either > 0)
     ax = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)])
-    image = ax.imshow(shares, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+    label = "rows of both / rows of either"
+    image = heat_map(ax, shares, label, signed=False, vmax=1.0, aspect="auto")
     ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL)
-    ax.tick_params(axis="x", length=0)
     ax.set_xlabel("rule")
     if n <= MAX_BARS:
         size = SMALL - 0.5 if n <= 8 and counts.max() < 10_000 else SMALL - 2.5
         for i, j in np.ndindex(n, n):
             ink = ink_on(image.to_rgba(shares[i, j]))
             ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=ink, fontsize=size)
-    ax.spines[:].set_visible(False)
-    colour_scale(image, "rows of both / rows of either")
     return ax
 
 
@@ -1184,14 +1160,15 @@ def coverage_precision(
         found = rule_quality([item.rule for item in items], X, y, labels=labels)
         x, y = found.coverage, found.accuracy
         totals = dict(zip(found.classes, found.totals / found.totals.sum(), strict=True))
-        rates = {k: float(totals.get(classes[k], 0.0)) for k in set(winners.tolist())}
+        base = np.array([totals.get(label, 0.0) for label in labels])
     elif isinstance(rules, RuleList):
-        x, y, rates = _counted(rules, winners)
+        x, y, base = _counted(rules, winners)
     elif decide:  # several rules count a row that they share
         raise ParameterError("the rules of a set share rows. Pass X and y to count them.")
     else:
-        x, y = rules.coverage, rules.precision
-        rates = {int(k): float(r) for k, r in zip(winners, rules.base_rate, strict=True)}
+        x, y, base = rules.coverage, rules.precision, rules.base_rate
+    of_class = sorted(set(zip(winners.tolist(), map(float, base), strict=True)))
+    rates = {k: rate for k, rate in of_class if not np.isnan(rate)}
     known = np.isfinite(x) & np.isfinite(y)
     if np.isnan(x).all() or np.isnan(y).all():
         raise ParameterError(
@@ -1222,15 +1199,8 @@ def coverage_precision(
     heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
         ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
-        ax.annotate(
-            f"share of {escaped(classes[k])}",
-            (1, height),
-            (-2, 2),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            fontsize=SMALL - 1,
-        )
+        text, frame = f"share of {escaped(classes[k])}", ax.get_yaxis_transform()
+        note(ax, text, (1, height), (-2, 2), xycoords=frame, ha="right")
     chosen = [r for r in np.flatnonzero(known).tolist() if r < named]
     texts = [str(items[r].rule) for r in chosen]
     name_points(ax, x[chosen], y[chosen], texts, [colour_of(int(winners[r])) for r in chosen])
@@ -1239,16 +1209,14 @@ def coverage_precision(
 
 def _counted(
     rules: RuleList, winners: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray, dict[int, float]]:
-    """Coverage, precision and shares of classes, of the training rows that rules decide."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return coverage, precision and base rates of the training rows that rules decide."""
     blank = (np.nan,) * len(rules.classes)
     counts = np.array([item.counts or blank for item in rules])
     covered, right = counts.sum(axis=1), counts[np.arange(len(winners)), winners]
     whole = np.array(rules.default_counts or blank) + counts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rates = whole / whole.sum()
-        known = {k: float(rates[k]) for k in set(winners.tolist()) if np.isfinite(rates[k])}
-        return covered / whole.sum(), right / covered, known
+        return covered / whole.sum(), right / covered, (whole / whole.sum())[winners]
 
 
 # -- scores by the number of rules -----------------------------------------------------------------
@@ -1358,7 +1326,7 @@ def _points(
 
 
 def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
-    """The same of two lists."""
+    """Return two lists as such points."""
     try:
         pair = [np.asarray(values, dtype=np.float64) for values in curve]
     except (TypeError, ValueError):
@@ -1382,10 +1350,14 @@ def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
 def _rules_of(model: Any) -> Any:
     """Return the rules of a model, or the given rules."""
     expected = "a learner of rules that is fitted, a RuleEnsemble, a RuleList or a RuleSet"
-    rules = fitted(model, "rules_", expected)
+    kinds = (VotingRules, DecisionRules)
+    rules = fitted(
+        model,
+        "rules_",
+        expected,
+        lambda rules: isinstance(getattr(rules, "ensemble", rules), kinds),
+    )
     rules = getattr(rules, "ensemble", rules)
-    if not isinstance(rules, (VotingRules, DecisionRules)):
-        raise ParameterError(f"this is {type(rules).__name__}; expected {expected}.")
     if not len(rules):
         raise ParameterError("the model has no rules, so there is nothing to draw.")
     return rules
@@ -1402,11 +1374,9 @@ def _conditions_of(model: Any) -> Any:
     return rules.take(kept)
 
 
-def _number_drawn(name: str, number: Any, available: int) -> int:
-    if number is None:
-        return available
-    check_integer(name, number)
-    return min(int(number), available)
+def _checked(top: int | None) -> int | None:
+    check_integer("top", top, otherwise="None for all")
+    return top
 
 
 def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:

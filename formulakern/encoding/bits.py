@@ -27,7 +27,6 @@ __all__ = [
     "ones",
     "pack_coordinates",
     "pack_rows",
-    "pack_truths",
     "row_blocks",
     "row_counts",
     "select_bits",
@@ -88,14 +87,6 @@ def pack_rows(values: NDArray[Any]) -> Words:
     return packed.view("<u8").astype(np.uint64, copy=False)
 
 
-def pack_truths(truths: NDArray[np.bool_]) -> Words:
-    """Pack bool of shape (n_rows, n_columns), without checks and threads."""
-    octets = np.packbits(truths, axis=1, bitorder="little")
-    packed = np.zeros((len(truths), 8 * n_words(truths.shape[1])), dtype=np.uint8)
-    packed[:, : octets.shape[1]] = octets
-    return packed.view("<u8").astype(np.uint64, copy=False)
-
-
 def pack_coordinates(
     rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> Words:
@@ -112,7 +103,7 @@ def pack_coordinates(
 
 def all_ones(n: int) -> Words:
     """Return n ones, packed: uint64 of shape (ceil(n / 64),)."""
-    words: Words = pack_truths(np.ones((1, n), dtype=np.bool_))[0]
+    words: Words = pack_rows(np.ones((1, n), dtype=np.bool_))[0]
     return words
 
 
@@ -164,17 +155,15 @@ def is_zero_or_one(value: object) -> bool:
     )
 
 
+#: The same of an array of objects.
+_are_zero_or_one = np.frompyfunc(is_zero_or_one, 1, 1)
+
+
 def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
     """Return row and column of the first entry that is neither 0 nor 1; None if all are."""
     for block in row_blocks(0, values.shape[0], values.shape[1] * values.itemsize):
-        part = values[block]
-        if part.dtype == object:
-            right = np.frompyfunc(is_zero_or_one, 1, 1)(part).astype(np.bool_)
-        elif part.dtype.kind in "biufc":
-            right = (part == 0) | (part == 1)
-        else:  # text, dates
-            right = np.zeros(part.shape, dtype=np.bool_)
-        if not right.all():
+        if _zeros_and_ones(values[block]) is None:
+            right = _are_zero_or_one(values[block].astype(object)).astype(np.bool_)
             row, column = divmod(int(np.argmin(right)), values.shape[1])
             return block.start + row, column
     return None
@@ -189,25 +178,19 @@ def row_blocks(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
 
 def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
     """Return a block as bool or uint8 in C order; None if it holds other values than 0 and 1."""
-    if block.dtype == np.bool_:
-        return np.ascontiguousarray(block)
-    if block.dtype == object:
-        if not np.frompyfunc(is_zero_or_one, 1, 1)(block).astype(np.bool_).all():
-            return None
-        return np.ascontiguousarray((block == 1).astype(np.bool_))
-    if block.dtype in (np.uint8, np.int8):
+    if block.dtype == object and _are_zero_or_one(block).all():
+        block = (block == 1).astype(np.bool_)
+    if block.dtype.kind not in "biuf":
+        return None
+    if block.dtype.itemsize == 1:
         octets = np.ascontiguousarray(block).view(np.uint8)
-        return octets if octets.size == 0 or octets.max() <= 1 else None
+        return octets if block.dtype == np.bool_ or octets.max(initial=0) <= 1 else None
     if block.dtype == np.float16:  # compared as its bits, which is ten times as fast
         pattern = block.view(np.uint16)
-        ones, other = pattern == 0x3C00, (pattern & 0x7FFF) != 0
-        return np.ascontiguousarray(ones) if np.array_equal(ones, other) else None
-    if block.dtype.kind not in "iuf":
-        return None
-    ones = block == 1
-    if not np.array_equal(ones, block != 0):  # NaN is not 0 either
-        return None
-    return np.ascontiguousarray(ones)
+        ones, others = pattern == 0x3C00, (pattern & 0x7FFF) != 0
+    else:
+        ones, others = block == 1, block != 0  # NaN is not 0 either
+    return np.ascontiguousarray(ones) if np.array_equal(ones, others) else None
 
 
 def _share_rows(work: Callable[[int, int], Any], n_rows: int, n_entries: int) -> list[Any]:

@@ -87,21 +87,13 @@ def cuts(
 def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
     """Return the function that cuts a column between its different values j and j + 1."""
     if kind is not None:
-        length, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
-        measure = measure_of(counts, length)
-
-        def temporal_cut(gap: int) -> Cut:
-            low, high = (length * count for count in counts[gap : gap + 2].tolist())
-            return Cut(*temporal_bounds(low, high, kind, measure))
-
-        return temporal_cut
-    unit = unit_of(distinct)
-
-    def cut(gap: int) -> Cut:
-        low, high = distinct[gap : gap + 2].tolist()
-        return cut_between(low, high, unit)
-
-    return cut
+        unit, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
+        measure = measure_of(counts, unit)
+        return lambda gap: Cut(
+            *temporal_bounds(unit * int(counts[gap]), unit * int(counts[gap + 1]), kind, measure)
+        )
+    step = unit_of(distinct)
+    return lambda gap: cut_between(distinct[gap].item(), distinct[gap + 1].item(), step)
 
 
 def cut_gaps(
@@ -112,11 +104,7 @@ def cut_gaps(
     repeats: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the different values of a column, and the places after which :func:`cuts` cuts."""
-    finite: Any = slice(None)
-    if values.dtype.kind == "f":
-        finite = np.isfinite(values)
-    elif is_temporal(values):
-        finite = ~np.isnat(values)
+    finite: Any = np.isfinite(values) if values.dtype.kind in "fmM" else slice(None)
     distinct, times = counted(values[finite], None if repeats is None else repeats[finite])
     if len(distinct) < 2:
         return distinct, np.array([], dtype=np.intp)
@@ -156,8 +144,15 @@ def counted(
     (array([1, 3]), array([5, 3]))
     """
     if repeats is None:
-        distinct, times = np.unique(values, return_counts=True)
-        return distinct, times.astype(np.int64)
+        if values.dtype.kind in "iuf" and np.array_equal(ones := values == 1, values != 0):
+            number = np.count_nonzero(ones)
+            times = np.array([len(values) - number, number])
+        elif values.dtype.itemsize < 8:  # codes need no sort
+            times = np.bincount(values)
+        else:
+            return np.unique(values, return_counts=True)
+        distinct = np.flatnonzero(times)
+        return distinct.astype(values.dtype), times[distinct]
     if bool((values[1:] > values[:-1]).all()):
         return values, repeats
     distinct, place = np.unique(values, return_inverse=True)

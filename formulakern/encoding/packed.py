@@ -159,10 +159,9 @@ class PackedTable:
 
     def with_degrees(self, degrees: FloatArray) -> PackedTable:
         """Return the same rows and columns with linear columns, float64 of shape (m, e)."""
-        names = [name for name in ("rows", "columns") if name in self.__dict__]
-        words = {name: self.__dict__[name] for name in names}
-        shape = self.n_rows, self.n_columns, self.names
-        return PackedTable(*shape, sparse=self.sparse, degrees=degrees, **words)
+        table = PackedTable(self.n_rows, self.n_columns)
+        table.__dict__ |= self.__dict__ | {"degrees": degrees}
+        return table
 
     # -- parts ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ No row comes to this process unless the packed rows are brought here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from formulakern.progress import stage
 from formulakern.tables.table import Table
 from formulakern.text import quoted
 
-__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows", "linear_columns"]
+__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows"]
 
 #: Partitions are joined up to so many rows, as long as there are so many partitions.
 JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
@@ -66,14 +66,10 @@ class PartitionedTable:
         """(rows, columns)."""
         return len(self), len(self.names)
 
-    def split(self, values: NDArray[Any]) -> Partitioned:
-        """Return one value for every row in the partitions of the table."""
-        return Partitioned(np.split(values, np.cumsum(self.lengths)[:-1]))
-
     def summaries(self, classes: NDArray[Any] | None = None) -> list[Summary]:
         """Return the summary of every column, with classes of their pairs."""
         with stage("finding propositions"):
-            of = None if classes is None else self.split(classes)
+            of = None if classes is None else parted(classes, self.lengths)
             found, self.lengths = summaries_of(self.partitions, of)
         return found
 
@@ -107,12 +103,8 @@ class WeightedRows:
         return self.table.n_rows
 
     @classmethod
-    def of(
-        cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray | None = None
-    ) -> WeightedRows:
-        """Return rows as they are, without those of weight 0; by default each weighs 1."""
-        if weights is None:
-            weights = np.ones(table.n_rows)
+    def of(cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray) -> WeightedRows:
+        """Return rows as they are, without those of weight 0."""
         used = weights > 0
         if not used.all():
             table, codes, weights = table.take(used), codes[used], weights[used]
@@ -139,22 +131,28 @@ class WeightedRows:
         return WeightedRows(self.table.take(first), self.codes[first], sums, numbers)
 
 
+@dataclass(frozen=True, eq=False)
 class PackedPartitions:
-    """The propositions of a fitted encoder, or those ``kept``, on the rows of a partitioned table.
+    """The rows of a partitioned table, packed: propositions, and linear columns next to them.
 
-    ``terms`` are linear columns next to them.
+    ``rows`` are partitions of :class:`PackedTable` of these ``lengths``.
     """
 
-    def __init__(
-        self,
-        table: PartitionedTable,
-        encoder: Any,
-        terms: Sequence[Any] = (),
-        kept: NDArray[np.intp] | None = None,
-    ) -> None:
-        self.table, self.encoder, self.terms = table, encoder, tuple(terms)
-        self.kept = np.arange(len(encoder.propositions_)) if kept is None else kept
-        self.n_rows, self.n_columns = len(table), len(self.kept)
+    rows: Partitioned
+    lengths: Sequence[int]
+    n_columns: int
+    terms: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> PackedPartitions:
+        """Encode a table with the propositions of a fitted encoder and linear terms, later."""
+        rows = table.partitions().later(_packed, encoder, tuple(terms))
+        return cls(rows, table.lengths, len(encoder.propositions_), tuple(terms))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.lengths)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -168,109 +166,86 @@ class PackedPartitions:
 
     def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedPartitions:
         """Return only these propositions, in this order."""
-        positions = np.asarray(columns, dtype=np.intp)
-        return PackedPartitions(self.table, self.encoder, self.terms, self.kept[positions])
+        rows = self.rows.later(PackedTable.select, np.asarray(columns, dtype=np.intp))
+        return replace(self, rows=rows, n_columns=len(columns))
 
-    def gathered(self) -> PackedTable:
-        """Return all rows in this process, in the order of the partitions."""
-        return self._rows()
+    def gathered(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
+        """Return all rows, or these of each partition, in this process and in their order."""
+        with stage(PACKING):
+            return PackedTable.concatenated(self.rows.map(_by_rows, each=some))
 
     def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
         """Return n rows, drawn at random without replacement, in their order."""
         n = min(n, self.n_rows)
         chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
-        ends = np.cumsum([0, *self.table.lengths])
+        ends = np.cumsum([0, *self.lengths])
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
-        return self._rows([part - start for part, start in zip(parts, ends, strict=False)])
+        return self.gathered([part - start for part, start in zip(parts, ends, strict=False)])
 
     def different_columns(self) -> NDArray[np.intp]:
         """Return the columns to learn from; see :meth:`PackedTable.different_columns`."""
         with stage("comparing propositions"):
-            answers = self.table.partitions().map(_equal_columns, self._encoding)
-        counts, alike = zip(*answers, strict=True)
+            counts, alike = zip(*self.rows.map(_equal_columns), strict=True)
         return varying_columns(np.sum(counts, axis=0), np.stack(alike, axis=1), self.n_rows)
 
     def weighted(
         self,
         codes: NDArray[Any],
-        weights: FloatArray | None = None,
-        places: NDArray[np.intp] | None = None,
-        factors: FloatArray | None = None,
+        weights: FloatArray | None,
+        places: NDArray[np.intp],
+        factors: FloatArray,
     ) -> Partitioned:
         """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
-        ``codes`` and ``weights`` (1 by default) have an entry for each row; classes get the codes
+        ``codes`` and ``weights`` (None: 1) have an entry for each row; classes get the codes
         ``places``, where −1 leaves their rows out, as weight 0 does, and their weights ``factors``.
         Small partitions are joined, so that fewer answers are added up.  Raises DataError if a
         partition has another number of rows than when it was first read.
         """
-        given = [self.table.split(one) for one in (codes, weights) if one is not None]
-        rows = self.table.partitions().zip(*given)
+        given = [parted(one, self.lengths) for one in (codes, weights) if one is not None]
+        own = list(zip(*given, strict=True))
         with stage(PACKING):
-            made = rows.persist(_weighted, self._encoding, places, factors)
+            made = self.rows.persist(_weighted, places, factors, each=own)
             few = max(1, int(JOINED_ROWS * len(made) / max(1, self.n_rows)))
             number = min(few, len(made) // LEAST_PARTITIONS)
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
             return made.wait()
 
-    @property
-    def _encoding(self) -> tuple[Any, NDArray[np.intp], tuple[Any, ...]]:
-        return self.encoder, self.kept, self.terms
 
-    def _rows(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
-        """Return all rows, or these of each partition."""
-        with stage(PACKING):
-            parts = self.table.partitions().map(_packed_rows, self._encoding, each=some)
-        return PackedTable.concatenated(parts)
+def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
+    """Divide one value for every row into partitions of these lengths."""
+    return np.split(values, np.cumsum(lengths)[:-1])
 
 
-def linear_columns(table: Any, terms: Sequence[Any]) -> FloatArray:
-    """Return the values of linear terms on the rows of a table, a column each."""
-    columns = np.empty((len(table), len(terms)))
-    for j, term in enumerate(terms):
-        columns[:, j] = term(table)
-    return columns
+def _packed(table: Table, encoder: Any, terms: tuple[Any, ...]) -> PackedTable:
+    packed: PackedTable = encoder.pack(table, terms)
+    return packed
 
 
-def _packed(table: Table, encoding: tuple[Any, ...]) -> PackedTable:
-    encoder, kept, terms = encoding
-    packed: PackedTable = encoder.pack(table).select(kept)
-    return packed.with_degrees(linear_columns(table, terms))
-
-
-def _packed_rows(
-    table: Table, encoding: tuple[Any, ...], some: NDArray[np.intp] | None = None
-) -> PackedTable:
-    packed = _packed(table, encoding)
+def _by_rows(packed: PackedTable, some: NDArray[np.intp] | None = None) -> PackedTable:
     rows = PackedTable.of_rows(packed.rows, packed.n_columns).with_degrees(packed.degrees)
     return rows if some is None else rows.take(some)
 
 
-def _equal_columns(
-    table: Table, encoding: tuple[Any, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    packed = _packed(table, (*encoding[:2], ()))
+def _equal_columns(packed: PackedTable) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     return row_counts(packed.columns), packed.first_equal
 
 
 def _weighted(
-    row: tuple[Any, ...],
-    encoding: tuple[Any, ...],
-    places: NDArray[np.intp] | None,
-    factors: FloatArray | None,
+    packed: PackedTable,
+    places: NDArray[np.intp],
+    factors: FloatArray,
+    own: tuple[NDArray[Any], ...],
 ) -> WeightedRows:
-    table, narrow, *own = row
-    if len(narrow) != len(table):
+    narrow, *given = own
+    if len(narrow) != packed.n_rows:
         raise DataError(
-            f"a partition has {len(table):,} rows and had {len(narrow):,} when it was first read. "
-            "The source gives other rows each time; write it to files, and read these."
+            f"a partition has {packed.n_rows:,} rows and had {len(narrow):,} when it was first "
+            "read. The source gives other rows each time; write it to files, and read these."
         )
     codes = narrow.astype(np.intp)
-    weights = own[0] if own else np.ones(len(codes))
-    if factors is not None:
-        weights = weights * factors[codes]
-    if places is not None:
-        codes = places[codes]
-        weights = np.where(codes < 0, 0.0, weights)
-    return WeightedRows.of(_packed(table, encoding), codes, weights).merged()
+    weights = np.where(places[codes] < 0, 0.0, factors[codes])
+    if given:
+        weights *= given[0]
+    return WeightedRows.of(packed, places[codes], weights).merged()

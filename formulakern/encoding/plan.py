@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number, is_integer
 from formulakern.encoding.bits import Words, n_words, pack_coordinates
-from formulakern.encoding.cut_points import Strategy, counted, cut_gaps, cuts
+from formulakern.encoding.cut_points import Strategy, cut_gaps, cuts
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
@@ -29,7 +29,7 @@ from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
-from formulakern.tables.temporal import RELATIONS, counts_of, value_at
+from formulakern.text import quoted
 
 __all__ = [
     "ColumnPlan",
@@ -133,15 +133,13 @@ class ColumnPlan:
     parts: tuple[str, ...] = ()
     once: float = 0.0
 
-    def renamed(self, name: str) -> ColumnPlan:
-        """Return the same plan for a column of another name."""
-        renamed: list[Formula] = []
-        for leaf in self.propositions:
-            if isinstance(leaf, Comparison):
-                renamed.append(leaf.replaced(column=name))
-            else:
-                renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
-        return replace(self, name=name, propositions=tuple(renamed))
+    def renamed(self, name: str) -> list[Formula]:
+        """Return the propositions of a column of another name."""
+        column = {Variable(self.name): Variable(name)}
+        return [
+            leaf.replaced(column=name) if isinstance(leaf, Comparison) else leaf.substitute(column)
+            for leaf in self.propositions
+        ]
 
     def packed(self, table: Table) -> Words:
         """Return the propositions on the rows of a table, packed: a row of words for each."""
@@ -159,19 +157,14 @@ class ColumnPlan:
             for code in range(first):
                 octets[code] = np.packbits(codes == code, bitorder="little")
         column = table.typed(self.name)
-        cut = self.kind == "numeric" and column.is_numeric
-        with np.errstate(invalid="ignore"):  # an order with NaN is false
-            for place, leaf in enumerate(self.propositions[first:], first):
-                truths: Any
-                if cut and isinstance(leaf, Comparison) and isinstance(leaf.value, float | int):
-                    truths = RELATIONS[leaf.relation](column.values, leaf.value)
-                elif isinstance(leaf, Variable) and column.is_numeric:
-                    truths = column.values == 1  # other numbers are unknown values
-                elif self.degrees is None or isinstance(leaf, Comparison):
-                    truths = evaluate_proposition(leaf, table)
-                else:
-                    continue
-                octets[place] = np.packbits(truths, bitorder="little")
+        for place, leaf in enumerate(self.propositions[first:], first):
+            if self.degrees is not None and not isinstance(leaf, Comparison):
+                continue
+            if isinstance(leaf, Variable) and column.is_numeric:
+                truths = np.asarray(column.values == 1)  # other numbers are unknown values
+            else:
+                truths = evaluate_proposition(leaf, table)
+            octets[place] = np.packbits(truths, bitorder="little")
         return words.astype(np.uint64, copy=False)
 
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
@@ -327,25 +320,16 @@ def plan_nominal(
     Values of fewer than ``least`` rows have one proposition together: x is none of the others (with
     negations also: x is one of them).  An ordered column has ``levels`` in place of that.
     """
-    name, whole, repeats = one.name, one.column, one.repeats
-    values: Sequence[Any]
-    if whole.labels is not None:
-        texts, numbers = whole.numbered
-        number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
-        values = sorted((text for text in texts if text is not None), key=_text_order)
-        counts = [number_of[value] for value in values]
-    else:
-        present = np.isfinite(whole.values) if whole.temporal is None else ~whole.missing
-        known, times = counted(whole.values[present], repeats[present])
-        counts = times.tolist()
-        if whole.temporal is None:
-            values = [_plain(value) for value in known.tolist()]
-        else:
-            listed = counts_of(known).tolist()
-            values = [value_at(whole.values, whole.temporal, count) for count in listed]
+    name, one = one.name, Summary.counted(one.name, one.column, one.repeats, None)
+    column = one.column
+    present = np.isfinite(column.values) if column.is_numeric else ~column.missing
+    rows = np.flatnonzero(present).tolist()
+    pairs = [(_plain(column.entry(row)), int(one.repeats[row])) for row in rows]
+    if column.labels is not None:
+        pairs.sort(key=lambda pair: _text_order(pair[0]))
+    values, counts = [value for value, _ in pairs], [count for _, count in pairs]
     frequent, pooled, others = values, [], list[Formula](levels)
-    if not whole.order and any(count < least for count in counts):
-        pairs = list(zip(values, counts, strict=True))
+    if not column.order and any(count < least for count in counts):
         frequent = [value for value, count in pairs if count >= least]
         pooled = [value for value, count in pairs if count < least]
         signs = ["not in", "in"] if negations else ["not in"]
@@ -390,14 +374,12 @@ def _plan_numeric(
     name, column, kind = one.name, one.column.values, one.column.temporal
     present = column[~one.column.missing]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
-    if strategy == "all" and len(present) > MOST_CUTS + 1:
-        different = len(np.unique(present))
-        if different > MOST_CUTS + 1:
-            raise DataError(
-                f'column "{name}" has {different:,} different values, and strategy="all" cuts '
-                f"between all of them, at most {MOST_CUTS:,} times. Write another strategy, such "
-                'as "quantile" with cut_points=64.'
-            )
+    if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
+        raise DataError(
+            f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
+            f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
+            '"quantile" with cut_points=64.'
+        )
     leaves = []
     for cut in cuts(column, number, strategy, one.classes, kind, one.repeats):
         for relation in relations:
@@ -409,7 +391,7 @@ def _plan_numeric(
 
 def _plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> ColumnPlan:
     """Plan the column itself for ``>=``, its negation for ``<=``; nothing if it is constant."""
-    numbers = one.numbers
+    numbers = one.column.values.astype(np.float64)
     if scale == "rank":
         numbers = np.repeat(numbers, one.repeats)
     degrees = learn_degrees(numbers, scale)
@@ -423,7 +405,7 @@ def _calendar(one: Summary, parts: Sequence[str], negations: bool) -> dict[str, 
     found: dict[str, list[Formula]] = {}
     kind = one.column.temporal
     for part in dict.fromkeys(part for part in parts if kind and part in PARTS_OF[kind]):
-        numbers = numbers_of_part(one.table, one.name, part)
+        numbers = numbers_of_part(one.column, one.name, part)
         values = np.unique(numbers[~np.isnan(numbers)]).astype(np.int64).tolist()
         signs = ["=", "!="] if negations else ["="]
         if len(values) > 1:
@@ -472,13 +454,11 @@ def identifiers(table: Table) -> tuple[str, ...]:
 def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
     """Warn of columns with a proposition for every row, and of those that number the rows."""
     both = zip(summaries, plans, strict=True)
-    names = [f'"{plan.name}"' for one, plan in both if _is_identifier(one, plan)]
+    names = [plan.name for one, plan in both if _is_identifier(one, plan)]
     if names:
-        one = len(names) == 1
         warnings.warn(
-            f"{'column' if one else 'columns'} {', '.join(names[:5])}{', …' * (len(names) > 5)} "
-            f"{'has' if one else 'have'} another value in every row, as an identifier has, which "
-            f"says nothing about other rows; leave {'it' if one else 'them'} out.",
+            f"Columns have another value in every row, as an identifier has: {quoted(names, 5)}. "
+            "This says nothing about other rows; leave them out.",
             stacklevel=4,
         )
 
@@ -534,10 +514,8 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
                 found.append(f'"{plan.name}" ({share:.0%})')
     if found:
         warnings.warn(
-            "values that training did not show stand in "
-            f"{'column' if len(found) == 1 else 'columns'} {', '.join(found[:5])}"
-            f"{', …' * (len(found) > 5)}, and count as none of the known ones; look whether they "
-            "are written as in training.",
+            f"Values not seen in training are in {', '.join(found[:5])}{', …' * (len(found) > 5)}, "
+            "and match no known category. Check their spelling.",
             stacklevel=4,
         )
 

@@ -17,7 +17,7 @@ from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.formula import Formula, Variable, evaluate
 from formulakern.syntax.leaves import ORDERS, Choice, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
-from formulakern.tables.column import Column, did_you_mean, numbers_in, read_number, to_float
+from formulakern.tables.column import Column, did_you_mean, numbers_in, read_number, texts, to_float
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import (
     RELATIONS,
@@ -91,15 +91,14 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
         )
     name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
-        column = Column(numbers_of_part(table, name, leaf.part))
-    missing = column.missing
-    present = ~missing
-    if leaf.relation == "is missing":
-        return missing
-    if leaf.relation == "is not missing":
-        return present
+        column = Column(numbers_of_part(column, name, leaf.part))
     if leaf.relation in ORDERS:
         return _compared(table, name, column, leaf.relation, leaf.value)
+    present = ~column.missing
+    if leaf.relation == "is missing":
+        return column.missing
+    if leaf.relation == "is not missing":
+        return present
     values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
     equal = reduce(np.logical_or, (_compared(table, name, column, "=", item) for item in values))
     if leaf.relation in ("=", "in"):
@@ -115,15 +114,15 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             "name the column itself."
         )
     column = table.typed(leaf.name)
+    numbers = column.values
     if column.labels is not None:
-        read = {text: None if text is None else number_of(text) for text in column.numbered[0]}
-        one = column.where(lambda text: read[text] == 1)
-        wrong = column.where(lambda text: text is not None and read[text] not in (0, 1))
+        texts, places = column.numbered
+        known = [None if text is None else number_of(text) for text in texts]
+        numbers = np.array(known, dtype=np.float64)[places]
     elif column.temporal is not None:
-        one, wrong = column.missing, ~column.missing
-    else:
-        one = column.values == 1
-        wrong = ~(one | (column.values == 0) | column.missing)
+        numbers = np.full(len(column), np.nan)
+    one = numbers == 1
+    wrong = ~(one | (numbers == 0) | column.missing)
     if wrong.any():
         row = int(np.argmax(wrong))
         entry = table.entry(leaf.name, row)
@@ -159,7 +158,7 @@ def _compared(table: Table, name: str, column: Column, relation: str, value: obj
         passed = set(value.passed(relation))
         if column.labels is not None:
             return column.where(passed.__contains__)
-        return np.array([text in passed for text in _texts(column.values)], dtype=np.bool_)
+        return np.array([text in passed for text in texts(column.values)], dtype=np.bool_)
     if column.temporal is not None or isinstance(value, Temporal):
         return _temporal(name, column, relation, value)
     if relation == "=" and column.labels is not None:
@@ -200,7 +199,7 @@ def _compared_columns(name: str, left: Column, relation: str, other: str, right:
         with np.errstate(invalid="ignore"):
             truths = RELATIONS[relation](_as_numbers(name, left), _as_numbers(other, right))
         return np.asarray(truths, dtype=np.bool_)
-    both = zip(_texts(left.entries), _texts(right.entries), strict=True)
+    both = zip(texts(left.entries), texts(right.entries), strict=True)
     return np.array([a is not None and a == b for a, b in both], dtype=np.bool_)
 
 
@@ -209,8 +208,8 @@ def _as_numbers(name: str, column: Column) -> NDArray[Any]:
     if column.labels is None:
         values = column.values
         return values.astype(np.int64) if values.dtype == np.bool_ else values
-    texts, places = column.numbered
-    numbers = numbers_in(texts)
+    known, places = column.numbered
+    numbers = numbers_in(known)
     if numbers is None:
         unread = column.where(lambda text: text is not None and read_number(text) is None)
         row = int(np.argmax(unread))
@@ -225,9 +224,8 @@ def _spells(text: str, value: Any) -> bool:
     return text == repr(value) or read_number(text) == value
 
 
-def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
+def numbers_of_part(column: Column, name: str, part: str) -> NDArray[np.float64]:
     """Return the months, weekdays, … of a column; NaN for missing entries."""
-    column = table.typed(name)
     present = ~column.missing
     if column.temporal is None and present.any():
         raise DataError(
@@ -276,14 +274,3 @@ def _unlike(name: str, content: str, value: Temporal) -> DataError:
         f'column "{name}" holds {content}; it is compared with {value}, one of '
         f"{KINDS[value.kind][0]}. Convert the column, for example with pandas.to_datetime."
     )
-
-
-def _texts(column: NDArray[Any]) -> list[str | None]:
-    """The entries as text; whole numbers without a decimal point, as a rule spells them."""
-    return [None if value != value or value is None else _text(value) for value in column.tolist()]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -63,7 +63,7 @@ class RankedColumn:
         """Return the value of a rank, as a comparison has it."""
         if self.kind is not None:
             return value_at(self.values, self.kind, int(counts_of(self.values)[rank]))
-        return _plain(self.values[rank])
+        return self.values[rank : rank + 1].tolist()[0]
 
     def said(self, relation: int, rank: int) -> Formula:
         """A condition in the words of the table.
@@ -116,7 +116,11 @@ class RankedTable:
         for plan in plans:
             read.append(_ranked(table, plan))
             read += [_ranked_part(table, plan.name, part) for part in plan.parts]
-        return cls._of_ranks([column for column, _ in read], np.array([r for _, r in read]))
+        ranks = np.array([own for _, own in read])
+        rows = np.ascontiguousarray(ranks.T, dtype=">i4")  # the order of bytes is that of numbers
+        first, kind = different_rows(rows)
+        ranks = np.ascontiguousarray(ranks[:, first], dtype=np.int32)
+        return cls(tuple(column for column, _ in read), ranks, kind)
 
     @classmethod
     def of_packed(cls, table: PackedTable, leaves: Sequence[Formula]) -> RankedTable:
@@ -128,12 +132,6 @@ class RankedTable:
         different, row = table.distinct()
         ranks = np.ascontiguousarray(different.unpacked().T, dtype=np.int32)
         return cls(tuple(columns), ranks, row, different)
-
-    @classmethod
-    def _of_ranks(cls, columns: Sequence[RankedColumn], ranks: NDArray[Any]) -> RankedTable:
-        rows = np.ascontiguousarray(ranks.T, dtype=">i4")  # the order of bytes is that of numbers
-        first, kind = different_rows(rows)
-        return cls(tuple(columns), np.ascontiguousarray(ranks[:, first], dtype=np.int32), kind)
 
     @property
     def n_rows(self) -> int:
@@ -205,12 +203,8 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
 
 def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDArray[Any]]:
     """Return a part of the calendar as a column of its own."""
-    numbers = numbers_of_part(table, name, part)
+    numbers = numbers_of_part(table.typed(name), name, part)
     missing = np.isnan(numbers)
     values = np.unique(numbers[~missing]).astype(np.int64)
     ranks = np.where(missing, len(values), np.searchsorted(values, np.nan_to_num(numbers)))
     return RankedColumn(name, values, part=part), ranks
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -142,7 +142,7 @@ def _entries(column: Any) -> NDArray[Any]:
     if series is None:
         return np.asarray(column)
     native = series.to_native()
-    if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
+    if isinstance(getattr(native, "dtype", None), np.dtype) or has_plain_numbers(series):
         return np.asarray(native)
     return text_column(series.to_list())
 
@@ -226,8 +226,6 @@ def read_real(X: object, role: str = "X") -> RealTable:
         array = found.array if found.sparse is None else spread_out(found.sparse)
         names = None if found.names is None else tuple(map(str, found.names))
     if type(array) is not np.ndarray or array.dtype.kind not in "biuf":
-        if array is not None:
-            check_columns(array.shape, role)
         array = _columns_together(Table.of(X if array is None else array), names, role)
     check_columns(array.shape, role)
     values = np.ascontiguousarray(array, dtype=np.float64)

@@ -19,7 +19,6 @@ from formulakern.errors import DataError
 from formulakern.partitions.partitioned import Partitioned
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
-from formulakern.text import quoted
 
 __all__ = ["OUTER", "Summary", "merged", "nearest_rank", "summaries_of"]
 
@@ -61,20 +60,20 @@ class Summary:
             texts, codes = column.numbered
             labels = tuple(text for text in texts if text is not None)
             column = Column(codes, labels, column.order)
+        return cls.counted(name, column, None, classes)
+
+    @classmethod
+    def counted(cls, name: str, column: Column, repeats: Any, classes: Any) -> Summary:
+        """Count entries that are not different yet, each ``repeats`` times, once by default."""
         values = column.values + 0.0 if column.values.dtype.kind == "f" else column.values
         if classes is None:
-            distinct, repeats = _counted(column, values)
-            return cls(name, replace(column, values=distinct), repeats)
+            distinct, times = counted(values, repeats)
+            return cls(name, replace(column, values=distinct), times)
         distinct, place = np.unique(values, return_inverse=True)
         width = int(classes.max(initial=0)) + 1
-        pairs, repeats = counted(place * width + classes, None)
+        pairs, times = counted(place * width + classes, repeats)
         groups = np.asarray(pairs % width, dtype=np.intp)
-        return cls(name, replace(column, values=distinct[pairs // width]), repeats, groups)
-
-    @property
-    def table(self) -> Table:
-        """The entries as a table of one column."""
-        return Table.of_columns({self.name: self.column})
+        return cls(name, replace(column, values=distinct[pairs // width]), times, groups)
 
     @property
     def n_rows(self) -> int:
@@ -94,17 +93,12 @@ class Summary:
         present = self.column.values[~self.column.missing]
         return bool(len(present) and ((present == 0) | (present == 1)).all())
 
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """The column as numbers, NaN for missing entries."""
-        return self.column.values.astype(np.float64)
-
     def extent(self) -> tuple[float, float] | None:
         """Return the outer quantiles of the finite numbers, as ``np.quantile(method="nearest")``.
 
         The extremes if these are equal; None if the column does not vary.
         """
-        numbers = self.numbers
+        numbers = self.column.values.astype(np.float64)
         known = np.flatnonzero(np.isfinite(numbers))
         known = known[np.argsort(numbers[known], kind="stable")]
         if not len(known):
@@ -117,23 +111,9 @@ class Summary:
         return (least, largest) if least < largest else None
 
 
-def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the different values and their counts; codes and truth values need no sort."""
-    if column.labels is not None or values.dtype == np.bool_:
-        repeats = np.bincount(values)
-    else:
-        for some in (values[:100], values):  # most columns show another value at once
-            ones, others = np.count_nonzero(some == 1), np.count_nonzero(some)
-            if ones < others or values.dtype.kind not in "iuf":
-                return counted(values, None)
-        repeats = np.array([len(values) - others, ones])
-    found = np.flatnonzero(repeats)
-    return found.astype(values.dtype), repeats[found].astype(np.int64)
-
-
 def summaries_of(
     read: Callable[..., Partitioned],
-    classes: Partitioned | None = None,
+    classes: Sequence[NDArray[Any]] | None = None,
     many: int = MANY,
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
@@ -144,49 +124,34 @@ def summaries_of(
     for each different value of each partition.  Raises DataError if partitions have different
     columns, or hold different things in one.
     """
-    tables = read()
-    if classes is None:
-        found = tables.map(_summaries, None, many)
-    else:
-        found = tables.zip(classes).map(_summaries_by_class)
-    names = [tuple(one) for _, one in found]
-    for number, own in enumerate(names):
-        if own != names[0]:
-            raise DataError(
-                f"partition {number} has the columns {quoted(own)} and partition 0 has "
-                f"{quoted(names[0])}. Write the same columns in the same order in all of them."
-            )
-    lengths = [length for length, _ in found]
-    parts = {name: [one[name] for _, one in found] for name in names[0]}
-    open_ones = [name for name, own in parts.items() if any(part is None for part in own)]
+    found = read().map(_summaries, many if classes is None else None, each=classes)
+    names, lengths = tuple(found[0][1]), [length for length, _ in found]
     number = max(1, BUDGET // (16 * max(1, sum(lengths))))
-    summaries = {
-        name: merged([part for part in own if part is not None])
-        for name, own in parts.items()
-        if name not in open_ones
-    }
+    summaries, open_ones = {}, []
+    for name in names:
+        parts = [part for _, one in found if (part := one[name]) is not None]
+        if len(parts) == len(found):
+            summaries[name] = merged(parts)
+        else:
+            open_ones.append(name)
     for start in range(0, len(open_ones), number):
         some = open_ones[start : start + number]
-        listed = [one for _, one in read(some).map(_summaries, None, None)]
+        listed = [one for _, one in read(some).map(_summaries, None)]
         summaries |= {name: merged([one.pop(name) for one in listed]) for name in some}
-    return [summaries[name] for name in names[0]], lengths
+    return [summaries[name] for name in names], lengths
 
 
 def _summaries(
-    table: Table, classes: NDArray[np.intp] | None, many: int | None
+    table: Table, many: int | None, classes: NDArray[Any] | None = None
 ) -> tuple[int, dict[str, Summary | None]]:
     """Return the number of rows and all summaries; None for numbers of too many values."""
     found: dict[str, Summary | None] = {}
+    classes = None if classes is None else classes.astype(np.intp)
     for name in table.names:
         one = Summary.of(table, name, classes)
         listed = many is None or one.column.labels is not None or len(one.column) <= many
         found[name] = one if listed else None
     return len(table), found
-
-
-def _summaries_by_class(row: tuple[Table, NDArray[Any]]) -> tuple[int, dict[str, Summary | None]]:
-    table, classes = row
-    return _summaries(table, classes.astype(np.intp), None)
 
 
 def merged(parts: Sequence[Summary]) -> Summary:
@@ -226,29 +191,24 @@ def merged(parts: Sequence[Summary]) -> Summary:
             for part, none in zip(parts, empty, strict=True)
         ]
     repeats = np.concatenate([part.repeats for part in parts])
-    values, place_of = np.unique(np.concatenate(columns), return_inverse=True)
-    column = Column(values, labels, first.column.order, first.column.temporal)
-    if first.classes is None:
-        return Summary(first.name, column, counted(place_of, repeats)[1])
-    of = np.concatenate([np.asarray(part.classes) for part in parts])
-    width = int(of.max(initial=0)) + 1
-    pairs, repeats = counted(place_of * width + of, repeats)
-    groups = np.asarray(pairs % width, dtype=np.intp)
-    return Summary(first.name, column.take(pairs // width), repeats, groups)
+    classes = [part.classes for part in parts if part.classes is not None]
+    column = Column(np.concatenate(columns), labels, first.column.order, first.column.temporal)
+    return Summary.counted(
+        first.name, column, repeats, np.concatenate(classes) if classes else None
+    )
 
 
 def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
     """Refuse a column of different kinds in two partitions."""
-    for what, one, other in (
-        ("", content_of(first.column), content_of(part.column)),
-        ("the order ", " < ".join(first.column.order), " < ".join(part.column.order)),
-    ):
-        if one != other:
-            raise DataError(
-                f'column "{first.name}" has {what}{one or "none"} in partition {first_at} and '
-                f"{what}{other or 'none'} in partition {number}. Give it one dtype in all "
-                "partitions, such as by astype."
-            )
+    one, other = (
+        content_of(column) + f" in the order {' < '.join(column.order)}" * bool(column.order)
+        for column in (first.column, part.column)
+    )
+    if one != other:
+        raise DataError(
+            f'column "{first.name}" has {one} in partition {first_at} and {other} in partition '
+            f"{number}. Give it one dtype in all partitions, such as by astype."
+        )
 
 
 def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:

@@ -77,7 +77,7 @@ def warn_of_one_class(model: Any, data: TrainingData) -> None:
     some, truth = _some_of_each(data.table, data.labels, np.flatnonzero(data.weights))
     found = np.unique(model.predict(some)).tolist()
     if len(found) == 1 < len(np.unique(truth)):
-        warn_if_told(found[0], some, truth, getattr(model, "propositions_", ()))
+        warn_if_told(found[0], some, truth, getattr(model, "propositions_", ()), stacklevel=5)
 
 
 def warn_if_told(
@@ -86,6 +86,7 @@ def warn_if_told(
     labels: NDArray[Any],
     names: Sequence[str] = (),
     instead: str = "a larger C, class_weight='balanced', or weaker limits",
+    stacklevel: int = 4,
 ) -> None:
     """Warn that all rows are given the class ``found``, if a proposition tells classes apart.
 
@@ -102,7 +103,8 @@ def warn_if_told(
         column = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
             f"the model gives all training rows one class, {found!r}, though {column} alone says "
-            f"more. Use {instead}."
+            f"more. Use {instead}.",
+            stacklevel,
         )
 
 
@@ -141,5 +143,5 @@ def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
     return int(chances.min(axis=1).argmin())
 
 
-def _warn(said: str) -> None:
-    warnings.warn(said, UserWarning, stacklevel=4)
+def _warn(said: str, stacklevel: int = 4) -> None:
+    warnings.warn(said, UserWarning, stacklevel=stacklevel)

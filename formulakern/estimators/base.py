@@ -175,7 +175,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         Raises DataError if y is None (``what`` says what to pass), or one of them cannot be read.
         """
         require_target(self, y, what)
-        return TrainingData.of(self._fit_table(X, y), y, class_weight, sample_weight, ordered)
+        table = self._fit_table(X, y)
+        return TrainingData.of(table, y, class_weight, sample_weight, ordered, X)
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
         """Learn from these of the propositions only."""

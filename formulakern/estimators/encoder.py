@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.encoding.plan import (
     ColumnPlan,
     Scales,
@@ -40,11 +40,11 @@ from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_codes, refused, require_target
 from formulakern.files.models import save
-from formulakern.partitions.collections import in_memory, is_dask, is_dask_array
-from formulakern.partitions.lazy_rows import lazy_transform
+from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.partitions.lazy_rows import head_of, lazy_transform
 from formulakern.rules.conditions import ColumnType, type_of
 from formulakern.syntax.formula import Formula
-from formulakern.tables.read import is_pandas, is_sparse
+from formulakern.tables.read import check_columns, is_pandas, is_sparse
 from formulakern.tables.table import Table
 
 __all__ = ["PropositionEncoder"]
@@ -265,12 +265,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if dense is not None:
                 dense[:, first : first + len(bits)] = bits.T
             else:
-                places, rows = np.nonzero(bits)
-                parts.append((rows, places + first, bits[places, rows].astype(dtype)))
-        if dense is not None:
-            return dense
-        rows, places, values = map(np.concatenate, zip(*parts, strict=True))
-        return csr_array((values, (rows, places)), shape=shape)
+                parts.append(csr_array(bits.T, dtype=dtype))
+        return hstack(parts, format="csr") if dense is None else dense
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
         """The propositions as text, which the rule language reads back.
@@ -294,14 +290,12 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if input_features is not None:
             with refused("Pass the names of the columns of training."):
                 names = map(str, _check_feature_names_in(self, input_features))
-            renamed = [p.renamed(name) for p, name in zip(self.plans_, names, strict=True)]
-            leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
+            pairs = zip(self.plans_, names, strict=True)
+            leaves = tuple(leaf for plan, name in pairs for leaf in plan.renamed(name))
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
     def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
         """Find the propositions of a table that was read, and return its summaries."""
-        if isinstance(table, Table) and len(table) == 0:
-            raise _no_rows(table)
         if self.reads_classes:
             require_target(self, y)
         codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
@@ -312,8 +306,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             summaries = [Summary.of(table, name, codes) for name in table.names]
         else:
             summaries = table.summaries(codes)
-            if len(table) == 0:
-                raise _no_rows(table)
+        if len(table) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: an encoder learns the values of the columns from rows."
+            )
         plans = plans_of(self, summaries)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
@@ -340,14 +337,16 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Of a partitioned table nothing is read yet.
         """
         if isinstance(table, PartitionedTable):
-            return PackedPartitions(table, self, terms)
+            return PackedPartitions.of(table, self, terms)
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
                 'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
             )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        degrees = linear_columns(table, terms) if terms else None
+        degrees = np.empty((len(table), len(terms)))
+        for j, term in enumerate(terms):
+            degrees[:, j] = term(table)
         return PackedTable.of_columns(words, len(table), degrees=degrees)
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
@@ -376,43 +375,29 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises DataError if it is no table, has no columns, or others than in training.
         """
         if is_dask(X):
-            none = np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask_array(X) else X._meta
-            head = self._read(none, reset=reset)
+            head = self._read(head_of(X), reset=reset)
             return PartitionedTable.of(X, tuple(head.names))
         table = X if isinstance(X, Table) else Table.of(X)
-        if table.shape[1] == 0:
-            raise DataError(
-                f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
-                "has no columns."
-            )
-        if isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X)):
-            self._check_names(table, reset)
-        else:
-            source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            with refused("Pass the columns of training, by their names."):
-                self._check_labels(source, reset)
-                _check_n_features(self, source, reset=reset)
+        check_columns(table.shape, "X")
+        self._check_columns(X, table, reset)
         return table if reset else Table.of(table, [plan.name for plan in self.plans_])
 
-    def _check_labels(self, X: Any, reset: bool) -> None:
-        """Compare the labels of columns with those of training, as scikit-learn does."""
-        labels = X.columns.tolist() if is_pandas(X) else []
-        plain = {*map(type, labels)} == {str}
-        if plain and reset:
-            self.feature_names_in_ = np.array(labels, dtype=object)
-        elif not plain or list(getattr(self, "feature_names_in_", ())) != labels:
-            _check_feature_names(self, X, reset=reset)
-
-    def _check_names(self, table: Table, reset: bool) -> None:
-        with refused("Pass the columns of training."):
-            _check_n_features(self, table, reset=reset)
-        if reset:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and list(table.names) != list(known):
-            place = next(j for j, name in enumerate(table.names) if name != known[j])
+    def _check_columns(self, X: Any, table: Table, reset: bool) -> None:
+        """Compare names and number of columns with training, as scikit-learn does for frames."""
+        own = isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X))
+        labels = list(table.names) if own else X.columns.tolist() if is_pandas(X) else []
+        known = list(getattr(self, "feature_names_in_", labels * own))
+        source = X if hasattr(X, "shape") else table
+        with refused("Pass the columns of training, by their names."):
+            if reset and {*map(type, labels)} == {str}:
+                self.feature_names_in_ = np.array(labels, dtype=object)
+            elif not own and (labels != known or not labels):
+                _check_feature_names(self, source, reset=reset)
+            _check_n_features(self, source, reset=reset)
+        if own and not reset and labels != known:
+            place = next(j for j, name in enumerate(labels) if name != known[j])
             raise DataError(
-                f'column {place} is "{table.names[place]}" and was "{known[place]}" in training. '
+                f'column {place} is "{labels[place]}" and was "{known[place]}" in training. '
                 f"Pass the columns of training in their order: table.select(names)."
             )
 
@@ -422,10 +407,3 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _no_rows(table: Any) -> DataError:
-    return DataError(
-        f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
-        "required: an encoder learns the values of the columns from rows."
-    )

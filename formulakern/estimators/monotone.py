@@ -20,10 +20,19 @@ from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 
-__all__ = ["asked_of", "read_directions"]
+__all__ = ["asked_of", "check_one_score", "read_directions"]
 
 #: What each relation asks for where the score must not fall with the column.
 ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
+
+
+def check_one_score(model: Any, n_classes: int) -> None:
+    """Raise ParameterError if ``monotone`` is given and the classes have several scores."""
+    if model.monotone and n_classes > 2 and not model.ordinal:
+        raise ParameterError(
+            f"monotone={model.monotone!r} with {n_classes} classes; expected two classes, or "
+            "ordinal=True for ordered ones, which have one score."
+        )
 
 
 def read_directions(
@@ -54,7 +63,7 @@ def read_directions(
             "score does not fall with the column) or -1 (it does not rise). Leave out columns that "
             "are free."
         )
-    places = column_positions(table, list(monotone))
+    places = column_positions(table, list(monotone)) if monotone else ()
     names = [table.names[place] for place in places]
     nominal = [
         plan.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from formulakern.estimators.svm.machines import FormulaSVC, PairwiseMachine
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.learning.kernel_machines import KernelRows, Limits, PairwiseModel
+from formulakern.learning.kernel_machines import KernelRows, Limits
 from formulakern.learning.multiple_kernels import (
     KernelFamily,
     KernelWeights,
@@ -261,10 +261,6 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     max_iter: int = 200
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     verbose: int = 0
-    classes_: npt.NDArray[Any] = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
-    svc_: PairwiseModel = field(init=False)
-    intercept_: FloatArray = field(init=False)
 
     rules = rules
 
@@ -346,7 +342,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
             check_number("p", self.p, 1, otherwise="float('inf')")
         check_flag("normalize", self.normalize)
         check_flag("unit_variance", self.unit_variance)
-        self._check_decisions()
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_number("tol", self.tol, 0, 1, above=True)
         check_integer("max_iter", self.max_iter)
 
@@ -364,14 +360,13 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     def _learn(
         self, family: KernelFamily, tasks: Any, progress: Callable[[float], None]
     ) -> KernelWeights:
+        options: dict[str, Any] = {"tol": self.tol, "progress": progress}
         if self.method == "easy":
-            found = easy_weights(family, tasks, self.lam, tol=self.tol, progress=progress)
+            found = easy_weights(family, tasks, self.lam, **options)
             what, advice = "the gap of the distance of the classes", "A larger lam is easier."
         else:
-            options: dict[str, Any] = {"tol": self.tol, "max_iter": int(self.max_iter)}
-            found = lp_norm_weights(
-                family, tasks, float(self.p), float(self.C), progress=progress, **options
-            )
+            p, C, most = float(self.p), float(self.C), int(self.max_iter)
+            found = lp_norm_weights(family, tasks, p, C, max_iter=most, **options)
             what = "the gap of the objective"
             advice = "Allow more rounds, max_iter, or a larger tol; or take a larger p."
         warn_unless(found.converged, what, found.gap, self.tol, advice)

@@ -2,6 +2,7 @@
 
 The settings of a path are fitted one after the other, each fold from what it knows of the setting
 before, and scored on the rows that the folds hold out.  A path may end early when its scores fall.
+The settings of a round do not depend on each other: they are fitted at once, to folds of the round.
 After Ctrl-C, or when the time is over, the settings that are known are compared.
 """
 
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,13 +23,12 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_verbosity, is_integer, is_number
+from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.deadline import Deadline
 from formulakern.errors import DataError, FormulaKernError, ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, random_source, splits
-from formulakern.estimators.workers import FoldFits
+from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.progress import Progress
 from formulakern.rules.rule import Rule
@@ -76,11 +78,15 @@ class Trial(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Positions of settings, in order; what each fold knows before; how many may be behind."""
+    """Positions of settings, in order; what each fold knows before; how many may be behind.
+
+    A round has ``folds`` of its own, and its settings do not depend on each other.
+    """
 
     places: Sequence[int]
     starts: Sequence[Any] | None = None
     patience: int = 1
+    folds: Sequence[Any] | None = None
 
 
 @dataclass(eq=False)
@@ -104,6 +110,8 @@ class PathSearch:
         ``of_path``) when its path is running out.
     words : (str, str)
         What settings are called in warnings, and which one is taken if none is known.
+    workers : Workers
+        Where fits to several folds, or with several settings of a round, run at once.
 
     Attributes
     ----------
@@ -117,39 +125,47 @@ class PathSearch:
     folds: Sequence[Any]
     fit: Callable[..., tuple[Any, Any]]
     arguments: Callable[[Any, int, Any], tuple[Any, ...]]
-    judge: Callable[[list[Any]], Trial]
+    judge: Callable[[list[Any]], Any]
     name: Callable[[Any], str]
-    line: Callable[[Any, Trial], str]
+    line: Callable[[Any, Any], str]
     behind: float = np.inf
     of_path: bool = False
     words: tuple[str, str] = ("settings", "one of the middle")
-    trials: list[Trial | None] = field(init=False)
-    known: dict[int, list[Any]] = field(default_factory=dict, init=False)
+    workers: Workers = field(default_factory=Workers)
 
     def __post_init__(self) -> None:
-        self.trials = [None] * len(self.settings)
+        self.trials: list[Any] = [None] * len(self.settings)
+        self.known: dict[int, list[Any]] = {}
+        self._best = -np.inf
+
+    def add(self, settings: Sequence[Any]) -> range:
+        """Return the places of further settings."""
+        self.settings = [*self.settings, *settings]
+        self.trials += [None] * len(settings)
+        return range(len(self.trials) - len(settings), len(self.trials))
 
     def run(
         self, paths: Iterable[Path], bar: Progress, deadline: Deadline, stacklevel: int = 4
-    ) -> list[Trial | None]:
+    ) -> list[Any]:
         """Fit and score the settings of some paths, which are read as the search goes on.
 
         The first setting is fitted in any case, unless there are no folds.  Warnings, which name
         what was left out, are of the function that calls the caller at ``stacklevel=4``.  Ctrl-C
         raises if no setting is known.
         """
+        self._bar, self._deadline = bar, deadline
         why, advice, category = None, "", UserWarning
         try:
             with interruptible(finds=False):
-                if not self._run(paths, bar, deadline):
+                if not self._run(paths):
                     why, category = "stopped by the time limit", ConvergenceWarning
                     advice = f" Allow more time, or pass fewer {self.words[0]}."
         except KeyboardInterrupt:
-            if not self.known:
+            if not any(self.trials):
                 raise
             why = "interrupted"
         if why is not None:
-            kept = "the best of these" if self.known else self.words[1]
+            kept = "the best of these" if any(self.trials) else self.words[1]
             warnings.warn(
                 f"{why} after {len(self.known)} of {len(self.settings)} {self.words[0]}: {kept} is "
                 f"fitted to all rows.{advice}",
@@ -158,29 +174,24 @@ class PathSearch:
             )
         return self.trials
 
-    def _run(self, paths: Iterable[Path], bar: Progress, deadline: Deadline) -> bool:
-        """Whether the time sufficed."""
-        fits, best, number = FoldFits(self.folds), None, len(self.settings)
-        for places, starts, patience in paths:
+    @property
+    def _share(self) -> float:
+        """The share of all work that is done; the rest is the fit to all rows."""
+        return 0.9 * len(self.known) / len(self.settings)
+
+    def _run(self, paths: Iterable[Path]) -> bool:
+        """Return whether the time sufficed."""
+        best = None
+        for places, starts, patience, folds in paths:
+            self.folds = self.folds if folds is None else folds
             before = [None] * len(self.folds) if starts is None else list(starts)
             worse, best = 0, None if self.of_path else best
-            for place in places:
-                if not self.folds or (self.known and deadline.over()):
+            for some in [[place] for place in places] if folds is None else [places]:
+                if not self._fitted(some, before):
                     return False
-                setting, done = self.settings[place], len(self.known) / number
-                until = turn(deadline, number - len(self.known))
-                given = [self.arguments(setting, k, one) for k, one in enumerate(before)]
-                begins = partial(_fold, bar, done, self.name(setting), len(self.folds))
-                found: list[Any] = []
-                answers = fits.answers(self.fit, given, until, begins)
-                while len(found) < len(self.folds):
-                    if not self.known and deadline.over():
-                        return False
-                    answer, before[len(found)] = next(answers)
-                    found.append(answer)
-                trial = self.trials[place] = self.judge(found)
-                self.known[place] = [*before]
-                bar.at(done, self.name(setting), line=self.line(setting, trial))
+                if folds is not None:
+                    continue
+                trial = self.trials[some[0]]
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                 behind, error = compared(best.scores, trial.scores)
@@ -189,10 +200,37 @@ class PathSearch:
                     break
         return True
 
+    def _fitted(self, places: Sequence[int], before: list[Any]) -> bool:
+        """Fit and judge some settings, and return whether the time sufficed for all."""
+        ready: Any = self.workers.answers(self.fit, self._tasks(places, before))
+        with closing(ready) as answers:
+            for place in places:
+                pairs = list(islice(answers, len(self.folds)))
+                if not pairs or len(pairs) < len(self.folds):
+                    return False
+                found, before[:] = zip(*pairs, strict=True)
+                trial = self.judge(list(found))
+                self.trials[place], self.known[place] = trial, [*before]
+                if not np.isnan(trial.scores).all():
+                    self._best = max(self._best, float(np.nanmean(trial.scores)))
+                best = "" if np.isinf(self._best) else f"best score {self._best:.4g}"
+                setting = self.settings[place]
+                self._bar.at(self._share, self.name(setting), best, self.line(setting, trial))
+        return True
 
-def _fold(bar: Progress, share: float, what: str, n_folds: int, number: int) -> None:
-    """Show which of the folds begins."""
-    bar.at(share, f"{what}, fold {number + 1} of {n_folds}")
+    def _tasks(self, places: Sequence[int], before: list[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield the fits of some settings to all folds, each with its part of the time."""
+        folds, first = [*map(self.workers.send, self.folds)], not self.known
+        for place in places:
+            setting, n = self.settings[place], len(folds)
+            until = turn(self._deadline, max(1, len(self.settings) - len(self.known)))
+            for k, fold in enumerate(folds):
+                if self._deadline.over() and not first:
+                    return
+                first, part = False, f", fold {k + 1} of {n}" * (n > 1)
+                self._bar.at(self._share, self.name(setting) + part)
+                later = until.part(1 / -(-(n - k) // self.workers.jobs))  # some fits at once
+                yield fold, *self.arguments(setting, k, before[k]), later
 
 
 class Scores:
@@ -274,11 +312,11 @@ class Fold:
 class SearchedModel:
     """The fit that cross-validations of rule models share.
 
-    A subclass has ``fit_fold``, and methods ``_settings`` (named tuples that begin with C),
-    ``_paths``, ``_model`` (of a setting, for a fold or all rows), ``_unit`` (the automatic C of the
-    rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers of the
-    right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone`` (which
-    names classes have within folds), and ``_fit_chosen``.
+    A subclass has methods ``_settings`` (named tuples that begin with C), ``_paths``, ``_model``
+    (of a setting, for a fold or all rows, with a method ``_fit_encoded``), ``_unit`` (the automatic
+    C of the rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers
+    of the right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone``
+    (which names classes have within folds), and ``_fit_chosen``.
     """
 
     #: A path over automatic Cs ends where one is so many standard errors behind.
@@ -288,67 +326,53 @@ class SearchedModel:
     #: What the facts about every fit are called in ``cv_results_``.
     shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
 
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Score every setting, choose one, fit to all rows.
+    @staticmethod
+    def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
+        """Fit a model; return it, and what the next setting begins with.
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
-        y : array-like of shape (n_rows,)
-            Classes, of any type.
-        sample_weight : array-like of shape (n_rows,), optional
-            Of the rows in training; scores are not weighted.
-
-        Returns
-        -------
-        estimator
-            Itself.
-
-        Raises
-        ------
-        DataError, ParameterError
-            As the fit with one setting.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the gap of ``best_estimator_`` is above ``tol``.
+        Ctrl-C raises also if the learner would keep its best so far.
         """
+        model._share_encoding(fold.reader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
+            known = model._fit_encoded(fold.data, start, deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, known
+
+    def _check_parameters(self: Any) -> None:
         check_choice("selection", self.selection, ("best", "one-standard-error"))
-        check_verbosity(self.verbose)
-        settings = self._settings()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            scorer = None if self.scoring is None else scorer_of(self.scoring)
-            given = sample_weight, self.class_weight, getattr(self, "ordinal", False)
-            data = self._read_training(X, y, *given)
-            everyone = self._everyone(data)
-            comparing = deadline.part(COMPARING)
-            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
-            late = comparing.over(FOLDS * deadline.taken())
-            folds = [] if late else self._folds(X, everyone)
-            search = PathSearch(
-                settings,
-                folds,
-                type(self).fit_fold,
-                lambda setting, k, start: (
-                    self._model(self._scaled(setting, folds[k].data), folds[k]),
-                    start,
-                ),
-                partial(self._judged, folds, everyone.labels, scorer),
-                lambda setting: ", ".join(_said(setting, ".3g")),
-                self._line,
-                self.behind if self._automatic else np.inf,
-                self.of_path,
-            )
-            search.run(self._paths(search), bar, comparing)
-            settings = [self._scaled(setting, everyone) for setting in settings]
-            gap, sure = self._fit_chosen(settings, search, everyone, y, bar, deadline)
-            if sure:
-                warn_of_one_class(self, data)
-            bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
-            return self
+        self._scorer()
+        self._settings()
+
+    def _scorer(self: Any) -> Any:
+        return None if self.scoring is None else scorer_of(self.scoring)
+
+    def _learn(self: Any, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        """Score every setting, choose one, fit to all rows."""
+        settings, everyone = self._settings(), self._everyone(data)
+        comparing = deadline.part(COMPARING)
+        # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+        late = comparing.over(FOLDS * deadline.taken())
+        folds = [] if late else self._folds(everyone)
+        search = PathSearch(
+            settings,
+            folds,
+            self.fit_fold,
+            lambda setting, k, start: (
+                self._model(self._scaled(setting, folds[k].data), folds[k]),
+                start,
+            ),
+            partial(self._judged, folds, everyone.labels, self._scorer()),
+            lambda setting: ", ".join(_said(setting, ".3g")),
+            self._line,
+            self.behind if self._automatic else np.inf,
+            self.of_path,
+        )
+        search.run(self._paths(search), self._bar, comparing)
+        settings = [self._scaled(setting, everyone) for setting in settings]
+        gap, ended = self._fit_chosen(settings, search, everyone, deadline)
+        return ended, f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules"
 
     def _scaled(self: Any, setting: Any, data: TrainingData) -> Any:
         """A setting with C itself in place of its factor."""
@@ -393,9 +417,9 @@ class SearchedModel:
         Cs = vars(self)["Cs"]
         return isinstance(Cs, str) and Cs == "auto"
 
-    def _folds(self: Any, X: Any, everyone: TrainingData) -> list[Fold]:
+    def _folds(self: Any, everyone: TrainingData) -> list[Fold]:
         """The folds, encoded together with all rows where the encoding does not read classes."""
-        labels = everyone.labels
+        labels, X = everyone.labels, everyone.source
         seed = random_source(self.random_state).randint(2**31 - 1)
         rows: Any = None
         if isinstance(self.encoder_, PropositionEncoder):
@@ -554,7 +578,7 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
 
 def numbers_of(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
     """Different numbers of a range, smallest first."""
-    listed = [values] if is_number(values) or isinstance(values, str) else list(values)
+    listed = list(values) if np.iterable(values) and not isinstance(values, str) else [values]
     right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
     if not listed or not all(right):
         above = f"above {least:g}" if strict else f"of at least {least:g}"

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
@@ -22,6 +22,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.targets import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
@@ -268,17 +269,41 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         """
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def _check_parameters(self) -> None:
+        """Raise ParameterError if a parameter is out of range."""
+        check_time_limit(self.time_limit)
+
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        """Learn from encoded rows, and set the rules.
+
+        Returns whether the fit came to its end, and how it did, in a line.
+        """
+        data = data.used()
+        self.classes_, table, codes = data.classes, data.table, data.codes
+        names = self.classes_.tolist()
+        counts = RowCounts.of_classes(codes, len(names), data.own)
+        votes, intercept = self._votes(table, codes, data.weights, deadline)
+        found = []
+        for feature, weight, winner, loser in votes:
+            rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
+            voted = weight, names[winner], names[loser], winner
+            found.append((feature, counts.described(rule, cover, *voted)))
+        self._set_rules(found, names, intercept, data.name)
+        return len(self.rules_) > 0, f"{len(self.rules_)} rules"
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from one class per row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
+            Anything that :class:`formulakern.Table` reads; for HKLClassifier and PRLClassifier
+            also a frame or an array of dask.
         y : array-like of shape (n_rows,)
             Classes, of any type.
         sample_weight : array-like of shape (n_rows,), optional
-            Not negative.
+            Not negative.  A row of weight 2 counts as two rows; cross-validated scores are not
+            weighted.
 
         Returns
         -------
@@ -289,23 +314,23 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         ------
         DataError
             If the table or the classes cannot be read, or there is one class only.
+        ParameterError, FormulaSyntaxError
+            If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the proven gap is above ``tol``.
         """
+        self._check_parameters()
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
-            data = self._read_training(X, y, sample_weight, self.class_weight).used()
-            self.classes_, table, codes = data.classes, data.table, data.codes
-            names = self.classes_.tolist()
-            counts = RowCounts.of_classes(codes, len(names), data.own)
-            votes, intercept = self._votes(table, codes, data.weights, deadline)
-            found = []
-            for feature, weight, winner, loser in votes:
-                rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
-                voted = weight, names[winner], names[loser], winner
-                found.append((feature, counts.described(rule, cover, *voted)))
-            self._set_rules(found, names, intercept, str(getattr(y, "name", None) or "class"))
-            bar.end(f"{len(self.rules_)} rules")
-        if len(self.rules_):
-            warn_of_one_class(self, data)
+            ordered = getattr(self, "ordinal", False)
+            data = self._read_training(X, y, sample_weight, self.class_weight, ordered)
+            ended, line = self._learn(data, deadline)
+            if ended and not data.partitioned:
+                warn_of_one_class(self, data)
+            bar.end(line)
         return self
 
     @lazily

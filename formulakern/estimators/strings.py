@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer
-from formulakern.deadline import UNLIMITED
 from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm.machines import PairwiseMachine, number_C, search_penalties
@@ -274,8 +273,6 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     cache_size: float = 200
     random_state: int = 0
-    classes_: npt.NDArray[Any] = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
 
     save = save
 
@@ -305,8 +302,7 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         chosen = isinstance(self.C, str) and self.C == "cv"
         self.C_ = 1.0 if chosen else number_C(self.C, 1.0, '"auto", "cv"')
         check_flag("normalize", self.normalize)
-        self._check_decisions()
-        limits = self._limits()
+        self._limits()
         require_target(self, y)
         strings = replace(read_strings(X, self.column), role="the training set")
         data = TrainingData.of(strings, y, self.class_weight, sample_weight)
@@ -314,11 +310,10 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         self.kernel_ = self._make_kernel()
         self.__dict__.pop("cv_accuracy_", None)
         if chosen:
-            splits, training = self._splits(labels, self.random_state), (strings, labels, weights)
+            training, seed = (strings, labels, weights), self.random_state
             best, results = search_penalties(
-                self, [self.kernel_], {"C": CANDIDATES}, training, splits, "accuracy", limits,
-                UNLIMITED, stacklevel=5,
-            )  # fmt: skip
+                self, [self.kernel_], {"C": CANDIDATES}, training, seed, "accuracy", stacklevel=5
+            )
             self.C_ = CANDIDATES[best]
             self.cv_accuracy_ = dict(zip(CANDIDATES, results["mean_score"].tolist(), strict=True))
         self._train(strings, labels, self.C_ * weights)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,14 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.collections import common_dtype, in_memory, is_dask, joined
+from formulakern.partitions.collections import (
+    Different,
+    common_dtype,
+    different_values,
+    in_memory,
+    is_dask,
+    joined,
+)
 from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
 from formulakern.tables.column import is_missing
@@ -83,15 +90,15 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
     if _are_classes(y, n_rows):
         return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
-        if not isinstance(y, np.ndarray) or y.dtype == object:
+        if isinstance(y, (list, tuple)):
             _check_kinds(y, row_of)
         _check_mask(y, row_of)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), labels)
-        assert_all_finite(labels, input_name="y")
         if labels.dtype == object:
-            _check_kinds(labels, row_of)
+            _check_kinds(labels.tolist(), row_of)
             np.unique(labels)  # raises where classes have no order
+        assert_all_finite(labels, input_name="y")
         if labels.dtype.kind == "S":
             raise TypeError("a class of bytes is not supported")
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
@@ -100,10 +107,9 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
     return np.asarray(labels)
 
 
-def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
-    """Raise DataError unless the values of a list or column are classes of one kind."""
-    values = y if isinstance(y, (list, tuple)) else getattr(y, "tolist", tuple)()
-    if not isinstance(values, (list, tuple)) or {*map(type, values)} in ({str}, {int}, {bool}):
+def _check_kinds(values: Sequence[Any], row_of: Callable[[int], int]) -> None:
+    """Raise DataError unless values are classes of one kind."""
+    if {*map(type, values)} in ({str}, {int}, {bool}):
         return
     first: dict[str, int] = {}
     for row, value in enumerate(values):
@@ -205,6 +211,10 @@ class TrainingData:
         The weights that the user gave; None if each is 1.
     factors : ndarray of shape (K,), float64
         Factors of the weights by class.
+    name : str
+        What the classes are called.
+    source : table, optional
+        The rows as they were given, for encodings of some of them.
     """
 
     table: Any
@@ -212,6 +222,8 @@ class TrainingData:
     codes: NDArray[Any]
     given: FloatArray | None
     factors: FloatArray
+    name: str = "class"
+    source: Any = None
 
     @classmethod
     def of(
@@ -221,6 +233,7 @@ class TrainingData:
         class_weight: Any = None,
         sample_weight: Any = None,
         ordered: bool = False,
+        source: Any = None,
     ) -> Self:
         """Read the class and the weight of every row; classes have their own order if ``ordered``.
 
@@ -241,7 +254,9 @@ class TrainingData:
         factors = class_factors(classes, counts, class_weight)
         found = factors if given is None else given * factors[codes]
         check_spread(found[found > 0])
-        return cls(table, classes, codes if partitioned else codes.astype(np.intp), given, factors)
+        name = str(getattr(y, "name", None) or "class")
+        codes = codes if partitioned else codes.astype(np.intp)
+        return cls(table, classes, codes, given, factors, name, source)
 
     def __post_init__(self) -> None:
         if self.present.sum() < 2:
@@ -287,7 +302,7 @@ class TrainingData:
             listed = isinstance(self.table, (Table, np.ndarray))
             table = self.table[rows] if listed else self.table.take(rows)
         given = None if self.given is None else self.given[rows]
-        return type(self)(table, self.classes[found], codes, given, self.factors[found])
+        return type(self)(table, self.classes[found], codes, given, self.factors[found], self.name)
 
     def used(self) -> Self:
         """Return the rows of positive weight, and their classes."""
@@ -301,7 +316,7 @@ class TrainingData:
         the weights if ``with_factors``.
         """
         places = np.where(self.present, places, -1)
-        factors = self.factors if with_factors else None
+        factors = self.factors if with_factors else np.ones(len(places))
         found: Partitioned = self.table.weighted(self.codes, self.given, places, factors)
         return found
 
@@ -318,49 +333,13 @@ def read_codes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     with refused("Pass one class per row: all text, or all numbers or bools."):
         column = Partitioned(partitions_of(_one_dimension(y, n_rows)), lazy=True)
         with stage("reading classes"):
-            parts: list[_Different] = column.map(different_values)
+            parts: list[Different] = column.map(different_values)
         check_consistent_length(range(n_rows), range(sum(len(part.kind) for part in parts)))
     classes, codes = np.unique(_checked(parts), return_inverse=True)
     ends = np.cumsum([len(part.rows) for part in parts])[:-1]
     own = np.split(codes.astype(_narrow(len(classes))), ends)
     pairs = zip(own, parts, strict=True)
     return classes, np.concatenate([some[part.kind] for some, part in pairs])
-
-
-class _Different(NamedTuple):
-    """The different values of a partition of a column."""
-
-    rows: NDArray[np.intp]  # the first row of each
-    some: Any  # these rows: a Series, an Index or an array
-    kind: NDArray[Any]  # which of them each row has
-
-
-def different_values(part: Any) -> _Different:
-    """Return the different values of a Series, an Index or an array, in the order of their rows.
-
-    Values that cannot be hashed count as equal to others of their type, and so do missing values.
-    """
-    values = np.asarray(part)
-    if np.ma.is_masked(part):
-        values = np.ma.getmaskarray(part)
-    elif values.dtype == object:
-        known: dict[Any, int] = {}
-        keys = map(_key, values.tolist())
-        values = np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
-    _, rows, kind = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(rows)
-    rows, kind = rows[order], np.argsort(order)[kind.ravel()]
-    some = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
-    return _Different(rows, some, kind.astype(_narrow(len(rows))))
-
-
-def _key(value: Any) -> Any:
-    try:
-        hash(value)
-        there = value is not None and bool(value == value)
-    except (TypeError, ValueError):
-        there = False
-    return value if there else (type(value),)
 
 
 def _narrow(n_classes: int) -> np.dtype[Any]:
@@ -378,7 +357,7 @@ def _one_dimension(y: Any, n_rows: int) -> Any:
     return column_or_1d(np.broadcast_to(0.0, shape))  # raises
 
 
-def _checked(parts: Sequence[_Different]) -> NDArray[Any]:
+def _checked(parts: Sequence[Different]) -> NDArray[Any]:
     """Return the classes of the first rows of each value, checked as those of all rows."""
     n_rows, n_given = sum(len(part.kind) for part in parts), sum(len(part.rows) for part in parts)
     starts = np.cumsum([0, *(len(part.kind) for part in parts)])
@@ -398,7 +377,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     Raises DataError unless there is one for each row, all finite and at most ``LARGEST``.
     """
     y = in_memory(y)
-    with refused("Pass one finite number per row."):
+    with refused("Pass one finite number per row; use HKLClassifier for classes."):
         _check_mask(y)
         target = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), target)
@@ -406,10 +385,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
             raise DataError(
                 f"y is of type {target.dtype}; expected numbers. Convert it, such as dates to days."
             )
-        try:
-            target = np.asarray(target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
+        target = np.asarray(target, dtype=np.float64)
         assert_all_finite(target, input_name="y")
     if np.abs(target).max() > LARGEST:
         raise DataError(
@@ -455,9 +431,8 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
     A class that a mapping lacks weighs 1, unless the mapping has a name that is no class.  Raises
     DataError for other weights, and for a weight that is negative or not finite.
     """
-    factors = np.ones(len(classes))
     if class_weight is None:
-        return factors
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(counts.sum() / (len(classes) * counts))
     if not isinstance(class_weight, Mapping):
@@ -474,8 +449,7 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
             "'balanced' or None."
         )
     with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
-        for k, name in enumerate(names):
-            factors[k] = class_weight.get(name, 1.0)
+        factors = np.array([class_weight.get(name, 1.0) for name in names], dtype=np.float64)
     if not np.isfinite(factors).all():
         raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
     if (factors < 0).any():

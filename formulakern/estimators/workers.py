@@ -10,17 +10,16 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-from formulakern.deadline import Deadline
 from formulakern.partitions.partitioned import cluster_errors, keep_workers, sending
 
-__all__ = ["FoldFits", "Workers"]
+__all__ = ["Workers"]
 
 #: What is on a cluster already: the client and the future of a value, as long as there is one.
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
@@ -33,17 +32,18 @@ ADVICE = "Look at the logs of the workers, or fit without joblib.parallel_config
 class Workers:
     """Other processes that tasks can run in, if joblib's active backend has some.
 
-    Backends of threads count as this process.  On a cluster a value that is sent goes to one
-    worker, and from there to others that need it.  ``jobs`` tasks run at once, 1 if they run in
-    this process.
+    Backends of threads count as this process, where tasks run one after the other unless
+    ``threads`` is True.  On a cluster a value that is sent goes to one worker, and from there to
+    others that need it.  ``jobs`` tasks run at once, 1 if they run in this process.
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, *, threads: bool = False) -> None:
         backend = get_active_backend(prefer="threads")[0]
         self._n_jobs = n_jobs
         with cluster_errors(ADVICE):
             here = getattr(backend, "uses_threads", False)
             self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
+        self._inline = self.jobs == 1 and not threads
         self._client = getattr(backend, "client", None)
         if self._client is not None:
             with cluster_errors(ADVICE):
@@ -51,7 +51,7 @@ class Workers:
 
     def send(self, value: Any) -> Any:
         """Return what stands for a value in the arguments of tasks; a cluster gets it once."""
-        if self._client is None:
+        if self._client is None or self._inline:
             return value
         client, sent = _SENT.get(value, (None, None))
         if client is not self._client or sent.status in GONE:
@@ -64,15 +64,18 @@ class Workers:
     def answers(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Yield ``function(*each)`` for each of the arguments, as they are ready.
+        """Yield ``function(*each)`` for each of the arguments, in order.
 
-        The arguments are read only as far as there are processes for them.  Raises ClusterError if
-        the cluster is lost.
+        The function, of a module or class, changes none of its arguments, which are read only as
+        far as there are processes for them.  Raises ClusterError if the cluster is lost.
         """
+        if self._inline:
+            yield from (function(*each) for each in arguments)
+            return
         parallel = Parallel(
             n_jobs=self._n_jobs,
             prefer="threads",
-            return_as="generator_unordered",
+            return_as="generator",
             batch_size=1,
             pre_dispatch="n_jobs",
         )
@@ -87,54 +90,8 @@ class Workers:
                     ready.close()
 
 
-class FoldFits:
-    """The fits to folds with one setting after another, in other processes if ``elsewhere``.
-
-    A fold that is the same object several times is sent once.
-    """
-
-    def __init__(self, folds: Sequence[Any], elsewhere: bool = True) -> None:
-        self._folds = folds
-        self._workers = Workers(None if elsewhere else 1)
-
-    def answers(
-        self,
-        function: Callable[..., Any],
-        arguments: Sequence[tuple[Any, ...]],
-        deadline: Deadline,
-        begins: Callable[[int], None],
-    ) -> Iterator[Any]:
-        """``function(fold, *its arguments, deadline)`` for each fold, in order.
-
-        The function, of a module or class, changes none of its arguments.  Each call has an equal
-        part of the time that is left, and ``begins`` is called with the number of its fold.
-        """
-        n, jobs = len(self._folds), min(self._workers.jobs, len(self._folds))
-        if jobs <= 1:
-            for k, (fold, own) in enumerate(zip(self._folds, arguments, strict=True)):
-                begins(k)
-                yield function(fold, *own, deadline.part(1 / (n - k)))
-            return
-        sent = [self._workers.send(fold) for fold in self._folds]
-        until = deadline.part(1 / -(-n // jobs))
-        asked = [
-            (k, function, fold, *own, until)
-            for k, (fold, own) in enumerate(zip(sent, arguments, strict=True))
-        ]
-        found: dict[int, Any] = {}
-        begins(0)
-        for k, answer in self._workers.answers(_numbered, asked):
-            found[k] = answer
-            begins(min(len(found), n - 1))
-        yield from (found[k] for k in range(n))
-
-
 def _itself(value: Any) -> Any:
     return value
-
-
-def _numbered(k: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
-    return k, function(*arguments)
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -114,23 +114,24 @@ class Writer:
         self._known: dict[int, int] = {}
         self._held: list[Any] = []  # so that no id is used twice
         self._open: set[int] = set()
+        self._kinds: dict[type, Callable[[Any], Any]] = {
+            float: str,
+            tuple: lambda held: list(map(self, held)),
+            dict: lambda held: [[self(name), self(value)] for name, value in held.items()],
+            set: lambda held: sorted(map(self, held), key=canonical),
+            frozenset: lambda held: sorted(map(self, held), key=canonical),
+            bytes: bytes.hex,
+        }
 
     def __call__(self, value: Any) -> Any:
         """The plain value."""
-        if value is None or type(value) in (bool, int, str):
+        kind = type(value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
-        if type(value) is float:
-            return value if math.isfinite(value) else {"float": str(value)}
-        if type(value) is list:
+        if kind is list:
             return list(map(self, value))
-        if type(value) is tuple:
-            return {"tuple": list(map(self, value))}
-        if type(value) is dict:
-            return {"dict": [[self(name), self(held)] for name, held in value.items()]}
-        if type(value) in (set, frozenset):
-            return {type(value).__name__: sorted(map(self, value), key=canonical)}
-        if type(value) is bytes:
-            return {"bytes": value.hex()}
+        if kind in self._kinds:
+            return {kind.__name__: self._kinds[kind](value)}
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         if isinstance(value, type) and issubclass(value, np.generic):
@@ -248,7 +249,7 @@ class Reader:
             "rule": parse_rule,
             "formula": parse,
             "again": self._made.__getitem__,
-            "array": lambda held: self._noted(self._array(*held)),
+            "array": lambda held: self._array(*held),
             "csr": self._csr,
             "object": self._object,
         }
@@ -264,17 +265,23 @@ class Reader:
         ((name, held),) = plain.items()
         if name not in self._kinds:
             raise DataError(f"{name!r} is not a kind of value")
-        return self._kinds[name](held)
+        made = self._kinds[name](held)
+        if name in ("array", "csr", "object"):
+            self._made.append(made)
+        return made
 
     def _csr(self, held: list[Any]) -> Any:
         from scipy.sparse import csr_array
 
         (shape, *parts) = held
-        return self._noted(csr_array(tuple(map(self, parts)), shape=tuple(shape)))
+        return csr_array(tuple(map(self, parts)), shape=tuple(shape))
 
     def _object(self, held: list[Any]) -> Any:
         name, arguments, *state = held
-        function = self._named(name.removesuffix("()"))
+        if (known := name.removesuffix("()")) not in self._names:
+            raise DataError(f"{known!r} is not a class of model files")
+        module, _, member = self._names[known].partition(":")
+        function = getattr(import_module(module), member)
         given = list(map(self, arguments))
         made = function(*given) if name.endswith("()") else function.__new__(function, *given)
         for written in state:
@@ -286,17 +293,7 @@ class Reader:
             else:
                 for key, value in found.items():
                     object.__setattr__(made, key, value)
-        return self._noted(made)
-
-    def _noted(self, made: Any) -> Any:
-        self._made.append(made)
         return made
-
-    def _named(self, name: str) -> Any:
-        if name not in self._names:
-            raise DataError(f"{name!r} is not a class of model files")
-        module, _, member = self._names[name].partition(":")
-        return getattr(import_module(module), member)
 
     def _array(self, dtype: str, shape: list[int], values: list[Any], order: str = "C") -> Any:
         kind = np.dtype(dtype)

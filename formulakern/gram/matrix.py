@@ -7,18 +7,18 @@ thread and in forked workers, and be interrupted.
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import bound_of
+from formulakern.backends.block_writers import bound_of, cut, within
 from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
@@ -32,6 +32,7 @@ __all__ = [
     "output",
     "product",
     "row_blocks",
+    "tiles",
     "transposing",
     "work_off",
 ]
@@ -148,17 +149,16 @@ def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Bl
         width = max(shape[1], 1)
         height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
         height = max(ROWS, max(height, MIN_PAIRS // width) // ROWS * ROWS)
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
+    for rows in cut(slice(0, shape[0]), height):
+        yield rows, slice(0, shape[1])
 
 
 def symmetric_blocks(n: int) -> Iterator[Block]:
     """Yield blocks on and above the diagonal."""
     height, width = SYMMETRIC_BLOCK
-    for row in range(0, n, height):
-        rows = slice(row, min(row + height, n))
-        for column in range(row // width * width, n, width):
-            yield rows, slice(max(column, row), min(column + width, n))
+    for rows in cut(slice(0, n), height):
+        for columns in cut(slice(rows.start // width * width, n), width):
+            yield rows, slice(max(columns.start, rows.start), columns.stop)
 
 
 def work_off(
@@ -168,62 +168,46 @@ def work_off(
 ) -> None:
     """Call ``one(rows, columns)`` for every block, from several threads where that pays.
 
-    The first exception in any thread ends the work, and is raised.  ``progress`` is called from the
-    calling thread, with the share of the blocks that have been begun.
+    An exception in any thread ends the work, and is raised.  ``progress`` is called from the
+    calling thread, with the share of the blocks that are done.
     """
-    queue = deque(blocks)
-    n_blocks = len(queue)
+    queue = list(blocks)
     n_pairs = sum((x.stop - x.start) * (z.stop - z.start) for x, z in queue)
-    threads = min(n_blocks, n_pairs // FEW_PAIRS)
+    threads = min(len(queue), n_pairs // FEW_PAIRS)
     threads = min(n_threads(), threads) if threads > 1 else threads
-    stop = threading.Event()
 
-    def work(progress: Callable[[float], None] | None = None) -> None:
-        try:
-            while not stop.is_set():
-                try:
-                    block = queue.popleft()
-                except IndexError:
-                    return
-                one(*block)
-                if progress is not None and queue:
-                    progress(1 - len(queue) / n_blocks)
-        except BaseException:
-            stop.set()
-            raise
+    def go_on(done: int, work: Callable[[Any], object], parts: Sequence[Any]) -> None:
+        for place, part in enumerate(parts, done + 1):
+            work(part)
+            if progress is not None:
+                progress(place / len(queue))
 
     if threads < 2:
-        work(progress)
-    else:
-        from concurrent.futures import ThreadPoolExecutor
+        go_on(0, lambda block: one(*block), queue)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-        # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
-        # leave its lock held by this thread, and a helper that waits for it would wait for ever
-        one(*queue.popleft())
-        with ThreadPoolExecutor(threads - 1) as pool:  # waits for its threads in any case
-            helpers = [pool.submit(work) for _ in range(threads - 1)]
-            work(progress)
-        for helper in helpers:
-            helper.result()
-    if progress is not None:
-        progress(1.0)
+    # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
+    # leave its lock held by this thread, and a helper that waits for it would wait for ever
+    go_on(0, lambda block: one(*block), queue[:1])
+    with ThreadPoolExecutor(threads) as pool:  # waits for its threads in any case
+        try:
+            go_on(1, Future.result, [pool.submit(one, *block) for block in queue[1:]])
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 #: Rows and columns of the tiles that are rounded, or multiplied by vectors, while the cache holds
 #: them: two megabytes for each thread.
-TILE_ROWS, TILE_COLUMNS = 64, 4096
+TILE = 64, 4096
 #: Bytes of a band of rows of a matrix that is written to a file, or handed out in bands.
 MAX_BAND = 1 << 26
 
 
-def tiles(rows: slice, columns: slice) -> Iterator[tuple[slice, slice]]:
-    """Yield the parts of a block, from left to right in each band of rows."""
-    for top in range(rows.start, rows.stop, TILE_ROWS):
-        for left in range(columns.start, columns.stop, TILE_COLUMNS):
-            yield (
-                slice(top, min(top + TILE_ROWS, rows.stop)),
-                slice(left, min(left + TILE_COLUMNS, columns.stop)),
-            )
+def tiles(rows: slice, columns: slice, size: tuple[int, int]) -> Iterator[Block]:
+    """Return the parts of a block, from left to right in each band of rows."""
+    return itertools.product(cut(rows, size[0]), cut(columns, size[1]))
 
 
 class _Tiles:
@@ -235,7 +219,7 @@ class _Tiles:
     def filled(self, fill: BlockWriter, rows: slice, columns: slice) -> FloatArray:
         """Return the values of a tile, until the next one."""
         if not hasattr(self._mine, "memory"):
-            self._mine.memory = np.empty(TILE_ROWS * TILE_COLUMNS)
+            self._mine.memory = np.empty(TILE[0] * TILE[1])
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         tile: FloatArray = self._mine.memory[: shape[0] * shape[1]].reshape(shape)
         fill(rows, columns, tile)
@@ -252,11 +236,8 @@ def narrowed(fill: BlockWriter) -> BlockWriter:
     fits = bound_of(fill) < float(np.finfo(np.float32).max)
 
     def narrow(rows: slice, columns: slice, block: Any) -> None:
-        for some, part in tiles(rows, columns):
-            tile = block[
-                some.start - rows.start : some.stop - rows.start,
-                part.start - columns.start : part.stop - columns.start,
-            ]
+        for some, part in tiles(rows, columns, TILE):
+            tile = block[within(some, rows), within(part, columns)]
             with np.errstate(over="ignore"):
                 tile[...] = memory.filled(fill, some, part)
             if not fits and not np.isfinite(tile).all():
@@ -294,11 +275,10 @@ def transposing(fill: BlockWriter) -> BlockWriter:
 
 
 def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> Iterator[slice]:
-    """Yield bands of rows, of 64 MB each unless a height is given."""
+    """Return bands of rows, of 64 MB each unless a height is given."""
     if height is None:
         height = max(MAX_BAND // max(shape[1] * itemsize, 1) // PANEL, 1) * PANEL
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0]))
+    return cut(slice(0, shape[0]), height)
 
 
 def fill_file(
@@ -327,9 +307,9 @@ def product(fill: BlockWriter, shape: tuple[int, int], vectors: FloatArray) -> F
     memory = _Tiles()
 
     def one(rows: slice, columns: slice) -> None:
-        for some, part in tiles(rows, columns):
+        for some, part in tiles(rows, columns, TILE):
             out[some] += memory.filled(fill, some, part) @ vectors[part]
 
     if out.size and shape[1]:
-        work_off(row_blocks(shape, TILE_ROWS), one)
+        work_off(row_blocks(shape, TILE[0]), one)
     return out

@@ -8,7 +8,6 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 
 from __future__ import annotations
 
-import html
 import math
 import operator
 import sys
@@ -24,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
+from formulakern.backends.block_writers import UFUNCS, Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
@@ -39,6 +38,7 @@ from formulakern.gram.matrix import (
     transposing,
 )
 from formulakern.gram.triple_index import Counts, with_themselves
+from formulakern.markup import rendered
 from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_rows import lazily, lazy_gram, lazy_product
 from formulakern.solvers.blas import one_thread
@@ -106,17 +106,7 @@ class Inspection:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr><th style='text-align:right;vertical-align:top'>"
-            f"{html.escape(section.title)}</th><td style='text-align:left'>"
-            f"<pre style='margin:0'>{html.escape(section.text)}</pre></td></tr>"
-            for section in self.sections
-        )
-        latex = html.escape(self.latex)  # names of variables are in it
-        return (
-            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {latex}$</p>"
-            f"<table>{rows}</table>"
-        )
+        return rendered("inspection.html", **vars(self))
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
@@ -137,16 +127,15 @@ class ScikitLearnKernel:
     """A kernel that scikit-learn calls on whole tables.
 
     It does so when a kernel is a ``gaussian_process.kernels.Kernel``, and calls any other callable
-    on every pair of rows.  Kernels register as such, once, when scikit-learn reads their class:
-    importing it earlier would cost everybody a second.
+    on every pair of rows.  Kernels register as such when scikit-learn reads their class: importing
+    it earlier would cost everybody a second.
     """
 
     @property
     def __class__(self) -> type[Self]:
         module = sys.modules.get("sklearn.gaussian_process.kernels")
-        if module is not None and type(self) not in _registered and hasattr(module, "Kernel"):
-            _registered.add(type(self))
-            module.Kernel.register(type(self))
+        if module is not None and hasattr(module, "Kernel"):
+            module.Kernel.register(ScikitLearnKernel)
         return type(self)
 
     @__class__.setter
@@ -193,9 +182,6 @@ class ScikitLearnKernel:
         """Return the kernel itself: there is nothing to replace."""
         self.theta = theta
         return self
-
-
-_registered: set[type] = set()
 
 
 class Kernel(ScikitLearnKernel, ABC):
@@ -613,10 +599,9 @@ class JoinedKernel(CombinedKernel):
     """Several kernels joined by an operation on their values."""
 
     parts: tuple[Kernel, ...]
-    #: How the operation is written, on blocks of values, in the loops that fill them, and on
-    #: dimensions and closed forms.
+    #: How the operation is written, in the loops and on blocks of values, and on dimensions and
+    #: closed forms.
     sign: ClassVar[str]
-    blockwise: ClassVar[np.ufunc]
     join: ClassVar[Literal["add", "multiply"]]
     operation: ClassVar[Callable[[Any, Any], Any]]
 
@@ -635,12 +620,12 @@ class JoinedKernel(CombinedKernel):
         return joined([part.prepare(pair) for part in self.parts], self.join)
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        return reduce(self.blockwise, (part.on_counts(pair, counts) for part in self.parts))
+        return reduce(UFUNCS[self.join], (part.on_counts(pair, counts) for part in self.parts))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         with np.errstate(over="ignore"):
             diagonals = [part.diagonal_of(pair) for part in self.parts]
-            return check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
+            return check_finite(np.asarray(UFUNCS[self.join].reduce(diagonals, axis=0)))
 
     def dimension(self, n: Sizes) -> int:
         return int(reduce(type(self).operation, (part.dimension(n) for part in self.parts)))
@@ -656,7 +641,6 @@ class SumKernel(JoinedKernel):
     """K₁ + K₂ + …: the feature spaces side by side."""
 
     sign: ClassVar[str] = "+"
-    blockwise: ClassVar[np.ufunc] = np.add
     join: ClassVar[Literal["add", "multiply"]] = "add"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
     binding: ClassVar[int] = 1
@@ -666,7 +650,6 @@ class ProductKernel(JoinedKernel):
     """K₁ · K₂ · …: all pairs of features, joined by "and"."""
 
     sign: ClassVar[str] = "*"
-    blockwise: ClassVar[np.ufunc] = np.multiply
     join: ClassVar[Literal["add", "multiply"]] = "multiply"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.mul
     binding: ClassVar[int] = 2

@@ -48,12 +48,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.block_writers import then
+from formulakern.backends.block_writers import cut, then, within
 from formulakern.backends.evaluation import Scale
 from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.gram.matrix import tiles
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel, Section, n_columns
 from formulakern.kernels.formula import FormulaKernel, kernel
@@ -82,7 +83,7 @@ __all__ = [
 
 
 #: Pairs of rows that pass over the columns together: a few such tiles stay in the cache.
-TILE_ROWS, TILE_COLUMNS = 64, 512
+TILE = 64, 512
 #: A product of factors is split into fractions and exponents before it may pass 2^±BINARY.
 BINARY = 900
 
@@ -751,54 +752,46 @@ def tanimoto() -> TanimotoKernel:
 # -- pairs of real rows ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class RowPairs:
-    """Pairs of rows of two real tables, column by column."""
-
-    x: FloatArray
-    z: FloatArray
-
-    @classmethod
-    def of(cls, x: FloatArray, z: FloatArray, aligned: bool = False) -> RowPairs:
-        """All rows of x against all rows of z; aligned, row i of x against row i of z."""
-        x, z = np.ascontiguousarray(x.T), np.ascontiguousarray(z.T)
-        return cls(x, z) if aligned else cls(x[:, :, None], z[:, None, :])
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """That of the values: one per pair."""
-        return np.broadcast_shapes(self.x.shape[1:], self.z.shape[1:])
-
-    def terms(self, signed: bool = False) -> Iterator[FloatArray]:
-        """The products xᵢzᵢ, or the agreements xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column after column."""
-        for x, z in zip(self.x, self.z, strict=True):
-            yield x * z + (1.0 - x) * (1.0 - z) if signed else x * z
-
-    def inner(self) -> FloatArray:
-        """⟨x, z⟩."""
-        if self.x.ndim == 3:
-            return np.asarray(self.x[:, :, 0].T @ self.z[:, 0, :])
-        return np.asarray((self.x * self.z).sum(axis=0))
-
-    def squares(self) -> tuple[FloatArray, FloatArray]:
-        """⟨x, x⟩ and ⟨z, z⟩, which broadcast against each other."""
-        return (self.x**2).sum(axis=0), (self.z**2).sum(axis=0)
+Columns = tuple[FloatArray, FloatArray]
+#: The kernel of rows of two real tables that are given column by column; see ``by_columns``.
+OnColumns = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-def product_of_one_plus(pairs: RowPairs) -> FloatArray:
+def by_columns(x: FloatArray, z: FloatArray) -> Columns:
+    """Return the columns of all rows of x and of all rows of z, which broadcast."""
+    return np.ascontiguousarray(x.T)[:, :, None], np.ascontiguousarray(z.T)[:, None]
+
+
+def terms(x: FloatArray, z: FloatArray, signed: bool = False) -> Iterator[FloatArray]:
+    """Yield the products xᵢzᵢ, or the agreements xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column after column."""
+    for a, b in zip(x, z, strict=True):
+        yield a * b + (1.0 - a) * (1.0 - b) if signed else a * b
+
+
+def inner(x: FloatArray, z: FloatArray) -> FloatArray:
+    """Return ⟨x, z⟩."""
+    return np.asarray(x[..., 0].T @ z[:, 0] if x.ndim == 3 else (x * z).sum(axis=0))
+
+
+def shape_of(x: FloatArray, z: FloatArray) -> tuple[int, ...]:
+    """Return the shape of the values: one per pair."""
+    return np.broadcast_shapes(x.shape[1:], z.shape[1:])
+
+
+def product_of_one_plus(x: FloatArray, z: FloatArray) -> FloatArray:
     """Π (1 + xᵢzᵢ), for factors of any size: exponents of two are added up separately.
 
     The relative error is at most about 2·10⁻¹⁶ per column if all products are at least 0; a product
     near −1 loses the digits that 1 + xᵢzᵢ loses.
 
-    >>> product_of_one_plus(RowPairs.of(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
+    >>> product_of_one_plus(*by_columns(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
     array([[0.]])
     """
-    fraction = np.ones(pairs.shape)
-    exponent = np.zeros(pairs.shape, dtype=np.int64)
+    fraction = np.ones(shape_of(x, z))
+    exponent = np.zeros(fraction.shape, dtype=np.int64)
     room = 0.0  # how many binary digits the fractions may have grown or shrunk by
-    for x, z, term in zip(pairs.x, pairs.z, pairs.terms(), strict=True):
-        largest = 1.0 + np.abs(x).max(initial=0.0) * np.abs(z).max(initial=0.0)
+    for a, b, term in zip(x, z, terms(x, z), strict=True):
+        largest = 1.0 + np.abs(a).max(initial=0.0) * np.abs(b).max(initial=0.0)
         # a factor that is not 0 is at least 2^-53, the distance from 1 to its neighbour
         digits = max(53.0, math.log2(largest) if largest < math.inf else BINARY)
         if room + digits > BINARY:
@@ -812,17 +805,19 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
     return np.asarray(np.ldexp(fraction, np.clip(exponent + moved, -5000, 5000)))
 
 
-def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> FloatArray:
+def product_less_one(
+    x: FloatArray, z: FloatArray, weight: float, signed: bool = False
+) -> FloatArray:
     """Π (1 + weight·tᵢ) − 1 without cancellation if the terms are at least 0.
 
     P ← P + w·t + P·w·t, column after column: the relative error is at most about 4·10⁻¹⁶ per
     column; with terms of both signs the same holds relative to Π (1 + |w·tᵢ|).
 
-    >>> product_less_one(RowPairs(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10)), 1.0)
+    >>> product_less_one(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10), 1.0)
     array([2.e-20])
     """
-    value = np.zeros(pairs.shape)
-    for term in pairs.terms(signed):
+    value = np.zeros(shape_of(x, z))
+    for term in terms(x, z, signed):
         if weight != 1.0:
             term *= weight
         more = value * term
@@ -831,52 +826,47 @@ def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> Fl
     return value
 
 
-def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
+def elementary_symmetric(x: FloatArray, z: FloatArray, d: int) -> FloatArray:
     """e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
     e_k ← e_k + t·e_{k−1}, column after column.  The error is at most about 4·10⁻¹⁶ per column,
     relative to e_d(|t|) (Newton's identities, from power sums, would cancel).
 
-    >>> elementary_symmetric(RowPairs(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1))), 2)
+    >>> elementary_symmetric(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1)), 2)
     array([11.])
     """
-    sums = np.zeros((d + 1, *pairs.shape))
+    sums = np.zeros((d + 1, *shape_of(x, z)))
     sums[0] = 1.0
-    for seen, term in enumerate(pairs.terms()):
+    for seen, term in enumerate(terms(x, z)):
         for k in range(min(d, seen + 1), 0, -1):
             sums[k] += term * sums[k - 1]
     return np.asarray(sums[d])
 
 
-def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: str) -> BlockWriter:
+def real_fill(pair: TablePair, value: OnColumns, name: str) -> BlockWriter:
     """Fill blocks with a kernel of real rows, tile by tile."""
     x, z = pair.values
 
     def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-        for top in range(0, len(block), TILE_ROWS):
-            tile_rows = x[rows][top : top + TILE_ROWS]
-            for left in range(0, block.shape[1], TILE_COLUMNS):
-                tile_columns = z[columns][left : left + TILE_COLUMNS]
-                tile = block[top : top + TILE_ROWS, left : left + TILE_COLUMNS]
-                tile[...] = _finite(RowPairs.of(tile_rows, tile_columns), value, name)
+        for some, part in tiles(rows, columns, TILE):
+            tile = block[within(some, rows), within(part, columns)]
+            tile[...] = _finite(value, by_columns(x[some], z[part]), name)
 
     return fill
 
 
-def real_diagonal(
-    pair: TablePair, value: Callable[[RowPairs], FloatArray], name: str
-) -> FloatArray:
+def real_diagonal(pair: TablePair, value: OnColumns, name: str) -> FloatArray:
     """K(x, x) of the rows of a real table; the parameters are those of :func:`real_fill`."""
-    x, _ = pair.values
-    step = TILE_ROWS * TILE_COLUMNS
-    parts = [x[start : start + step] for start in range(0, len(x), step)]
-    values = [_finite(RowPairs.of(part, part, aligned=True), value, name) for part in parts]
-    return np.concatenate([np.empty(0), *values])
+    x = np.ascontiguousarray(pair.values[0].T)
+    found = np.empty(x.shape[1])
+    for some in cut(slice(0, len(found)), math.prod(TILE)):
+        found[some] = _finite(value, (x[:, some], x[:, some]), name)
+    return found
 
 
-def _finite(pairs: RowPairs, value: Callable[[RowPairs], FloatArray], name: str) -> FloatArray:
+def _finite(value: OnColumns, columns: Columns, name: str) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        values = value(pairs)
+        values = value(*columns)
     if not np.isfinite(values).all():
         raise MagnitudeError(
             f"a value of {name} on these real vectors, or a number on the way to it, is beyond "
@@ -1072,7 +1062,7 @@ class Family(FeatureSpace, ABC):
         """The sum of all squared weights as a SymPy expression."""
         return self.closed_form(n, n, 1 + self.signed)
 
-    def real(self, pairs: RowPairs) -> FloatArray:
+    def real(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """The kernel of pairs of real rows, if ``accepts_real``."""
         raise NotImplementedError(f"{type(self).__name__} is defined on 0 and 1 alone")
 
@@ -1143,8 +1133,8 @@ class Conjunctions(Family):
         k = sympy.Symbol("k", integer=True, nonnegative=True)
         return sympy.Sum(kinds**k * sympy.binomial(t, k), (k, self.min_length, self.max_length))
 
-    def real(self, pairs: RowPairs) -> FloatArray:
-        return elementary_symmetric(pairs, self.max_length)
+    def real(self, x: FloatArray, z: FloatArray) -> FloatArray:
+        return elementary_symmetric(x, z, self.max_length)
 
 
 @dataclass(frozen=True)
@@ -1186,10 +1176,10 @@ class Subsets(Family):
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         return (1 + kinds * _rational(self.sigma)) ** t - self.min_length
 
-    def real(self, pairs: RowPairs) -> FloatArray:
+    def real(self, x: FloatArray, z: FloatArray) -> FloatArray:
         if not self.min_length:
-            return product_of_one_plus(pairs)
-        return product_less_one(pairs, self.sigma, self.signed)
+            return product_of_one_plus(x, z)
+        return product_less_one(x, z, self.sigma, self.signed)
 
 
 @dataclass(frozen=True)
@@ -1237,9 +1227,8 @@ class Powers(Family):
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         return (t + _rational(self.constant)) ** self.max_length
 
-    def real(self, pairs: RowPairs) -> FloatArray:
-        base = pairs.inner() + self.constant
-        return np.asarray(base**self.max_length)
+    def real(self, x: FloatArray, z: FloatArray) -> FloatArray:
+        return np.asarray((inner(x, z) + self.constant) ** self.max_length)
 
 
 @dataclass(frozen=True)
@@ -1432,7 +1421,7 @@ class CountedKernel(Kernel):
             *(real if self.accepts_real else []),
         ]
 
-    def _real(self, n: int) -> Callable[[RowPairs], FloatArray]:
+    def _real(self, n: int) -> OnColumns:
         self.family.check(n)
         divide = 1.0 if self.scale == "count" else rounded(self.family.total(n))
         if not math.isfinite(divide):
@@ -1441,7 +1430,7 @@ class CountedKernel(Kernel):
                 "end of float64. Use scale='count' for real vectors."
             )
         real = self.family.real
-        return real if divide == 1.0 else lambda pairs: real(pairs) / divide
+        return real if divide == 1.0 else lambda x, z: real(x, z) / divide
 
     def _fits(self, pair: TablePair) -> bool:
         return pair.is_real or bool(np.isfinite(self.table(pair)).all())
@@ -1604,9 +1593,8 @@ def fractions(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
     return fraction, exponent
 
 
-def _tanimoto(pairs: RowPairs) -> FloatArray:
-    x, z = pairs.squares()
-    return _ratio(pairs.inner(), x + z)
+def _tanimoto(x: FloatArray, z: FloatArray) -> FloatArray:
+    return _ratio(inner(x, z), (x**2).sum(axis=0) + (z**2).sum(axis=0))
 
 
 def _ratio(shared: FloatArray, both: FloatArray) -> FloatArray:

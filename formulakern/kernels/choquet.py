@@ -43,6 +43,8 @@ __all__ = ["ChoquetKernel", "choquet"]
 
 #: A sum below this, when the largest entry of either row is about 1, may have lost digits.
 SMALL_SUM = 2.0**-960
+#: Numbers as fraction·2^exponent.
+Growth = tuple[FloatArray, IntArray]
 #: Tables with numbers up to 2^SPREAD times as large as others are looked up as they are.
 SPREAD = 900
 
@@ -63,7 +65,9 @@ class SortedRows(NamedTuple):
     exponent: Annotated[Any, "int64[::1]"]
 
 
-_BLOCK = "float64, boolean, boolean, UniTuple(int64, 4), float64[:, :]"
+#: The divisor of the values; whether lost digits are refused; whether to fill j ≥ i only.
+How = tuple[float, bool, bool]
+_HOW = "Tuple((float64, boolean, boolean)), UniTuple(int64, 4), float64[:, :]"
 
 
 @compiled()
@@ -75,17 +79,9 @@ def _value(total: float, exponent: int, common: int, divisor: float, strict: boo
     return value
 
 
-@compiled(f"void(state, state, {_BLOCK})", state=SortedRows)
-def full_rows(
-    x: SortedRows,
-    z: SortedRows,
-    divisor: float,
-    strict: bool,
-    half: bool,
-    block: tuple[int, int, int, int],
-    out: FloatArray,
-) -> None:
-    """Fill a block of the kernel of all subsets, O(n log n) a pair; ``half``: with j ≥ i only.
+@compiled(f"void(state, state, {_HOW})", state=SortedRows)
+def full_rows(x: SortedRows, z: SortedRows, how: How, block: Any, out: FloatArray) -> None:
+    """Fill a block of the kernel of all subsets, O(n log n) a pair.
 
     A tree stands over the sorted entries of z.  A node knows the number c of its columns that are
     in S, as 2^−c, and D·2^−c, D = Σⱼ wⱼ·(2^(number of its columns up to j) − 1).  Joined, with W
@@ -96,6 +92,7 @@ def full_rows(
     nothing is subtracted, and nothing exceeds the largest entry, for any number of columns.
     """
     start, stop, first, last = block
+    divisor, strict, half = how
     size = 1
     while size < x.order.shape[1]:
         size *= 2
@@ -134,23 +131,17 @@ def full_rows(
 
 
 @compiled(
-    f"void(state, state, float64[::1], int64[::1], {_BLOCK})",
+    f"void(state, state, Tuple((float64[::1], int64[::1])), {_HOW})",
     state=SortedRows,
     fastmath={"reassoc", "contract", "nsz"},
 )
 def additive_rows(
-    x: SortedRows,
-    z: SortedRows,
-    fraction: FloatArray,
-    exponents: IntArray,
-    divisor: float,
-    strict: bool,
-    half: bool,
-    block: tuple[int, int, int, int],
-    out: FloatArray,
+    x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any, out: FloatArray
 ) -> None:
-    """Fill a block of a k-additive kernel, O(n²) a pair; ``half``: with j ≥ i only."""
+    """Fill a block of a k-additive kernel, O(n²) a pair."""
     start, stop, first, last = block
+    divisor, strict, half = how
+    fraction, exponents = growth
     n = x.order.shape[1]
     table = np.empty(n)
     counts = np.empty(n, np.int32)
@@ -180,18 +171,10 @@ def additive_rows(
             out[i - start, j - first] = value
 
 
-def in_numpy(
-    x: SortedRows,
-    z: SortedRows,
-    fraction: FloatArray,
-    exponents: IntArray,
-    divisor: float,
-    strict: bool,
-    block: tuple[int, int, int, int],
-) -> FloatArray:
+def in_numpy(x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any) -> FloatArray:
     """The values of a block of either kernel, in NumPy: for few rows and columns."""
     start, stop, first, last = block
-    table = np.ldexp(fraction, exponents)
+    table = np.ldexp(*growth)
     places = np.arange(x.order.shape[1])
     counts = np.zeros((stop - start, last - first, len(places)), np.int64)
     total = np.zeros(counts.shape[:2])
@@ -202,9 +185,9 @@ def in_numpy(
         total += values[:, None] * (above * steps * table[counts]).sum(axis=2)
         counts += above
     exponent = x.exponent[start:stop, None] + z.exponent[None, first:last]
-    found = np.ldexp(total / divisor, np.clip(exponent, -5000, 5000))
+    found = np.ldexp(total / how[0], np.clip(exponent, -5000, 5000))
     lost = (counts.max(axis=2) > 0) & ((total < SMALL_SUM) | (found < TINY))
-    return np.where(lost, np.nan, found) if strict else found
+    return np.where(lost, np.nan, found) if how[1] else found
 
 
 #: So many numbers NumPy holds at a time.
@@ -338,21 +321,21 @@ class ChoquetKernel(CountedKernel):
         x = x._replace(exponent=x.exponent - less_x)
         z = z._replace(exponent=z.exponent - less_z)
         n = pair.x.n_columns
-        fraction, exponents = self._growth(n)
-        table: tuple[Any, ...] = (fraction, exponents)
+        growth = self._growth(n)
         loop: CompiledFunction[..., None] = additive_rows
+        table: tuple[Any, ...] = (growth,)
         if self.additivity is None:
             loop, table = full_rows, ()
 
         def write(rows: slice, columns: slice, block: FloatArray) -> None:
             where = (rows.start, rows.stop, columns.start, columns.stop)
             half = symmetric and columns.start >= rows.start
-            small = exponents[-1] <= SPREAD and block.size * n <= NUMBERS
+            small = growth[1][-1] <= SPREAD and block.size * n <= NUMBERS
             if small and not loop.pays(block.size * n * n):
                 with np.errstate(over="ignore"):  # infinite values are refused below
-                    block[...] = in_numpy(x, z, fraction, exponents, divisor, strict, where)
+                    block[...] = in_numpy(x, z, growth, (divisor, strict, half), where)
             else:
-                loop(x, z, *table, divisor, strict, half, where, block)
+                loop(x, z, *table, (divisor, strict, half), where, block)
             if half:
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
                 square = np.ix_(same - rows.start, same - columns.start)
@@ -377,7 +360,7 @@ class ChoquetKernel(CountedKernel):
             )
         return total, top + 2 * x.exponent
 
-    def _growth(self, n: int) -> tuple[FloatArray, IntArray]:
+    def _growth(self, n: int) -> Growth:
         """g(0) … g(n − 1) as fraction·2^exponent.
 
         g(t) is how many sets of columns a column joins, if t others may be with it.

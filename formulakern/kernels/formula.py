@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -282,14 +284,13 @@ class FormulaKernel(Kernel):
         if task.dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
             raise NotImplementedError
         triples = (list(counts.s), list(counts.p), list(counts.q))
-        return np.broadcast_to(task.values(*triples), counts.same.shape)
+        return np.broadcast_to(task.values(triples), counts.same.shape)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Exact, computed once for every different number of ones."""
         task = self.task(pair)
         ones, row_class = row_classes(task.tables.x_counts)
-        counts = list(ones)
-        values = task.values(counts, counts, counts)
+        values = task.values((list(ones),) * 3)
         return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class])
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
@@ -373,16 +374,14 @@ class FormulaKernel(Kernel):
                 )
 
     def _check_disjoint(self, columns: tuple[tuple[int, ...] | None, ...], n: int) -> None:
-        seen: set[int] = set()
-        for chosen in columns:
-            here = set(range(n)) if chosen is None else set(chosen)
-            if seen & here:
-                raise ParameterError(
-                    "variables='distinct' needs domains without common columns; "
-                    f"column {min(seen & here)} is in two. "
-                    "Give every variable a domain of its own columns, or use variables='bound'."
-                )
-            seen |= here
+        times = Counter(chain.from_iterable(range(n) if c is None else c for c in columns))
+        twice = [column for column, domains in times.items() if domains > 1]
+        if twice:
+            raise ParameterError(
+                f"variables='distinct' needs domains without common columns; column {min(twice)} "
+                "is in two. Give every variable a domain of its own columns, or use "
+                "variables='bound'."
+            )
 
     def _key(self) -> tuple[Any, ...]:
         return (self.formula, self.variables, str(self.domains), self.scale, self.backend)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.backends.block_writers import within
 from formulakern.backends.tables import PANEL, ROWS, BlockWriter, TablePair
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
@@ -127,11 +128,8 @@ class GradedKernel(DerivedKernel):
                     last = x.starts[below.stop]
                     values = np.empty((int(last - top), width))
                     inner(slice(top, last), slice(first, first + width), values)
-                    part = block[
-                        below.start - rows.start : below.stop - rows.start,
-                        right.start - columns.start : right.stop - columns.start,
-                    ]
-                    _add_up(values, x.within(below, top), z.within(right, first), part)
+                    part = block[within(below, rows), within(right, columns)]
+                    _add_up(values, x.from_set(below, top), z.from_set(right, first), part)
 
         return transposing(fill) if pair.symmetric else fill
 
@@ -242,7 +240,7 @@ class LevelSets:
             yield slice(start, stop)
             start = stop
 
-    def within(self, rows: slice, first: int) -> tuple[IntArray, FloatArray]:
+    def from_set(self, rows: slice, first: int) -> tuple[IntArray, FloatArray]:
         """Starts of some rows counted from level set ``first``, and the widths from there."""
         starts = self.starts[rows.start : rows.stop + 1]
         return starts - first, self.widths[first : starts[-1]]

@@ -94,15 +94,12 @@ def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
     Where they are functions of the levels of two rows, s(α, β) becomes the count at the larger one.
     """
     replaced = {}
-    for function in expression.atoms(AppliedUndef):
-        letter, underscore, domain = function.func.__name__.partition("_")
+    for count in expression.atoms(AppliedUndef) | expression.free_symbols:
+        letter, underscore, domain = count.name.partition("_")
         if letter in ("s", "p", "q"):
-            count = sympy.Function(row + underscore + domain)
-            replaced[function] = count(sympy.Max(*function.args))
-    for symbol in expression.free_symbols:
-        letter, underscore, domain = symbol.name.partition("_")
-        if letter in ("s", "p", "q"):
-            replaced[symbol] = symbols(domain if underscore else None)[row]
+            own = symbols(domain if underscore else None)[row]
+            levels = count.args and [sympy.Max(*count.args)]
+            replaced[count] = sympy.Function(own.name)(*levels) if levels else own
     return expression.subs(replaced, simultaneous=True)
 
 

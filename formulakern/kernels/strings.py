@@ -485,13 +485,13 @@ def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
 
 def _listed(values: Any) -> list[Any]:
     series = as_series(values)
-    if series is None and not isinstance(values, (np.ndarray, Iterable)):
+    if series is not None:
+        return list(series.to_list())
+    if not isinstance(values, Iterable):
         raise DataError(
             f"a column of X is {clip(repr(values), 40)}; expected one string per row. Write [...]."
         )
-    if isinstance(values, np.ndarray):
-        return list(values.tolist())
-    return list(values if series is None else series.to_list())
+    return list(values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def _holds_text(values: Any) -> bool:
@@ -596,15 +596,14 @@ class WeightedDegreeKernel(StringKernel):
                 block[...] = self._values(x[rows, None], z[None, columns], deltas)
 
             return few
-        planes = max(1, (len(pair.symbols) - 1).bit_length())
-        moves = _moves(len(deltas) - 1)
-        valid = bit_planes(_moved(np.ones((1, n), np.uint8), moves), 1)[0, :, 0]
+        planes, most = max(1, (len(pair.symbols) - 1).bit_length()), len(deltas) - 1
+        valid = bit_planes(_moved(np.ones((1, n), np.uint8), most), 1)[0, :, 0]
         words = valid.shape[1]
         z_planes = aligned((planes, words, len(z) + TILE), np.uint64)
         z_planes[:, :, : len(z)] = bit_planes(z[:, None], planes)[:, 0].transpose(1, 2, 0)
 
         def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-            moved = bit_planes(_moved(x[rows], moves), planes)
+            moved = bit_planes(_moved(x[rows], most), planes)
             work = (
                 aligned((words + 1, TILE), np.uint64),
                 aligned((2, TILE), np.uint64),
@@ -666,20 +665,14 @@ class WeightedDegreeKernel(StringKernel):
         ]
 
 
-def _moves(S: int) -> list[int]:
-    """0, 1, −1, 2, −2, …, S, −S."""
-    return [0, *(side * s for s in range(1, S + 1) for side in (1, -1))]
+def _moved(codes: Codes, most: int) -> Codes:
+    """Return every row moved by 0, 1, −1, 2, −2, …, most, −most: (rows, moves, n).
 
-
-def _moved(codes: Codes, moves: list[int]) -> Codes:
-    """Every row moved: ``moved[i, m, j] = codes[i, j + moves[m]]``, 0 beyond the ends."""
-    rows, n = codes.shape
-    most = max(moves)
+    An entry moved by s is the one at j + s; beyond the ends there are zeros.
+    """
+    starts = [most, *(most + side * s for s in range(1, most + 1) for side in (1, -1))]
     wide = np.pad(codes, ((0, 0), (most, most)))
-    moved = np.empty((rows, len(moves), n), codes.dtype)
-    for place, move in enumerate(moves):
-        moved[:, place] = wide[:, most + move : most + move + n]
-    return moved
+    return np.stack([wide[:, start : start + codes.shape[1]] for start in starts], axis=1)
 
 
 def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
@@ -1136,13 +1129,7 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
         for place in range(x_starts[row], x_starts[row + 1]):
             feature, count = x_features[place], x_counts[place]
             first, stop = z_starts[feature], z_starts[feature + 1]
-            last = stop
-            while first < last:  # the first that is not before the block
-                middle = (first + last) // 2
-                if z_rows[middle] < column_start:
-                    first = middle + 1
-                else:
-                    last = middle
+            first += np.searchsorted(z_rows[first:stop], column_start)
             while first < stop and z_rows[first] < column_stop:
                 to[z_rows[first] - column_start] += count * z_counts[first]
                 first += 1

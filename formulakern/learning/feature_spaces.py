@@ -96,17 +96,6 @@ class Space:
             every_variable=self.every_variable,
         )
 
-    @property
-    def counts_functions(self) -> bool:
-        """Whether substitutions that are one Boolean function count as one."""
-        leaves = self.formula.leaves
-        return self.distinct and not any(isinstance(leaf, Choice) for leaf in leaves)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the formula, those inside choices included."""
-        return self.formula.variables
-
     def columns_of(self, variable: Variable) -> tuple[int, ...]:
         """Return the columns that may stand for a variable, by position."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))
@@ -236,8 +225,7 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
     of these, and products of formula kernels; others raise ParameterError.  Of ``rows`` the columns
     matter.
     """
-    pair = rows if isinstance(rows, TablePair) else TablePair(rows)
-    terms = _terms_of(kernel, pair)
+    terms = _terms_of(kernel, TablePair(rows))
     return [one for term in terms for one in ([term] if isinstance(term, Space) else term.spaces())]
 
 
@@ -247,7 +235,7 @@ def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArra
     ``rows`` are those whose weights will be summed; normalised kernels divide by their lengths.
     Raises ParameterError if the features are not clauses or instances of a template.
     """
-    pair = rows if isinstance(rows, TablePair) else TablePair(rows)
+    pair = TablePair(rows)
     inverse: dict[int, FloatArray] = {}
     parts = []
     for term in _terms_of(kernel, pair):

@@ -50,31 +50,32 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
+from scipy.special import comb
 
-from formulakern.arrays import FloatArray, IntArray, different_rows
+from formulakern.arrays import FloatArray, IntArray, different_groups
 from formulakern.backends.tables import TablePair
 from formulakern.compilation import compiled
-from formulakern.encoding.bits import n_words, ones, pack_truths, turn_squares
+from formulakern.encoding.bits import n_words, ones, pack_rows, turn_squares
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.gram.matrix import row_blocks, work_off
 from formulakern.kernels.algebra import Kernel, inverse_length
 from formulakern.learning.feature_spaces import Space
 from formulakern.mining.templates.expansion import (
-    BitProgram,
+    MAX_PERMUTED,
     Expansion,
     Order,
     atoms_of,
     bit_program,
     depends,
+    symmetries,
     truth_table,
 )
 from formulakern.mining.templates.search import function_of
@@ -120,11 +121,9 @@ class FeatureList:
 
     def take(self, chosen: NDArray[np.intp]) -> FeatureList:
         """Some of the features, in this order."""
-        parts = {
-            name: getattr(self, name)[chosen]
-            for name in ("function", "columns", "weights", "group")
-        }
-        return replace(self, **parts)
+        function, columns = self.function[chosen], self.columns[chosen]
+        weights, group = self.weights[chosen], self.group[chosen]
+        return FeatureList(self.functions, function, columns, weights, group)
 
     def sums(self, table: PackedTable, measures: FloatArray) -> FloatArray:
         """Return Σ_x μ(x) over the rows x in which a feature is true; μ (groups, m) by group."""
@@ -132,11 +131,12 @@ class FeatureList:
         whole[:, : table.n_rows] = measures
         sums = np.zeros(len(self))
 
-        def work(start: int, stop: int) -> None:
-            part = self.take(np.arange(start, stop))
-            sum_true(_program(part, table), whole, _writeable(part.group), sums[start:stop])
+        def one(features: slice, _: slice) -> None:
+            part = self.take(np.arange(features.start, features.stop))
+            sum_true(_program(part, table), whole, _writeable(part.group), sums[features])
 
-        _share(work, len(self), len(self) * n_words(table.n_rows))
+        shape = len(self), n_words(table.n_rows)
+        work_off(row_blocks(shape, max(CHUNK, len(self) // PARTS)), one)
         return sums
 
     def matrix(
@@ -148,12 +148,8 @@ class FeatureList:
         np.cumsum(_counts(program), out=begins[1:])
         indptr, ends = begins[: m + 1], begins[:-1].reshape(words, 64).T.copy()
         data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
-        rest = (ends, np.sqrt(self.weights), _writeable(self.group), _writeable(factors))
-
-        def work(start: int, stop: int) -> None:
-            fill_rows(data, indices, program, start, stop, *rest)
-
-        _share(work, words, words * len(self))
+        values, group = np.sqrt(self.weights), _writeable(self.group)
+        _fill(program, data, indices, ends, values, group, _writeable(factors))
         kind = np.int32 if indptr[-1] < 2**31 else np.int64
         indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
         return csr_array((data, indices, indptr), shape=(m, len(self)))
@@ -167,10 +163,10 @@ def list_features(space: Space) -> FeatureList:
     orders = (*expansion.orders, *(Order((i,), (j,), strict=False) for i, j in pairs))
     instances = _instances(space, replace(expansion, orders=orders))
     listed = features_of(expansion, instances, _permutations(instances, together))
-    weights = listed.weights
-    if space.counts_functions:
-        weights = np.ones_like(weights)
-    listed, total = replace(listed, weights=weights), int(weights.sum())
+    leaves = space.formula.leaves
+    if space.distinct and not any(isinstance(leaf, Choice) for leaf in leaves):
+        listed = replace(listed, weights=np.ones(len(listed)))  # one function counts as one
+    total = int(listed.weights.sum())
     if total != space.size:
         raise ParameterError(
             f"{str(space.formula)!r} counts {space.size:,} substitutions, of which {total:,} can "
@@ -265,20 +261,8 @@ def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first of each set of equal rows, in lexicographic order, and the set of every row."""
     if not rows.shape[1] or not len(rows):
         return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.intp)
-    least = rows.min(axis=0).astype(np.int64)
-    widths = (rows.max(axis=0) - least + 1).tolist()
-    if math.prod(widths) >= 2**62:
-        return different_rows(np.ascontiguousarray((rows - least).astype(">u8")))
-    codes = np.zeros(len(rows), dtype=np.int64)  # a row as one number is compared at once
-    for column, (width, smallest) in enumerate(zip(widths, least.tolist(), strict=True)):
-        codes *= width
-        codes += rows[:, column] - smallest
-    if math.prod(widths) > 4 * len(codes):
-        _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
-        return first, kind
-    known = np.full(math.prod(widths), -1)  # few numbers need not be sorted
-    known[codes[::-1]] = np.arange(len(codes))[::-1]
-    return known[known >= 0], (np.cumsum(known >= 0) - 1)[codes]
+    codes = (rows - rows.min(axis=0)).astype(np.uint64)
+    return different_groups(codes[:, 0].astype(np.intp), codes[:, 1:])
 
 
 def _exchangeable(expansion: Expansion) -> list[list[int]]:
@@ -375,28 +359,34 @@ def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
 WIDTH = 40
 #: So many features are evaluated together; a multiple of 64.
 CHUNK = 2048
+#: Threads share the work in about so many parts, if it is large.
+PARTS = 16
 
 
 class FeatureProgram(NamedTuple):
     """Features as steps on planes.
 
     Planes 0 … u − 1 are columns, plane u is all ones, those behind it are intermediate results, and
-    from ``first`` on the features of a chunk.  A step (kind, left, right, to) writes plane ``to``:
-    the AND (0), XOR (1) or NAND (2) of two references 2·plane + negated.
+    from ``first`` on the features of a chunk.  The arguments of feature f are the first planes of
+    ``arguments[f]``, as many as ``arities`` of its function.  A step (kind, left, right) is the AND
+    (0) or XOR (1) of two references 2·register + negated: registers are the arguments, then plane
+    u and the planes behind it.  The last step of a function writes the plane of the feature.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (n, W): the packed columns
     used: Annotated[Any, "int64[::1]"]  # (u,): which of them are planes
-    steps: Annotated[Any, "int64[:, ::1]"]  # (steps, 4)
-    starts: Annotated[Any, "int64[::1]"]  # (chunks + 1,): the steps of each chunk
+    function: Annotated[Any, "int64[::1]"]  # (F,)
+    arguments: Annotated[Any, "int64[:, ::1]"]  # (F, most arguments)
+    arities: Annotated[Any, "int64[::1]"]  # (functions,)
+    starts: Annotated[Any, "int64[::1]"]  # (functions + 1,): the steps of each function
+    steps: Annotated[Any, "int64[:, ::1]"]  # (steps, 3)
     first: Annotated[Any, "int64"]
-    n_features: Annotated[Any, "int64"]
 
 
 @compiled()
 def _planes(program: Any) -> Any:
     """Memory for the planes of one chunk."""
-    n_features = min(CHUNK, (program.n_features + 63) // 64 * 64)
+    n_features = min(CHUNK, (len(program.function) + 63) // 64 * 64)
     planes = np.zeros((program.first + n_features, WIDTH), np.uint64)
     planes[len(program.used)] = ~np.uint64(0)
     return planes
@@ -415,20 +405,33 @@ def _load(program: Any, begin: Any, planes: Any) -> None:
 
 
 @compiled()
+def _plane(program: Any, feature: Any, register: Any) -> Any:
+    """The plane of a register of a feature."""
+    arity = program.arities[program.function[feature]]
+    if register < arity:
+        return program.arguments[feature, register]
+    return len(program.used) + register - arity
+
+
+@compiled()
 def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
-    """Take the steps of one chunk; return the number of its features."""
-    for i in range(program.starts[chunk], program.starts[chunk + 1]):
-        kind, a, b, to = program.steps[i]
-        not_a, not_b = np.uint64(0) - np.uint64(a & 1), np.uint64(0) - np.uint64(b & 1)
-        a, b = a >> 1, b >> 1
-        if kind == 1:
-            for w in range(WIDTH):
-                planes[to, w] = planes[a, w] ^ not_a ^ planes[b, w] ^ not_b
-        else:
-            negated = np.uint64(0) - np.uint64(kind >> 1)
-            for w in range(WIDTH):
-                planes[to, w] = ((planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)) ^ negated
-    return min(CHUNK, program.n_features - chunk * CHUNK)
+    """Evaluate the features from ``chunk`` on; return their number."""
+    number = min(CHUNK, len(program.function) - chunk)
+    for f in range(number):
+        k = program.function[chunk + f]
+        begin, stop = program.starts[k], program.starts[k + 1]
+        for i in range(begin, stop):
+            kind, a, b = program.steps[i]
+            not_a, not_b = np.uint64(0) - np.uint64(a & 1), np.uint64(0) - np.uint64(b & 1)
+            a, b = _plane(program, chunk + f, a >> 1), _plane(program, chunk + f, b >> 1)
+            to = program.first + f if i + 1 == stop else len(program.used) + 1 + i - begin
+            if kind == 1:
+                for w in range(WIDTH):
+                    planes[to, w] = planes[a, w] ^ not_a ^ planes[b, w] ^ not_b
+            else:
+                for w in range(WIDTH):
+                    planes[to, w] = (planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)
+    return number
 
 
 @compiled()
@@ -466,15 +469,15 @@ def sum_true(program: Any, measures: Any, group: Any, sums: Any) -> None:
     for begin in range(0, program.words.shape[1], WIDTH):
         _load(program, begin, planes)
         n = min(WIDTH, program.words.shape[1] - begin)
-        for chunk in range(len(program.starts) - 1):
+        for chunk in range(0, len(program.function), CHUNK):
             for f in range(_evaluate(program, chunk, planes)):
-                total, measure = 0.0, measures[group[chunk * CHUNK + f]]
+                total, measure = 0.0, measures[group[chunk + f]]
                 for w in range(n):
                     word = planes[program.first + f, w]
                     while word:
                         total += measure[64 * (begin + w) + np.int64(_lowest(word))]
                         word &= word - np.uint64(1)
-                sums[chunk * CHUNK + f] += total
+                sums[chunk + f] += total
 
 
 @compiled(
@@ -508,7 +511,7 @@ def fill_rows(
         _load(program, begin, planes)
         n = min(WIDTH, stop - begin)
         places[:, :n] = ends[:, begin : begin + n]
-        for chunk in range(len(program.starts) - 1):
+        for chunk in range(0, len(program.function), CHUNK):
             number = _evaluate(program, chunk, planes)
             squares = (number + 63) // 64
             planes[first + number : first + 64 * squares] = np.uint64(0)
@@ -525,7 +528,7 @@ def fill_rows(
                 n_true = _true_features(planes, first + t, w, squares, true)
                 place, factor = np.uint64(places[t, w]), factors[0, 64 * begin + row]
                 for i in range(n_true):
-                    feature = np.uint64(true[i]) + np.uint64(chunk * CHUNK)
+                    feature = np.uint64(true[i]) + np.uint64(chunk)
                     if several:
                         factor = factors[group[feature], 64 * begin + row]
                     indices[place + np.uint64(i)] = feature
@@ -534,17 +537,19 @@ def fill_rows(
         ends[:, begin : begin + n] = places[:, :n]
 
 
-#: From so many words of all features on, threads share the work.
-THREADED_WORDS = 1 << 16
+def _fill(program: Any, data: Any, indices: Any, *rest: Any) -> None:
+    """Call :func:`fill_rows` for all words of rows, in threads if they are many."""
+    words = program.words.shape[1]
+    blocks = row_blocks((words, len(program.function)), max(WIDTH, words // PARTS))
+    work_off(blocks, lambda w, _: fill_rows(data, indices, program, w.start, w.stop, *rest))
 
 
-def _share(work: Callable[[int, int], Any], number: int, size: int) -> None:
-    """Do the work from 0 to a number, in threads if it is of a large size."""
-    threads = os.cpu_count() or 1
-    parts = 4 * threads if size >= THREADED_WORDS and threads > 1 else 1
-    bounds = sorted({number * part // parts for part in range(parts + 1)})
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+def _counts(program: Any) -> IntArray:
+    """Return how many features are true in every row, of whole words."""
+    ends = np.zeros((64, program.words.shape[1]), dtype=np.int64)
+    none = np.zeros(0)
+    _fill(program, none, none.astype(np.int32), ends, none, none.astype(np.int64), none[None])
+    return ends.T.reshape(-1)
 
 
 def _program(listed: FeatureList, table: PackedTable) -> Any:
@@ -553,36 +558,25 @@ def _program(listed: FeatureList, table: PackedTable) -> Any:
     used, plane = np.unique(columns[columns >= 0], return_inverse=True)
     planes = np.zeros_like(columns)  # which plane holds an argument of a feature
     planes[columns >= 0] = plane.reshape(-1)
-    programs = [bit_program(f.formula, f.arguments) for f in listed.functions]
-    first = len(used) + 1 + max((len(program.steps) for program in programs), default=0)
-    parts, owners = [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for k, (function, program) in enumerate(zip(listed.functions, programs, strict=True)):
-        chosen = np.flatnonzero(listed.function == k)
-        arguments = planes[chosen, : len(function.arguments)]
-        steps = _plane_steps(program, arguments, len(used), first + chosen % CHUNK)
-        parts.append(steps.reshape(-1, 4))
-        owners.append(np.repeat(chosen, steps.shape[1]))
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    chunks = np.arange(0, len(listed) + CHUNK, CHUNK)
-    starts = np.searchsorted(owner[order], chunks).astype(np.int64)
-    steps = np.ascontiguousarray(np.concatenate(parts)[order])
-    held = used.astype(np.int64)
+    steps = [np.zeros((0, 3), dtype=np.int64)]
+    for function in listed.functions:
+        program, arity = bit_program(function.formula, function.arguments), len(function.arguments)
+        copy = [(0, program.output, 2 * arity)]
+        last = len(program.steps) and program.output == 2 * (arity + len(program.steps))
+        steps.append(program.steps if last else np.append(program.steps, copy, axis=0))
+    held, lengths = used.astype(np.int64), [len(part) for part in steps]
     if table.sparse is not None:  # of many columns only those that are read are packed
         table, held = table.select(used), np.arange(len(used))
-    return FeatureProgram(_writeable(table.columns), held, steps, starts, first, len(listed))
-
-
-def _counts(program: Any) -> IntArray:
-    """Return how many features are true in every row, of whole words."""
-    words, none = program.words.shape[1], np.zeros(0, dtype=np.int64)
-    ends, rest = np.zeros((64, words), dtype=np.int64), (np.zeros(0), none, np.zeros((0, 0)))
-
-    def work(start: int, stop: int) -> None:
-        fill_rows(np.zeros(0), none.astype(np.int32), program, start, stop, ends, *rest)
-
-    _share(work, words, words * program.n_features)
-    return ends.T.reshape(-1)
+    return FeatureProgram(
+        words=_writeable(table.columns),
+        used=held,
+        function=_writeable(listed.function),
+        arguments=planes,
+        arities=np.array([len(f.arguments) for f in listed.functions], dtype=np.int64),
+        starts=np.cumsum(lengths, dtype=np.int64),
+        steps=np.concatenate(steps),
+        first=len(used) + 1 + max(lengths),
+    )
 
 
 def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -591,34 +585,6 @@ def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_
         return np.asarray(table.sparse[rows].toarray() != 0)
     words = table.columns[:, rows >> 6] >> (rows & 63).astype(np.uint64)
     return np.asarray(words.T & np.uint64(1) != 0)
-
-
-def _plane_steps(
-    program: BitProgram, arguments: IntArray, ones: int, to: NDArray[np.intp]
-) -> IntArray:
-    """Return the steps of features of one function, of shape (features, steps, 4)."""
-    number, arity = arguments.shape
-
-    def plane(reference: int) -> NDArray[Any]:
-        register, negated = reference >> 1, reference & 1
-        if register < arity:
-            return 2 * arguments[:, register] + negated
-        return np.full(number, 2 * (ones + register - arity) + negated)
-
-    last = arity + len(program.steps)
-    made = [(kind, plane(a), plane(b)) for kind, a, b in program.steps.tolist()]
-    if made and program.output >> 1 == last:
-        kind, left, right = made[-1]
-        negated = program.output & 1
-        made[-1] = (kind, left ^ negated, right) if kind else (2 * negated, left, right)
-    else:
-        made.append((0, plane(program.output), np.full(number, 2 * ones)))
-    steps = np.empty((number, len(made), 4), dtype=np.int64)
-    for i, (kind, left, right) in enumerate(made):
-        target = to if i == len(made) - 1 else np.full(number, ones + 1 + i)
-        for column, value in enumerate((kind, left, right, target)):
-            steps[:, i, column] = value
-    return steps
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
@@ -641,7 +607,7 @@ class RowLengths:
     def of(cls, spaces: Sequence[Space]) -> Self:
         """Return the different divisors of some spaces."""
         divided = [space for space in spaces if space.divisors]
-        domains = {space.columns_of(v): None for space in divided for v in space.variables}
+        domains = {space.columns_of(v): None for space in divided for v in space.formula.variables}
         return cls(tuple(dict.fromkeys(space.divisors for space in spaces)), tuple(domains))
 
     def factors(self, table: PackedTable) -> FloatArray:
@@ -649,7 +615,7 @@ class RowLengths:
         factors = np.ones((len(self.groups), table.n_rows))
         if any(self.groups):
             first, kind = _different(ones_by_range(table, self.domains))
-            words = pack_truths(rows_of_bits(table, first))
+            words = pack_rows(rows_of_bits(table, first))
             pair = TablePair(PackedTable.of_rows(words, table.n_columns, table.names))
             every = {kernel for group in self.groups for kernel in group}
             known = {k: inverse_length(k.diagonal_of(pair))[kind] for k in every}
@@ -665,19 +631,15 @@ def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArr
     itself = Variable("s0")
     functions = (Function(itself, (itself,), b"\0\1"),)
     for place, columns in enumerate(ranges):
+        none = np.zeros(len(columns), dtype=np.int64)
+        listed = FeatureList(functions, none, np.array(columns)[:, None], np.ones(len(none)), none)
         if table.sparse is not None:
             counts[:, place] = table.select(columns).counts
         else:
-            none = np.zeros(len(columns), dtype=np.int64)
-            listed = FeatureList(
-                functions, none, np.array(columns)[:, None], np.ones(len(none)), none
-            )
             counts[:, place] = _counts(_program(listed, table))[: table.n_rows]
     return counts
 
 
-#: Symmetries of a formula inside a choice are tried among all permutations of so many variables.
-MAX_PERMUTED = 6
 #: Entries of tables that are unpacked together.
 ENTRIES = 1 << 22
 #: So often is a feature drawn again that a choice holds already.
@@ -742,7 +704,7 @@ class _Draws:
         for k, (*number, truth) in enumerate(keys[first].tolist()):
             here = np.flatnonzero(kind == k)
             weights = weights_of(np.array([number], dtype=np.int64), bool(truth))
-            drawn[here] = _draw_places(weights, len(here), self.generator)
+            drawn[here] = self.generator.choice(len(weights), len(here), p=weights / weights.sum())
         return drawn
 
 
@@ -868,15 +830,8 @@ def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatA
 
 def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
     """C(true, i)·C(false, d − i) for i = 0 … d, of shape (rows, d + 1)."""
-    up, down = _binomials(true, degree), _binomials(false, degree)
-    return up * down[:, ::-1]
-
-
-def _binomials(numbers: FloatArray, most: int) -> FloatArray:
-    """C(number, 0) … C(number, most) in a row for each number."""
-    steps = np.arange(most)
-    factors = np.maximum(numbers[:, None] - steps, 0.0) / (steps + 1)
-    return np.hstack([np.ones((len(numbers), 1)), np.cumprod(factors, axis=1)])
+    i = np.arange(degree + 1)
+    return np.asarray(comb(true[:, None], i) * comb(false[:, None], degree - i))
 
 
 def _draw_choice(
@@ -909,13 +864,6 @@ def _draw_choice(
     return copies.reshape(len(rows), -1)
 
 
-def _draw_places(weights: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
-    """So many places, with chances in proportion to the weights."""
-    ends = np.cumsum(weights)
-    drawn = np.searchsorted(ends, generator.random(number) * ends[-1], side="right")
-    return np.asarray(np.minimum(drawn, np.flatnonzero(weights)[-1]), dtype=np.int64)
-
-
 def _sorted_copies(copies: IntArray) -> IntArray:
     """The rows of every matrix of (matrices, rows, columns) in one order that their bytes have."""
     width = copies.shape[2]
@@ -934,11 +882,7 @@ def _symmetries(table: Truths, ranges: list[int], formula: Formula) -> list[tupl
             f"{str(formula)!r} has {n} variables inside a choice, of which different features are "
             f"sampled for at most {MAX_PERMUTED}. Use fewer, or variables='bound'."
         )
-    return [
-        g
-        for g in itertools.permutations(range(n))
-        if [ranges[i] for i in g] == ranges and np.array_equal(table, table.transpose(g))
-    ]
+    return symmetries(table, range(n), ranges)
 
 
 #: Of so many instances at most it is looked up how often each is true.
@@ -1050,7 +994,8 @@ def _sample_drawn(
             "the values K(x, x) of the rows add up to more than 1.8e308, the end of float64. Use "
             "normalize=True."
         )
-    owner, drawn = np.divmod(_draw_places(measures, n_components, generator), table.n_rows)
+    places = generator.choice(len(measures), n_components, p=measures / trace)
+    owner, drawn = np.divmod(places, table.n_rows)
     lists = []
     for number in np.unique(owner).tolist():
         space, rows = spaces[number], drawn[owner == number]

@@ -247,7 +247,7 @@ class BoxProblem:
         square = float(beta @ products)
         dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
         residual = self.linear - products
-        intercept = self._best_intercept(residual)
+        intercept = self.best_intercept(residual)
         losses, largest = self._losses(residual - intercept)
         primal = square / 2 + losses + self.total * intercept
         most = float(np.abs(self.linear).max(initial=0.0))
@@ -266,7 +266,7 @@ class BoxProblem:
         losses = np.maximum(losses, 0.0)
         return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
-    def _best_intercept(self, residual: FloatArray) -> float:
+    def best_intercept(self, residual: FloatArray) -> float:
         """argmin_b Σ ξ_i + r·b, whose slope rises by u at residual − ε, by −l at residual + ε."""
         rising, falling = self.upper > 0, self.lower < 0
         points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
@@ -281,7 +281,7 @@ class BoxProblem:
         flat = abs(slopes[place]) <= rounding and place + 1 < len(points)
         return float((points[place] + points[place + 1]) / 2 if flat else points[place])
 
-    def take(self, rows: Rows, scale: float = 1.0) -> Self:
+    def take(self, rows: Rows | slice, scale: float = 1.0) -> Self:
         """Return the problem of these rows alone, with boxes times ``scale``."""
         lower, upper = self.lower[rows] * scale, self.upper[rows] * scale
         return replace(self, linear=self.linear[rows], lower=lower, upper=upper)
@@ -418,10 +418,7 @@ class MachineProblem:
         Boxes are multiplied by ``factor``.  The solver begins with the coefficients of ``near``, a
         solution for other boxes, times ``nearer``, so that they are in the boxes of this problem.
         """
-        problem = self.merged
-        if factor != 1.0:
-            lower, upper = problem.lower * factor, problem.upper * factor
-            problem = replace(problem, lower=lower, upper=upper)
+        problem = self.merged.take(slice(None), factor)
         start = None if near is None else (near.beta * nearer, near.products * nearer)
         solution = solve_dual(problem, self.rows, limits, start, progress)
         return self._spread(solution.beta / factor) * factor, solution

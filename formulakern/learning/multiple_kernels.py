@@ -39,7 +39,7 @@ from formulakern.learning.kernel_machines import (
 )
 from formulakern.solvers.games import optimal_strategies
 from formulakern.solvers.simplex_qp import ROUNDING, hull_margin
-from formulakern.solvers.solution import Certified, share_done
+from formulakern.solvers.solution import Certified, part_of, share_done
 
 __all__ = [
     "KernelFamily",
@@ -264,7 +264,7 @@ def easy_weights(
     array([0.5, 0.5])
     """
     forms = np.zeros(family.n_kernels)
-    coefficients, margins = [], []
+    coefficients, margins, lower, upper = [], [], 0.0, 0.0
     K = family.combined(np.ones(family.n_kernels)) if lam < 1 else None
     for number, task in enumerate(tasks):
         u, margin = _means(task), None
@@ -272,22 +272,20 @@ def easy_weights(
             part = task.part(K)
             diagonal = part.diagonal().copy()
             np.fill_diagonal(part, diagonal + lam / (1 - lam) / task.row_weights)
-            share = _share_of(progress, number, len(tasks))
+            share = part_of(progress, number, len(tasks))
             margin = hull_margin(part, task.signs, tol=tol, max_iter=max_iter, progress=share)
             np.fill_diagonal(part, diagonal)
             u = margin.coefficients
             margins.append(margin)
+            lower += (1 - lam) * margin.lower_bound**2
+            upper += (1 - lam) * margin.upper_bound**2
+        else:
+            lower += float((u**2 / task.row_weights).sum())
+            upper = lower
         coefficients.append(u)
         if margin is None or margin.distance > 0:  # else the hulls meet: what is left is rounding
             forms += family.forms(task.spread(u, family.n_rows))
     total = float(forms.sum())
-    lower = (1 - lam) * sum(one.lower_bound**2 for one in margins)
-    upper = (1 - lam) * sum(one.upper_bound**2 for one in margins)
-    if lam == 1:
-        lower = upper = sum(
-            float((u**2 / task.row_weights).sum())
-            for u, task in zip(coefficients, tasks, strict=True)
-        )
     return KernelWeights(
         weights=forms / total if total > 0 else np.full(len(forms), 1 / len(forms)),
         coefficients=tuple(coefficients),
@@ -302,22 +300,9 @@ def easy_weights(
 
 def _means(task: Task) -> FloatArray:
     """Return the means of the classes, as coefficients: what a large ridge leaves of the hulls."""
-    totals = np.where(
-        task.signs > 0,
-        task.row_weights[task.signs > 0].sum(),
-        task.row_weights[task.signs < 0].sum(),
-    )
-    means: FloatArray = task.signs * task.row_weights / totals
-    return means
-
-
-def _share_of(
-    progress: Callable[[float], None] | None, part: int, parts: int
-) -> Callable[[float], None] | None:
-    """Return the share of all tasks that is done, as this one calls it."""
-    if progress is None:
-        return None
-    return lambda share: progress((part + share) / parts)
+    positive, c = task.signs > 0, task.row_weights
+    totals = np.where(positive, c[positive].sum(), c[~positive].sum())
+    return np.asarray(task.signs * c / totals)
 
 
 #: The relative gap of the support vector machines: the first, as a share of the gap of the whole,
@@ -509,9 +494,7 @@ def _best_primal(K: FloatArray, problem: BoxProblem, u: FloatArray) -> tuple[flo
     product, lengths, y = K @ u, np.sqrt(K.diagonal()), problem.linear
     noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i
     residual, positive, box = y - product, y > 0, problem.upper - problem.lower
-    order = residual.argsort()
-    below = np.cumsum(box[order])
-    b = residual[order[int(np.searchsorted(below, box[positive].sum()))]]
+    b = problem.best_intercept(residual)
     xi = y * (residual - b) + noise + ROUNDING * (1 + abs(b))
     losses = float(box @ np.maximum(0.0, xi))
     apart = (product - noise)[positive].min() - (product + noise)[~positive].max()

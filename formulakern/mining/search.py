@@ -9,7 +9,7 @@ move a score is computed (``Objective.rounding``); it is 0 for weights such as �
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ __all__ = [
     "SearchOptions",
     "Task",
     "objective_of",
+    "ranked",
     "unit_exponent",
 ]
 
@@ -40,25 +41,19 @@ TOTAL_BITS = 50
 
 @dataclass(frozen=True, eq=False)
 class SearchOptions:
-    """The best ``top`` results of a score above ``threshold``, or all, at most ``max_results``.
+    """The best ``top`` results of a score above ``threshold``.
 
     For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
     ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k.  ``progress``
     is called every 0.05 s or so with an estimate of the share that is done.
     """
 
-    top: int | None = 10
+    top: int = 10
     objective: str = "absolute"
     direction: str = "both"
     threshold: float = 0.0
-    max_results: int = 100_000
     time_limit: TimeLimit = None
     progress: Callable[[float], None] | None = None
-
-    @property
-    def limit(self) -> int:
-        """The largest number of results."""
-        return self.max_results if self.top is None else self.top
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +171,14 @@ class Task:
             table, read = table.take(weighted), read[weighted]
         self.table, self.weights = table, read
         self.goal = objective_of(read, options.objective, options.direction)
-        self.limit, self.threshold = options.limit, options.threshold
+        self.top, self.threshold = options.top, options.threshold
         self.deadline, self.progress = Deadline.of(options.time_limit), options.progress
 
     def run(self, search: CompiledSearch) -> bool:
         """Go on with a search; whether it ended by itself, and not at the time limit."""
         if not search.ready(self.deadline):
             return False
-        return run_slices(search, self.deadline, self.progress).finished
+        return run_slices(search, self.deadline, self.progress)
 
     def sums(
         self,
@@ -202,10 +197,11 @@ class Task:
                 sums[start : start + step, k] = np.where(truths, column, 0.0).sum(axis=1)
         return sums
 
-    def ranked(self, found: Sequence[tuple[int, ...]], scores: FloatArray) -> list[int]:
-        """The results above the threshold: best first, then of few propositions, then as tuples."""
-        passed = np.flatnonzero(scores > self.threshold).tolist()
-        return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
+
+def ranked(found: Sequence[tuple[int, ...]], scores: FloatArray, threshold: float) -> list[int]:
+    """The results above the threshold: best first, then of few propositions, then as tuples."""
+    passed = np.flatnonzero(scores > threshold).tolist()
+    return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +217,7 @@ class MiningResult:
         Whether the search ran to the end.
     complete : bool
         Whether everything that scores more than the threshold is here; false after a time limit,
-        and if there may be more results than ``top`` or ``max_results``.
+        and if there may be more results than ``top``.
     bound : float
         Nothing that is not here scores more.  If the search ran to the end, the score that it
         took to be among the results: the last one's, or the threshold; plus rounding, which is 0
@@ -249,7 +245,7 @@ class CompiledSearch:
         n = task.table.n_rows
         columns = np.zeros((len(task.goal.columns), 64 * n_words(n)))
         columns[:, :n] = task.goal.columns
-        self.limit = task.limit
+        self.limit = task.top
         self.totals: FloatArray = columns.sum(axis=1)
         self.common: dict[str, Any] = {
             "words": task.table.columns,
@@ -257,9 +253,9 @@ class CompiledSearch:
             "threshold": task.goal.in_units(task.threshold),
             "counters": np.zeros(4, dtype=np.int64),  # open levels, results, evaluated, begun
             # zeros that nobody writes take no memory
-            "scores": np.zeros(task.limit),
-            "heap": np.zeros(task.limit, dtype=np.int64),
-            "found": np.zeros((task.limit, width), dtype=np.int32),
+            "scores": np.zeros(task.top),
+            "heap": np.zeros(task.top, dtype=np.int64),
+            "found": np.zeros((task.top, width), dtype=np.int32),
         }
 
     @property
@@ -315,6 +311,8 @@ class CompiledSearch:
         """Make room for more levels."""
         raise NotImplementedError
 
-    def _open_levels(self) -> Iterable[tuple[int, int, NDArray[Any]]]:
+    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         """For each open level its number of children, the next one, and their bounds."""
-        raise NotImplementedError
+        levels = self.state.levels[: self.state.counters[0], :2].tolist()
+        for (count, following), bounds in zip(levels, self.state.bounds, strict=False):
+            yield count, following, bounds

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from formulakern.optional import needed
 
 __all__ = [
+    "Different",
     "common_dtype",
+    "different_values",
     "in_memory",
     "is_dask",
     "is_dask_array",
@@ -64,7 +66,7 @@ def in_memory(value: Any) -> Any:
         parts = dask.compute(*rows.to_delayed().ravel())
         plain = all(isinstance(part, np.ndarray) for part in parts)
         return joined(parts) if plain else value.compute()
-    pack = dask.delayed(_different, pure=False)
+    pack = dask.delayed(_packed, pure=False)
     return joined(dask.compute(*(pack(part) for part in value.to_delayed())))
 
 
@@ -82,39 +84,46 @@ def joined(parts: Sequence[Any]) -> Any:
     known: dict[Any, Any] = {}  # one object for all equal texts
     columns = []
     for part in parts:
-        if isinstance(part, _Text):
-            shared = np.empty(len(part.values), dtype=object)
-            shared[:] = [known.setdefault(one, one) for one in part.values]
-            part = pandas.Series(shared[part.codes], name=part.name, dtype=object)
+        if isinstance(part, Different):
+            shared = [known.setdefault(one, one) for one in part.some.tolist()]
+            part = pandas.Series(shared, dtype=object, name=part.some.name).iloc[part.kind]
         columns.append(part if hasattr(part, "iloc") else part.to_series())
-    return pandas.concat(columns, ignore_index=isinstance(parts[0], _Text))
+    return pandas.concat(columns, ignore_index=True)
 
 
 def common_dtype(column: Any) -> Any:
     """Return the dtype of all partitions of a dask series, which knows all categories."""
     dask = needed("dask", "A dask collection", "dask")
-    head = dask.delayed(_no_rows, pure=False)
-    return joined(dask.compute(*(head(part) for part in column.to_delayed()))).dtype
+    return joined(dask.compute(*(part[:0] for part in column.to_delayed()))).dtype
 
 
-def _no_rows(part: Any) -> Any:
-    return part[:0]
+class Different(NamedTuple):
+    """The different values of a part of a column."""
+
+    rows: NDArray[np.intp]  # the first row of each
+    some: Any  # these rows: a Series, an Index or an array
+    kind: NDArray[Any]  # which of them each row has, a narrow whole number
 
 
-class _Text(NamedTuple):
-    """A part of a column of text."""
+def different_values(part: Any) -> Different:
+    """Return the different values of a Series, an Index or an array, in the order of their rows.
 
-    codes: NDArray[Any]
-    values: list[Any]
-    name: Any
+    Missing values are equal; values are different if some cannot be hashed.
+    """
+    pandas = needed("pandas", "A dask collection", "tables")
+    values = np.ma.getmaskarray(part) if np.ma.is_masked(part) else np.asarray(part)
+    try:
+        kind = pandas.factorize(values, use_na_sentinel=False)[0]
+    except TypeError:
+        kind = np.arange(len(values))
+    rows = np.flatnonzero(np.diff(np.maximum.accumulate(kind), prepend=-1))
+    some = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+    return Different(rows, some, kind.astype(np.min_scalar_type(max(len(rows) - 1, 0))))
 
 
-def _different(part: Any) -> Any:
-    """Return a part of a column of text as codes and different values; any other as it is."""
+def _packed(part: Any) -> Any:
+    """Return a part of a column of text as its different values; any other as it is."""
     if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
         return part
-    try:
-        codes, values = part.array.factorize(use_na_sentinel=False)
-    except TypeError:  # values that cannot be hashed
-        return part
-    return _Text(codes.astype(np.min_scalar_type(len(values))), list(values), part.name)
+    found = different_values(part)
+    return found if len(found.rows) < len(part) else part

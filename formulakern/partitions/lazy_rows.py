@@ -9,7 +9,6 @@ of two packed partitions, and those below the diagonal of a symmetric matrix are
 from __future__ import annotations
 
 import itertools
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
@@ -42,8 +41,7 @@ _ROWS_NEEDED: ContextVar[bool] = ContextVar("rows_needed", default=True)
 #: The graph whose partition is computed, None outside of one.
 _GRAPH: ContextVar[str | None] = ContextVar("graph", default=None)
 #: Graphs and what was warned of within them.
-_TOLD: set[tuple[str, str]] = set()
-_TELLING = threading.Lock()
+_TOLD: dict[tuple[str, str], object] = {}
 
 
 def lazily(method: Method) -> Method:
@@ -164,10 +162,8 @@ def first_told(what: str) -> bool:
     graph = _GRAPH.get()
     if graph is None:
         return True
-    with _TELLING:
-        first = (graph, what) not in _TOLD
-        _TOLD.add((graph, what))
-        return first
+    own = object()
+    return _TOLD.setdefault((graph, what), own) is own  # one step, also in threads
 
 
 # -- Gram matrices ---------------------------------------------------------------------------------
@@ -196,7 +192,7 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
 
     def block(i: int, j: int) -> tuple[Any, ...]:
         if z is x and i > j:
-            return _transposed, (name, j, i)
+            return np.ascontiguousarray, (np.transpose, (name, j, i))
         other = None if z is x and i == j else z.parts[j].key
         return _block, shared.key, x.parts[i].key, other, dtype
 
@@ -245,26 +241,17 @@ def _sides(kernel: Any, X: Any, Z: Any) -> tuple[_Side, _Side]:
 
 def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
     if near is not None:
-        ends = [*range(0, near.n_rows, SQUARE), near.n_rows]
-        cuts = list(itertools.pairwise(ends))
-        own = [near.take(np.arange(*cut)) for cut in cuts] if len(cuts) > 1 else [near]
+        rows = np.arange(near.n_rows)
+        own = [near.take(rows[k : k + SQUARE]) for k in range(0, near.n_rows, SQUARE)] or [near]
         return _Side(list(map(put, own)), tuple(part.n_rows for part in own))
     sizes = (float("nan"),) * table.npartitions
     if is_dask_array(table):
-        height = _height(table.chunks[0], most)
-        table = table if height is None else table.rechunk({0: height})
+        largest = max(table.chunks[0], default=0)
+        if largest > most:  # not if it is not known
+            table = table.rechunk({0: -(-largest // -(-largest // most))})
         sizes = table.chunks[0]
     parts = Partitioned(partitions_of(table), lazy=True)
     return _Side(parts.later(_read, kernel, role, each=range(len(parts))).values, sizes)
-
-
-def _height(chunks: Sequence[float], most: int) -> int | None:
-    """Return a number of rows, at most this, for chunks some of which have more; else None."""
-    largest = max(chunks, default=0)
-    if np.isnan(largest) or largest <= most:
-        return None
-    parts = -(-int(largest) // most)
-    return -(-int(largest) // parts)
 
 
 def _array(
@@ -297,10 +284,6 @@ def _read(part: Any, kernel: Any, role: str, number: int) -> Any:
 
 def _block(kernel: Any, x: Any, z: Any, dtype: str) -> Any:
     return kernel(x, z, dtype=dtype)
-
-
-def _transposed(block: Any) -> Any:
-    return np.ascontiguousarray(block.T)
 
 
 def _ends(v: Any, parts: list[Any]) -> Any:

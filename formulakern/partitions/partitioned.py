@@ -142,7 +142,9 @@ class Partitioned:
     def later(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Partitioned:
-        """Return the answers of dask's values, which it computes whenever they are needed."""
+        """Return the answers, which dask computes whenever they are needed; see :meth:`map`."""
+        if not self.lazy:
+            return Partitioned(self.map(function, *shared, each=each))
         call, sent = put(function), list(map(put, shared))
         own: Any = [()] * len(self) if each is None else [(put(one),) for one in each]
         pairs = zip(self.values, own, strict=True)
@@ -163,13 +165,20 @@ class Partitioned:
         if self.lazy:
             deadline.check()
             return _computed(self.later(function, *shared, each=each).values, deadline)
-        answers: list[Any] = []
+        return list(self._answers(function, shared, each, deadline))
+
+    def _answers(
+        self,
+        function: Callable[..., Any],
+        shared: tuple[Any, ...],
+        each: Sequence[Any] | None,
+        deadline: Deadline,
+    ) -> Iterator[Any]:
         own: Any = [()] * len(self) if each is None else [(one,) for one in each]
-        for value, more in zip(self.values, own, strict=True):
+        for number, (value, more) in enumerate(zip(self.values, own, strict=True)):
             deadline.check()
-            answers.append(function(value, *shared, *more))
-            answered(len(answers), len(self))
-        return answers
+            yield function(value, *shared, *more)
+            answered(number + 1, len(self))
 
     def persist(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
@@ -186,18 +195,15 @@ class Partitioned:
         self, function: Callable[..., Any], *shared: Any, deadline: Deadline = UNLIMITED
     ) -> Any:
         """Return the sum of the answers, added up a few at a time where they are."""
+        if not self.values:
+            return 0
+        if not self.lazy:
+            return reduce(operator.add, self._answers(function, shared, None, deadline))
         deadline.check()
-        if self.lazy:
-            answers = self.later(function, *shared)
-            while len(answers) > 1:
-                answers = answers.coalesce(STEP, _added)
-            return (_computed(answers.values, deadline) or [0])[0]
-        total: Any = 0
-        for number, value in enumerate(self.values):
-            deadline.check()
-            answer = function(value, *shared)
-            total = total + answer if number else answer
-        return total
+        answers = self.later(function, *shared)
+        while len(answers) > 1:
+            answers = answers.coalesce(STEP, partial(reduce, operator.add))
+        return _computed(answers.values, deadline)[0]
 
     def wait(self) -> Partitioned:
         """Return the same partitions once all values are computed."""
@@ -208,22 +214,12 @@ class Partitioned:
                 _wait(client, futures, UNLIMITED)
         return self
 
-    def zip(self, *others: Partitioned) -> Partitioned:
-        """Return the tuples of these values and those of as many other partitions."""
-        send = put if self.lazy else _itself
-        held = [one.values if one.lazy else list(map(send, one.values)) for one in others]
-        pair = send(_listed)
-        rows = zip(self.values, *held, strict=True)
-        return Partitioned([pair(*row) for row in rows], self.lazy)
-
     def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
         """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""
         starts = range(0, len(self), number)
-        groups = [list(self.values[start : start + number]) for start in starts]
-        if not self.lazy:
-            return Partitioned(list(map(combine, groups)))
-        call, sent = put(_combined), put(combine)
-        return Partitioned([call(sent, *some) for some in groups], lazy=True)
+        join = put(combine) if self.lazy else combine
+        groups = (list(self.values[start : start + number]) for start in starts)
+        return Partitioned(list(map(join, groups)), self.lazy)
 
 
 def put(value: Any) -> Any:
@@ -260,22 +256,6 @@ def cluster_client() -> Any:
     with sending():
         keep_workers(client)
     return client
-
-
-def _added(answers: list[Any]) -> Any:
-    return reduce(operator.add, answers)
-
-
-def _combined(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
-    return combine(list(values))
-
-
-def _listed(*values: Any) -> tuple[Any, ...]:
-    return values
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:

@@ -80,7 +80,7 @@ class Assignments:
     cases: dict[Formula, tuple[Key, int]]
     bases: dict[Key, str]
     steps: int = MAX_STEPS
-    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
+    _boxes: dict[Formula, list[Box] | FormulaSizeError] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -100,15 +100,10 @@ class Assignments:
                 continue
             entries: dict[tuple[bool, ...], Any] = {}  # one for each set of true leaves
             asked = [_plain_leaf(leaf, key) for leaf in own]
-            if key in allowed:
-                columns = [allowed[key]]
-            elif isinstance(own[0], Comparison) and own[0].part is not None:
-                columns = [_part_entries(own[0].part, asked, missing)]
-            else:
-                columns = [
-                    _askable(c, key, asked) for c in _entries_of(asked, missing, key in whole)
-                ]
+            columns = [allowed[key]] if key in allowed else _entries_of(own, missing, key in whole)
             for column in columns:
+                if key not in allowed:
+                    column = _askable(column, key, asked)
                 table = Table({key: column})
                 truths = np.array([evaluate_proposition(leaf, table) for leaf in asked])
                 for place, entry in enumerate(column.tolist()):
@@ -129,20 +124,19 @@ class Assignments:
         """All rows: every case of every column."""
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
 
-    def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
-        """Return at most 10,000 boxes of the rows in which a formula is true, or false."""
-        known = self._boxes.get((formula, true))
-        if known is None:
+    def boxes(self, formula: Formula) -> list[Box]:
+        """Return at most 10,000 boxes of the rows in which a formula is true."""
+        if formula not in self._boxes:
             try:
-                known = self._made(formula, true)
+                self._boxes[formula] = self._made(formula)
             except FormulaSizeError as error:
-                known = error
-            self._boxes[formula, true] = known
+                self._boxes[formula] = error
+        known = self._boxes[formula]
         if isinstance(known, FormulaSizeError):
             raise known
         return known
 
-    def _made(self, formula: Formula, true: bool) -> list[Box]:
+    def _made(self, formula: Formula) -> list[Box]:
         def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
             if node.truth is not None:
                 return [{}] if node.truth else []
@@ -155,8 +149,7 @@ class Assignments:
             bits = self.all[key] & ~bits if node.connective else bits
             return [{key: bits}] if bits else []
 
-        wanted = formula if true else ~formula
-        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
+        return fold(formula.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
 
     def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
         """Return the intersections of boxes of one list with those of another."""
@@ -187,13 +180,13 @@ class Assignments:
                 return None
         return found
 
-    def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
-        """Yield disjoint boxes of the rows of a box that are in none of others.
+    def covered(self, spaces: Sequence[Box], boxes: Sequence[Box]) -> bool:
+        """Return whether all rows of some boxes are in others.
 
         A box is taken off along its own columns: of the rows that are not in it, first those that
         differ in its first column, then those that agree there and differ in the second.
         """
-        stack = [({**self.all, **space}, list(boxes))]
+        stack = [({**self.all, **space}, list(boxes)) for space in reversed(spaces)]
         while stack:
             space, boxes = stack.pop()
             self._count(len(boxes))
@@ -203,13 +196,13 @@ class Assignments:
                 if all(space[key] & bits for key, bits in box.items())
             ]
             if not live:
-                yield space
-                continue
+                return False
             nearest = min(live, key=len)  # without columns it holds the whole space
             others = [box for box in live if box is not nearest]
             for key, bits in nearest.items():
                 stack.append(({**space, key: space[key] & ~bits}, others))
                 space = {**space, key: space[key] & bits}
+        return True
 
     def _count(self, steps: int) -> None:
         self.steps -= steps
@@ -223,8 +216,7 @@ class Assignments:
 def _key(leaf: Formula) -> Key:
     """Return the column of a leaf; the leaf itself if it has none, or two."""
     if isinstance(leaf, Comparison):
-        values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-        if any(isinstance(value, ColumnName) for value in values):
+        if any(isinstance(value, ColumnName) for value in leaf.values):
             return leaf
         return leaf.column if leaf.part is None else f"{leaf.part}({spell(leaf.column)})"
     return leaf.name if isinstance(leaf, Variable) and leaf.domain is None else leaf
@@ -240,17 +232,6 @@ def _plain_leaf(leaf: Formula, key: str) -> Formula:
     return leaf
 
 
-def _part_entries(part: str, leaves: Sequence[Formula], missing: bool) -> npt.NDArray[Any]:
-    """Return the numbers that a part of the calendar can be."""
-    least, largest = PARTS[part]
-    if part == "year":
-        constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
-        numbers = list(_between(sorted(set(map(to_float, constants)))))
-    else:
-        numbers = [float(number) for number in range(least, largest + 1)]
-    return np.array([*numbers, math.nan] if missing else numbers)
-
-
 def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[Any]:
     """Return dates or times below, at, between and above the constants of a column."""
     kind = next(value.kind for value in constants if isinstance(value, Temporal))
@@ -263,12 +244,6 @@ def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[An
     counts = sorted({*known, *ends, *(count for count in between if count is not None)})
     entries: list[Any] = [Temporal(kind, count) for count in counts]
     return text_column([*entries, None] if missing else entries)
-
-
-def _level_entries(level: Level, words: Sequence[str], missing: bool) -> npt.NDArray[Any]:
-    """Return the categories of an ordered column, and another word."""
-    known = list(dict.fromkeys(map(str, [*level.order, *words])))
-    return text_column([*known, _other("other", known), *[None] * missing])
 
 
 def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
@@ -303,16 +278,18 @@ def _shown(entry: Any) -> Any:
 
 def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
     """Return possible entries of a column, at least one of each kind that leaves distinguish."""
-    constants: list[Any] = []
-    for leaf in leaves:
-        if isinstance(leaf, Comparison) and leaf.value is not None:
-            constants += leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
     if any(isinstance(value, Temporal) for value in constants):
         return [_temporal_entries(constants, missing)]
     levels = [value for value in constants if isinstance(value, Level)]
     if levels:
-        return [_level_entries(levels[0], [v for v in constants if isinstance(v, str)], missing)]
+        known = [*levels[0].order, *(v for v in constants if isinstance(v, str))]
+        known = list(dict.fromkeys(map(str, known)))
+        return [text_column([*known, _other("other", known), *[None] * missing])]
     for leaf in leaves:
+        if isinstance(leaf, Comparison) and leaf.part not in (None, "year"):
+            least, largest = PARTS[leaf.part]
+            return [np.array([*range(least, largest + 1), *[math.nan] * missing], dtype=np.float64)]
         if isinstance(leaf, Comparison) and leaf.relation in ORDERS:
             word = leaf.value
             if isinstance(word, str) and number_of(word) is None:
@@ -321,7 +298,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
                     "table that has the order: give it as the second argument."
                 )
     words = list(dict.fromkeys(value for value in constants if isinstance(value, str)))
-    numbers = {number for word in words if (number := number_of(word)) is not None}
+    numbers: set[Any] = {number for w in words if (number := number_of(w)) is not None}
     numbers |= {value for value in constants if not isinstance(value, str)}
     alone = any(isinstance(leaf, Variable) for leaf in leaves)
     numbers |= {0, 1} if alone else set()
@@ -419,17 +396,13 @@ class RowFunctions:
         return (self.diagrams.negation(function) if found else function), bool(found)
 
     def _leaf(self, leaf: Formula) -> int:
-        found = self._leaves.get(leaf)
-        if found is None:
-            found = self._leaves[leaf] = self._of_leaf(leaf)
-        return found
-
-    def _of_leaf(self, leaf: Formula) -> int:
-        key, bits = self.assignments.cases[leaf]
-        n_cases, levels = len(self.assignments.values[key]), self.levels[key]
-        if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
-            bits |= (1 << (1 << len(levels))) - (1 << n_cases)
-        return self._of_bits(bits, levels)
+        if leaf not in self._leaves:
+            key, bits = self.assignments.cases[leaf]
+            n_cases, levels = len(self.assignments.values[key]), self.levels[key]
+            if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
+                bits |= (1 << (1 << len(levels))) - (1 << n_cases)
+            self._leaves[leaf] = self._of_bits(bits, levels)
+        return self._leaves[leaf]
 
     def _of_bits(self, bits: int, levels: range) -> int:
         """Return the function that is true of the numbers whose bits are set."""

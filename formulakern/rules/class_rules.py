@@ -32,6 +32,11 @@ class RuleSet(WrittenRules):
 
     of the default class if all sums are 0.  Ties go to the first class; :meth:`explain` names them.
 
+    For the probabilities, the counts of the rules that cover a row are added up, n_k of class k and
+    n in all; with K classes they are (n_k + 1) / (n + K).  If one of the rules has no counts, they
+    are the shares of the rules that conclude each class.  If no rule covers the row, the counts of
+    the default are used.
+
     Parameters
     ----------
     rules : tuple of R ClassRule
@@ -105,22 +110,6 @@ class RuleSet(WrittenRules):
     def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         sums = weighted_sums(covers, self.votes)
         return np.where(sums.any(axis=1), sums.argmax(axis=1), self._places[self.default])
-
-    @lazily
-    def predict_proba(self, table: Any) -> FloatArray:
-        """The probability of every class, by Laplace's correction of the added counts.
-
-        The counts of the rules that cover a row are added up, n_k of class k and n in all; with K
-        classes the probability is (n_k + 1) / (n + K).
-
-        Returns
-        -------
-        ndarray of shape (n, K), float64
-            The share of the rules that conclude a class, where a rule that covers the row has no
-            counts; by the counts of the default where no rule covers the row (1 and 0 where these
-            are not known, 1/K if the class is unknown).
-        """
-        return super().predict_proba(table)
 
     def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray:
         k = len(self.classes)

@@ -50,22 +50,22 @@ class ConditionWriter(ABC, Generic[T]):
     def _connected(self, truth: str, left: T, right: T) -> T:
         """Return two conditions joined by the truth table of a connective."""
 
-        def literal(part: T, value: bool) -> T:
-            return part if value else self.negated(part)
+        if truth in ("1001", "0110"):
+            return self.equal(left, right, truth == "1001")
+        if truth.count("1") == 2:  # of one argument alone
+            part = left if truth[0] == truth[1] else right
+            return part if truth[0] == "1" else self.negated(part)
+        alone = "1" if truth.count("1") == 1 else "0"  # the result of one case only
+        case = zip((left, right), ARGUMENTS[truth.index(alone)], strict=True)
+        parts = [part if value == (alone == "1") else self.negated(part) for part, value in case]
+        return self.joined("and" if alone == "1" else "or", parts)
 
-        ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-        if len(ones) == 2:
-            (a, b), (c, d) = ones
-            if a == c:
-                return literal(left, bool(a))
-            if b == d:
-                return literal(right, bool(b))
-            return self.equal(left, right, a == b)
-        if len(ones) == 1:
-            ((a, b),) = ones
-            return self.joined("and", [literal(left, bool(a)), literal(right, bool(b))])
-        ((a, b),) = [case for case in ARGUMENTS if case not in ones]
-        return self.joined("or", [literal(left, not a), literal(right, not b)])
+    def _unordered(self, name: str, value: str) -> DataError:
+        return DataError(
+            f'the order of {value!r} among the entries of column "{name}" is not known in '
+            f"{self.TARGET}. Write the categories with in, or learn from a column of ordered "
+            "categories."
+        )
 
     @abstractmethod
     def constant(self, value: bool) -> T:
@@ -100,18 +100,6 @@ ColumnType = Literal[
 ]
 
 
-def types_of(table: Table) -> dict[str, ColumnType]:
-    """Return the types of the columns of a table that have entries.
-
-    >>> types_of(Table({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]}))
-    {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
-    >>> types_of(Table({"a": [True, None], "b": [1, None, 2][:2]}))
-    {'a': 'truth', 'b': 'truth'}
-    """
-    found = {name: type_of(table.typed(name)) for name in table.names}
-    return {name: kind for name, kind in found.items() if kind is not None}
-
-
 def type_of(column: Column) -> ColumnType | None:
     """Return the type of a column, or None if every entry is missing."""
     if column.temporal is not None:
@@ -130,13 +118,21 @@ def type_of(column: Column) -> ColumnType | None:
 def read_types(given: Any) -> dict[str, ColumnType]:
     """Return the given types of columns: a mapping from names to types, or a table with them.
 
+    Columns without entries have none.
+
     >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
     ({'odor': 'text'}, {'odor': 'text'})
+    >>> read_types({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]})
+    {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
+    >>> read_types({"a": [True, None], "b": [1, None]})
+    {'a': 'truth', 'b': 'truth'}
     """
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in given.values()):
-        return types_of(Table.of(given))
+        table = Table.of(given)
+        found = {name: type_of(table.typed(name)) for name in table.names}
+        return {name: kind for name, kind in found.items() if kind is not None}
     for name, kind in given.items():
         if kind not in get_args(ColumnType):
             expected = ", ".join(map(repr, get_args(ColumnType)))

@@ -18,16 +18,14 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array, class_codes
 from formulakern.syntax.connectives import AND
-from formulakern.syntax.formula import TRUE, Formula, Operation
+from formulakern.syntax.formula import TRUE, Formula
 from formulakern.tables.table import Table
 
 __all__ = [
     "ClassRule",
     "DecisionRules",
-    "class_counts",
     "class_positions",
     "conditions_of",
-    "conjunction",
     "covers_of",
     "row_weights",
 ]
@@ -246,7 +244,7 @@ class DecisionRules:
             row_weights(sample_weight, len(rows)),
         )
         counts = [
-            tuple(class_counts(places[on], weights[on], len(self.classes)).tolist())
+            tuple(np.bincount(places[on], weights[on], len(self.classes)).tolist())
             for on in self._shares(self.covers(rows)).T
         ]
         rules = (replace(item, counts=c) for item, c in zip(self.rules, counts[:-1], strict=True))
@@ -370,27 +368,16 @@ def conditions_of(formula: Formula) -> tuple[Formula, ...]:
     return () if formula == TRUE else (formula,)
 
 
-def conjunction(conditions: Iterable[Formula]) -> Formula:
-    """The conjunction of these conditions; of none, the constant true."""
-    parts = tuple(conditions)
-    return Operation(AND, parts) if len(parts) > 1 else parts[0] if parts else TRUE
-
-
 def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:
     """The place of the class of every one of n rows among the classes, shape (n,)."""
-    places = {label: place for place, label in enumerate(classes)}
-    labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    if len(labels) != n:
-        raise DataError(f"{n} rows and {len(labels)} classes; expected one class per row.")
-    for row, label in enumerate(labels):
-        if label not in places:
-            raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
-    return np.array([places[label] for label in labels], dtype=np.intp)
-
-
-def class_counts(places: npt.NDArray[np.intp], weights: FloatArray, n_classes: int) -> FloatArray:
-    """The weight of rows of each class, shape (n_classes,)."""
-    return np.asarray(np.bincount(places, weights, n_classes), dtype=np.float64)
+    codes = class_codes(y, classes)
+    if len(codes) != n:
+        raise DataError(f"{n} rows and {len(codes)} classes; expected one class per row.")
+    if (codes < 0).any():
+        row = int(codes.argmin())
+        label = np.asarray(y, dtype=object)[row]
+        raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
+    return codes
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import Assignments, Box
-from formulakern.rules.decision import conjunction
 from formulakern.rules.export.languages import FirstRule, Written
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
-from formulakern.syntax.formula import Constant, Formula, fold
+from formulakern.syntax.formula import Constant, Formula, both, fold
 from formulakern.tables.table import Table
 from formulakern.text import preformatted
 
@@ -117,13 +117,11 @@ class DecisionTree(Written):
         """
         rows = Table.of(table)
         at = np.zeros(len(rows), dtype=np.intp)
-        known: dict[Rule, npt.NDArray[np.bool_]] = {}
+        known: dict[Formula, npt.NDArray[np.bool_]] = {}
         for node, test in enumerate(self.tests):
             if test is not None:
-                if test not in known:
-                    known[test] = test(rows)
-                here = at == node
-                at[here] = np.where(known[test][here], self.yes[node], self.no[node])
+                here, true = at == node, evaluate_formula(test.formula, rows, known)
+                at[here] = np.where(true[here], self.yes[node], self.no[node])
         unknown = self._has_unknown()
         places = {label: place for place, label in enumerate(self.classes)}
         answers = class_array([*self.classes, None] if unknown else self.classes)
@@ -150,7 +148,7 @@ class DecisionTree(Written):
                 pending += [(self.no[node], refused), (self.yes[node], (*path, test.formula))]
             elif self.labels[node] in self.classes:
                 labels.append(self.labels[node])
-                rules.append(Rule(conjunction(path)))
+                rules.append(Rule(both(path)))
             if len(rules) > MAX_NODES:
                 raise FormulaSizeError(
                     f"the tree has more than {MAX_NODES:,} paths to its leaves; too many to write."
@@ -210,7 +208,17 @@ def tree_of(
             now = space.get(key, logic.all[key])
             for way, part in ((1, now & ~bits), (0, now & bits)):
                 pending.append((len(nodes) - 1, way, {**space, key: part}, first))
-    return _merged(nodes, ways, classes)
+    trees: dict[int, tuple[tuple[Any, ...], ...]] = {}  # their sides are so many nodes further on
+    for node in reversed(range(len(nodes))):
+        test, label = nodes[node]
+        if test is None:
+            trees[node] = ((None, 0, 0, label),)
+            continue
+        yes, no = map(trees.pop, ways[node])
+        trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
+    columns: Any = [*zip(*trees[0], strict=True)]  # tests, the ways of yes and of no, labels
+    columns[1:3] = (tuple(map(sum, enumerate(side))) for side in columns[1:3])
+    return DecisionTree(columns[0], columns[1], columns[2], columns[3], classes)
 
 
 def _next(
@@ -231,58 +239,20 @@ def _next(
 
 def _under(formula: Formula, logic: Assignments, space: Box) -> bool | Formula:
     """The value of a formula on all rows of a box, or a leaf on which it may depend there."""
-    possible: dict[int, set[bool]] = {}  # values by the identity of a part
 
-    def build(node: Formula, parts: list[set[bool]]) -> set[bool]:
+    def build(node: Formula, parts: list[tuple[set[bool], Formula]]) -> tuple[set[bool], Formula]:
         if isinstance(node, Constant):
-            values = {node.value}
-        elif node.connective is None:
+            return {node.value}, node
+        if node.connective is None:
             key, bits = logic.cases[node]
             now = space.get(key, logic.all[key])
-            values = {value for value in (True, False) if now & (bits if value else ~bits)}
-        elif node.connective.arity == 1:
-            values = {not value for value in parts[0]}
-        else:
-            values = parts[0]
-            for other in parts[1:]:
-                values = {node.connective(a, b) for a in values for b in other}
-        possible[id(node)] = values
-        return values
+            return {value for value in (True, False) if now & (bits if value else ~bits)}, node
+        values = parts[0][0]
+        if node.connective.arity == 1:
+            values = {not value for value in values}
+        for other, _ in parts[1:]:
+            values = {node.connective(a, b) for a in values for b in other}
+        return values, next((leaf for value, leaf in parts if len(value) > 1), node)
 
-    values = fold(formula, build)
-    if len(values) == 1:
-        return True in values
-    while formula.connective is not None:
-        formula = next(part for part in formula.arguments if len(possible[id(part)]) > 1)
-    return formula
-
-
-def _merged(
-    nodes: list[tuple[Formula | None, Any]], ways: list[list[int]], classes: tuple[Any, ...]
-) -> DecisionTree:
-    """The tree of nodes that come before those below them, without tests of equal sides."""
-    same = [*range(len(nodes))]  # the first node, from the end, below which all is the same
-    known: dict[tuple[Any, ...], int] = {}
-    for node in reversed(same):
-        (test, label), (yes, no) = nodes[node], (same[way] for way in ways[node])
-        if test is not None and yes == no:
-            same[node] = yes
-        else:
-            key = (None, label) if test is None else (test, yes, no)
-            same[node] = known.setdefault(key, node)
-    tests: list[Rule | None] = []
-    labels: list[Any] = []
-    places: list[list[int]] = []
-    pending = [(same[0], -1, 0)]
-    while pending:
-        node, above, side = pending.pop()
-        here, (test, label) = len(tests), nodes[node]
-        if above >= 0:
-            places[above][side] = here
-        tests.append(None if test is None else Rule(test))
-        labels.append(label)
-        places.append([here, here])
-        if test is not None:
-            pending += [(same[ways[node][side]], here, side) for side in (1, 0)]
-    yes_ways, no_ways = zip(*places, strict=True)
-    return DecisionTree(tuple(tests), yes_ways, no_ways, tuple(labels), classes)
+    values, leaf = fold(formula, build)
+    return leaf if len(values) > 1 else True in values

@@ -142,7 +142,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
            2.0  legs >= 1
            2.0  tail & legs >= 4
         """
-        return simplified_votes(self, domains, missing)[0]
+        return simplified_votes(self, domains, missing)
 
     def joined(
         self,

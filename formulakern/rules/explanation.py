@@ -184,7 +184,9 @@ class Explanation(RowExplanations):
     """The reasons of n predictions: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
 
     ``explained[i]`` prints all terms of row i, which add up to its score; more rows print one below
-    the other with their largest terms.
+    the other with their largest terms.  ``to_frame()`` has a line for each row, class and rule that
+    contributes to its score: ``adds``.  The line without a rule is the intercept; sums of ``adds``
+    by row and class are the scores.
 
     Parameters
     ----------
@@ -275,22 +277,17 @@ class Explanation(RowExplanations):
     def rules(self) -> RuleEnsemble:
         """The rules that the only row satisfies, largest contribution first."""
         self._only("rules")
-        return self.ensemble.take(self._order)
+        return self.ensemble.take([*self._given])
 
     @property
     def contributions(self) -> tuple[float, ...]:
         """The gain of each of ``rules`` for its class, or for the predicted number."""
         self._only("contributions")
-        return tuple(self._given[self._order].tolist())
+        return tuple(self._given.values())
 
     @cached_property
-    def _given(self) -> FloatArray:
-        return np.asarray(self.values[0] * [item.weight for item in self.ensemble])
-
-    @cached_property
-    def _order(self) -> list[int]:
-        order = np.argsort(-np.abs(self._given), kind="stable").tolist()
-        return [r for r in order if self._given[r] != 0]
+    def _given(self) -> dict[int, float]:
+        return _largest_first(self.values[0] * [item.weight for item in self.ensemble])
 
     # -- in print ------------------------------------------------------------------------------
 
@@ -305,9 +302,8 @@ class Explanation(RowExplanations):
     def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
         """Return the contributions of rules to a score, the largest first."""
         rules, votes = self.ensemble.rules, self.ensemble.votes[:, k]
-        given = self.values[row] * votes
-        order = np.argsort(-np.abs(given), kind="stable").tolist()
-        return [(float(given[r]), said(rules[r], float(votes[r]))) for r in order if given[r] != 0]
+        given = _largest_first(self.values[row] * votes)
+        return [(amount, said(rules[r], float(votes[r]))) for r, amount in given.items()]
 
     def _title(self) -> str:
         """Return the prediction for the only row, and its score."""
@@ -407,12 +403,11 @@ class Explanation(RowExplanations):
             del columns["class"]
         return columns
 
-    def to_frame(self) -> Any:
-        """A line for each row, class and rule that contributes to its score: ``adds``.
 
-        The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
-        """
-        return super().to_frame()
+def _largest_first(amounts: FloatArray) -> dict[int, float]:
+    """Return the amounts that are not 0, by their places."""
+    order = np.argsort(-np.abs(amounts), kind="stable").tolist()
+    return {place: float(amounts[place]) for place in order if amounts[place] != 0}
 
 
 def _signed(amounts: list[float]) -> list[str]:
@@ -502,7 +497,8 @@ class ListExplanation(DecisionExplanation):
         earlier = zip(self.decision, self.failed, strict=False)
         for number, (item, conditions) in enumerate(earlier, start=1):
             for condition in conditions:
-                entries = [f"{name} is {self._entry(name)}" for name in condition.columns]
+                found = {name: self.row.entry(name, 0) for name in condition.columns}
+                entries = [f"{n} is {'missing' if x is None else x}" for n, x in found.items()]
                 why = f", since {', '.join(entries)}" * bool(entries)
                 lines.append(f"  not by rule {number} ({item.label}): {condition} is false{why}")
         return lines
@@ -524,10 +520,6 @@ class ListExplanation(DecisionExplanation):
             "by": [None if rules[k] is None else k + 1 for k in at],
             "rule": [rules[k] for k in at],
         }
-
-    def _entry(self, name: str) -> str:
-        missing = self.row.missing(name)[0]
-        return "missing" if missing else str(self.row.column(name).tolist()[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

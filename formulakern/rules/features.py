@@ -22,7 +22,7 @@ from formulakern.encoding.propositions import content_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import latex_name
-from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate, substitute
+from formulakern.syntax.formula import Formula, Variable, both, evaluate, substitute
 from formulakern.tables.column import numbers_in
 from formulakern.tables.table import Table
 
@@ -55,10 +55,7 @@ class Conjunction:
 
     def named(self, leaves: Sequence[Formula]) -> Rule:
         """The rule that it is, where proposition j says ``leaves[j]``."""
-        formula: Formula = TRUE
-        for place, j in enumerate(self.propositions):
-            formula = leaves[j] if place == 0 else formula & leaves[j]
-        return Rule(formula)
+        return Rule(both(leaves[j] for j in self.propositions))
 
 
 #: The feature that is 1 on every row.
@@ -238,18 +235,14 @@ class LinearTerm:
         DataError
             If the column is absent, or holds text that is no number.
         """
-        rows = Table.of(table)
-        column = rows.column(self.column)
-        if self.column in rows.kinds:
-            found = content_of(rows.typed(self.column))
+        column = Table.of(table).typed(self.column)
+        is_text = column.labels is not None
+        numbers = numbers_in(column.entries.tolist()) if is_text else column.values
+        if numbers is None or column.temporal is not None:
+            found = content_of(column)
             raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
-        if column.dtype == object:
-            numbers = numbers_in(column.tolist())
-            if numbers is None:
-                raise DataError(f'column "{self.column}" holds text; a linear term needs numbers.')
-            column = numbers
-        values = np.array(column, dtype=np.float64)
-        values[rows.missing(self.column)] = np.nan
+        values = np.array(numbers, dtype=np.float64)
+        values[column.missing] = np.nan
         return Degrees("linear", (self.least, self.largest)).of(values)
 
     def __str__(self) -> str:

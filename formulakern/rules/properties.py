@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.errors import FormulaError
 from formulakern.rules.cases import RowFunctions
@@ -118,9 +117,7 @@ def mutually_exclusive(
     """
     formulas, question = formulas_of(rules), "mutually exclusive"
     if table is not None:
-        return _on_table(
-            question, table, formulas, lambda covers: np.asarray(covers.sum(axis=1) > 1)
-        )
+        return _on_table(question, table, formulas)
     logic = RowFunctions(formulas, domains, missing)
     found = list(map(logic.of, formulas))
     shared, earlier = [], 0
@@ -177,7 +174,7 @@ def exhaustive(
     """
     formulas, question = formulas_of(rules), "exhaustive"
     if table is not None:
-        return _on_table(question, table, formulas, lambda covers: np.asarray(~covers.any(axis=1)))
+        return _on_table(question, table, formulas)
     logic = RowFunctions(formulas, domains, missing)
     found = list(map(logic.of, formulas))
     others = logic.diagrams.negation(logic.diagrams.either(found))
@@ -195,16 +192,12 @@ def formulas_of(rules: Iterable[Any]) -> list[Formula]:
     return formulas
 
 
-def _on_table(
-    question: str,
-    table: Any,
-    formulas: list[Formula],
-    chosen: Callable[[npt.NDArray[np.bool_]], npt.NDArray[np.bool_]],
-) -> LogicalAnswer:
-    """Return the answer for the rows of a table, of which ``chosen`` are counterexamples."""
+def _on_table(question: str, table: Any, formulas: list[Formula]) -> LogicalAnswer:
+    """Return the answer for the rows of a table."""
     rows = Table.of(table)
     covers = covers_of(formulas, rows)
-    wrong = chosen(covers)
+    satisfied = covers.sum(axis=1)
+    wrong = satisfied == 0 if question == "exhaustive" else satisfied > 1
     if not wrong.any():
         return LogicalAnswer(question, True)
     row = int(np.argmax(wrong))

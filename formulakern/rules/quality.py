@@ -19,7 +19,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
-from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
+from formulakern.rules.decision import ClassRule, class_positions, row_weights
 from formulakern.rules.properties import formulas_of
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
@@ -202,7 +202,9 @@ def rule_quality(
     check_number("m", m, 0)
     items = [rules] if isinstance(rules, (str, Formula, Rule, ClassRule)) else list(rules)
     formulas, rows = formulas_of(items), Table.of(X)
-    classes = _classes(y, [item.label for item in items if isinstance(item, ClassRule)], labels)
+    labels = None if labels is None else _each("labels", labels, len(items))
+    given = [item.label for item in items if isinstance(item, ClassRule)]
+    classes = _classes(y, [*given, *(labels or ())])
     places = class_positions(y, classes, len(rows))
     weights = row_weights(sample_weight, len(rows))
     bases = [TRUE] * len(items) if base is None else formulas_of(_each("base", base, len(items)))
@@ -211,13 +213,20 @@ def rule_quality(
     for formula in [TRUE, *formulas, *bases]:
         if formula not in counted:
             on = evaluate_formula(formula, rows, known)
-            counted[formula] = class_counts(places[on], weights[on], len(classes))
+            found = np.bincount(places[on], weights[on], len(classes))
+            counted[formula] = np.asarray(found, dtype=np.float64)  # also without rows
     totals = counted[TRUE]
     counts, base_counts = (
         np.reshape([counted[formula] for formula in some], (-1, len(classes)))
         for some in (formulas, bases)
     )
-    about = tuple(_labels(items, labels, classes, counts, totals))
+    if labels is None:
+        most = np.where(counts.any(axis=1, keepdims=True), counts, totals).argmax(axis=1).tolist()
+        labels = [
+            item.label if isinstance(item, ClassRule) else classes[place]
+            for item, place in zip(items, most, strict=True)
+        ]
+    about = tuple(labels)
     places = class_positions(about, classes, len(items))
 
     def split(of: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -255,23 +264,6 @@ def rule_quality(
     )
 
 
-def _labels(
-    items: Sequence[Any],
-    labels: Any,
-    classes: tuple[Any, ...],
-    counts: FloatArray,
-    totals: FloatArray,
-) -> list[Any]:
-    if labels is not None:
-        return _each("labels", labels, len(items))
-    return [
-        item.label
-        if isinstance(item, ClassRule)
-        else classes[int((f if f.any() else totals).argmax())]
-        for item, f in zip(items, counts, strict=True)
-    ]
-
-
 def _each(name: str, value: Any, n: int) -> list[Any]:
     """One value for each of n rules."""
     if not isinstance(value, (list, tuple, np.ndarray)):
@@ -283,12 +275,10 @@ def _each(name: str, value: Any, n: int) -> list[Any]:
     return list(value)
 
 
-def _classes(y: Any, given: Sequence[Any], labels: Any) -> tuple[Any, ...]:
+def _classes(y: Any, given: Sequence[Any]) -> tuple[Any, ...]:
     """All classes, sorted where they can be."""
-    many = isinstance(labels, (list, tuple, np.ndarray))
-    extra = [] if labels is None else list(labels) if many else [labels]
     plain = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    different = dict.fromkeys([*plain, *given, *extra])
+    different = dict.fromkeys([*plain, *given])
     try:
         return tuple(sorted(different))
     except TypeError:

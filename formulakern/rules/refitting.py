@@ -11,6 +11,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError, ParameterError
+from formulakern.rules.decision import class_positions
 from formulakern.rules.voting import VotingRules, class_codes
 from formulakern.tables.table import Table
 
@@ -35,7 +36,8 @@ def refitted_votes(ensemble: V, table: Any, y: Any, ridge: float) -> V:
     weights, intercept = _fitted(ensemble, ensemble.values(rows), target, ridge)
     order = np.argsort(-np.abs(weights), kind="stable")
     changed = weights[:, None] * _directions(ensemble)
-    turned = _turned(ensemble.votes, changed)
+    pair = np.count_nonzero(ensemble.votes, axis=1) == 2  # some come to vote for the other class
+    turned = pair & ((ensemble.votes * changed).sum(axis=1) < 0)
     known: dict[str, Any] = {}
     for name in ("precision", "base_rate"):
         share = getattr(ensemble, name)
@@ -109,12 +111,6 @@ def _directions(ensemble: VotingRules) -> FloatArray:
     return np.asarray(np.where(alone[:, None], votes != 0, np.sign(votes)), dtype=np.float64)
 
 
-def _turned(before: FloatArray, after: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which rules for one class against another have come to speak for the other."""
-    pair = np.count_nonzero(before, axis=1) == 2
-    return np.asarray(pair & ((before * after).sum(axis=1) < 0))
-
-
 def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDArray[Any]:
     """The place of the class of every row, −1 for others; or the number of every row."""
     classes = ensemble.classes or ensemble.levels
@@ -123,12 +119,8 @@ def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDA
     )
     if target.shape != (n,) or not n:
         raise DataError(f"{n} rows and y of shape {target.shape}; expected some, and one for each.")
-    if training and ensemble.classes is not None and (target < 0).any():
-        row = int(np.flatnonzero(target < 0)[0])
-        raise DataError(
-            f"y holds {np.asarray(y, dtype=object)[row]!r} (row {row}); the classes are "
-            f"{list(ensemble.classes)!r}."
-        )
+    if training and ensemble.classes is not None:
+        class_positions(y, ensemble.classes, n)  # refuses other classes
     if not np.isfinite(target).all():
         raise DataError("y holds numbers that are not finite; leave such rows out.")
     return target
@@ -136,10 +128,8 @@ def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDA
 
 def _score(ensemble: VotingRules, scores: FloatArray, target: npt.NDArray[Any]) -> float:
     """The share of right classes, or R²."""
-    if ensemble.levels is not None:
-        return float(np.mean(np.searchsorted(ensemble.thresholds, scores[:, 0]) == target))
-    if ensemble.classes is not None:
-        return float(np.mean(scores.argmax(axis=1) == target))
+    if ensemble.levels or ensemble.classes:
+        return float(np.mean(ensemble.places(scores) == target))
     total = float(((target - target.mean()) ** 2).sum())
     wrong = float(((target - scores[:, 0]) ** 2).sum())
     return 1 - wrong / total if total else float(wrong == 0)
@@ -209,8 +199,6 @@ def _newton_step(
     columns: FloatArray, D: FloatArray, p: FloatArray, penalty: FloatArray, gradient: FloatArray
 ) -> FloatArray:
     """Return minus the inverse of the Hessian matrix times the gradient."""
-    from scipy.linalg import cho_factor, cho_solve  # rules predict without SciPy
-
     if D.shape[1] == 2:  # p₀ p₁ times the square of the difference
         part = columns * np.sqrt(p[:, :1] * p[:, 1:]) * (D[:, 1] - D[:, 0])
         hessian = np.diag(penalty) + part.T @ part
@@ -221,14 +209,8 @@ def _newton_step(
             of_class = np.flatnonzero(D[:, k])
             part = columns[:, of_class] * D[of_class, k]
             hessian[np.ix_(of_class, of_class)] += (part * p[:, k, None]).T @ part
-    least = 1e-12 * max(1.0, float(hessian.diagonal().max()))
-    while True:
-        try:
-            factor = cho_factor(hessian + least * np.eye(len(hessian)))
-        except np.linalg.LinAlgError:
-            least *= 100
-        else:
-            return np.asarray(-cho_solve(factor, gradient))
+    least = 1e-12 * max(1.0, float(hessian.diagonal().max()))  # above the rounding of eigenvalues
+    return np.asarray(-np.linalg.solve(hessian + least * np.eye(len(hessian)), gradient))
 
 
 def ridge_weights(

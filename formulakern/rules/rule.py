@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import RowFunctions, simplified_condition
 from formulakern.rules.conditions import inferred_types, read_types
-from formulakern.rules.python.files import formula_python
+from formulakern.rules.python.files import PythonFile
 from formulakern.rules.sql import DialectName, Query, TableName
 from formulakern.syntax.formula import Constant, Formula, MinimalForm, Variable, WantedForm, fold
 from formulakern.syntax.leaves import ColumnName, Comparison
@@ -60,6 +62,17 @@ def rule(condition: str | Formula) -> Rule:
         f"a rule is made of a str or a Formula; got {type(condition).__name__}. "
         "Write for example fk.rule('odor = foul & gill_size >= 3')."
     )
+
+
+def _joins(join: Callable[[Formula, Formula], Formula]) -> Callable[[Rule, object], Rule]:
+    """Return an operator of rules, of that of formulas."""
+
+    def joined(left: Rule, right: object) -> Rule:
+        if not isinstance(right, Rule):
+            return NotImplemented  # type: ignore[no-any-return]
+        return Rule(join(left.formula, right.formula))
+
+    return joined
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +176,11 @@ class Rule:
         >>> made["predict"]({"odor": "foul", "size": 2})
         True
         """
-        return formula_python(self.formula)
+        file = PythonFile()
+        found = file.conditions.condition(self.formula).text
+        about = "Whether a row satisfies the rule."
+        file.define("predict", about, "bool", [f"return {found}"], reads=True)
+        return file.text()
 
     def simplify(
         self, form: WantedForm = "shortest", *, domains: Any = None, missing: bool = True
@@ -275,8 +292,8 @@ class Rule:
                 found.setdefault(leaf.name)
             elif isinstance(leaf, Comparison):
                 found.setdefault(leaf.column)
-                values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-                found.update(dict.fromkeys(v.name for v in values if isinstance(v, ColumnName)))
+                others = (v.name for v in leaf.values if isinstance(v, ColumnName))
+                found.update(dict.fromkeys(others))
         return tuple(found)
 
     @property
@@ -292,29 +309,14 @@ class Rule:
 
         return fold(self.formula, count)
 
-    def __and__(self, other: object) -> Rule:
-        return self._joined("__and__", other)
-
-    def __or__(self, other: object) -> Rule:
-        return self._joined("__or__", other)
-
-    def __xor__(self, other: object) -> Rule:
-        return self._joined("__xor__", other)
-
-    def __rshift__(self, other: object) -> Rule:
-        return self._joined("__rshift__", other)
+    __and__, __or__ = _joins(operator.and_), _joins(operator.or_)
+    __xor__, __rshift__ = _joins(operator.xor), _joins(operator.rshift)
 
     def __invert__(self) -> Rule:
         return Rule(~self.formula)
 
     def __bool__(self) -> bool:
         return bool(self.formula)  # raises, with advice
-
-    def _joined(self, operator: str, other: object) -> Rule:
-        if not isinstance(other, Rule):
-            return NotImplemented  # type: ignore[no-any-return]
-        formula: Formula = getattr(self.formula, operator)(other.formula)
-        return Rule(formula)
 
     def __str__(self) -> str:
         return str(self.formula)

@@ -16,11 +16,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError
 from formulakern.rules.cases import RowFunctions
-from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, conjunction
+from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
-from formulakern.syntax.formula import FALSE, TRUE, Formula
+from formulakern.syntax.formula import FALSE, TRUE, Formula, both
 from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.table import Table
 
@@ -50,8 +50,7 @@ class Simplifier(RowFunctions):
         """Return whether each row in which a formula is true is one in which one of others is."""
         try:
             boxes = [box for other in others for box in self.assignments.boxes(other)]
-            spaces = self.assignments.boxes(formula)
-            return not any(any(True for _ in self.assignments.uncovered(s, boxes)) for s in spaces)
+            return self.assignments.covered(self.assignments.boxes(formula), boxes)
         except FormulaSizeError:
             return False
 
@@ -63,9 +62,9 @@ class Simplifier(RowFunctions):
         parts = list(conditions_of(formula))
         for k in range(len(parts) - 1, -1, -1):
             others = parts[:k] + parts[k + 1 :]
-            if self.covered(conjunction(others), [parts[k], *earlier]):
+            if self.covered(both(others), [parts[k], *earlier]):
                 parts = others
-        return conjunction(parts)
+        return both(parts)
 
 
 def _formulas(decision: DecisionRules) -> list[Formula]:
@@ -99,17 +98,17 @@ def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
     rules: list[ClassRule] = []
     for k, item in enumerate(decision):
         formula, earlier = item.rule.formula, [other.rule.formula for other in decision.rules[:k]]
-        apart = [e for e in earlier if not logic.covered(conjunction([formula, e]), ())]
+        apart = [e for e in earlier if not logic.covered(both([formula, e]), ())]
         for e in list(reversed(apart)):  # those go whose rows others take away already
             rest = [other for other in apart if other is not e]
-            if logic.covered(conjunction([formula, e]), rest):
+            if logic.covered(both([formula, e]), rest):
                 apart = rest
         formula = logic.shortened(formula, apart)
         conditions = [*conditions_of(formula)]
         for e in apart:
             needed = [c for c in conditions_of(e) if not logic.covered(formula, [c])]
-            conditions.append(~conjunction(needed) if needed else FALSE)
-        rules.append(replace(item, rule=Rule(conjunction(conditions))))
+            conditions.append(~both(needed) if needed else FALSE)
+        rules.append(replace(item, rule=Rule(both(conditions))))
     return tuple(rules)
 
 
@@ -156,7 +155,7 @@ def _heirs(rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier) 
     heirs = []
     for j in range(k + 1, len(rules) + 1):
         its = rules[j].rule.formula if j < len(rules) else TRUE
-        if not logic.covered(conjunction([formula, its]), before):
+        if not logic.covered(both([formula, its]), before):
             if (rules[j].label if j < len(rules) else default) != rules[k].label:
                 return None
             heirs.append(j)
@@ -194,8 +193,8 @@ class _Group:
     members: list[_Member]
 
 
-def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[int]]:
-    """Return what :meth:`formulakern.RuleEnsemble.simplified` documents, and each old row."""
+def simplified_votes(ensemble: V, domains: Any, missing: bool) -> V:
+    """Return what :meth:`formulakern.RuleEnsemble.simplified` documents."""
     formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
     logic = Simplifier(formulas, domains, missing)
     start = ensemble.intercept.copy()
@@ -222,8 +221,8 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
     return _of_groups(ensemble, found, start)
 
 
-def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> tuple[V, list[int]]:
-    """Return the ensemble of those groups that have votes, and the row of what is shown of each."""
+def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> V:
+    """Return the ensemble of those groups that have votes."""
     kept = [group for group in groups if group.votes.any()]
     kept.sort(key=lambda group: -np.abs(group.votes).max())
     rows = [group.best.row for group in kept]
@@ -237,7 +236,7 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
         coverage=ensemble.coverage[rows],
         precision=shares[:, 0],
         base_rate=shares[:, 1],
-    ), rows
+    )
 
 
 def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
@@ -326,14 +325,14 @@ def joined_votes(
     check_integer("max_changed", max_changed, 0)
     table = Table.of(X)
     start = ensemble.scores(table)
-    shorter, _ = simplified_votes(ensemble, domains, missing)
+    shorter = simplified_votes(ensemble, domains, missing)
     search = _Search(shorter, table, start, float(tolerance), int(max_changed))
     while search.join():
         pass
-    rules, _ = _of_groups(shorter, search.groups, search.intercept)
+    rules = _of_groups(shorter, search.groups, search.intercept)
     scores = rules.scores(table)
     change = float(np.abs(scores - start).max(initial=0.0))
-    changed = int((_predicted(ensemble, scores) != _predicted(ensemble, start)).sum())
+    changed = int((ensemble.places(scores) != ensemble.places(start)).sum())
     return JoinedRules(rules, change, changed, len(table), tuple(search.replaced))
 
 
@@ -344,7 +343,7 @@ class _Search:
         self, ensemble: VotingRules, table: Table, start: FloatArray, tolerance: float, most: int
     ) -> None:
         self.start, self.tolerance, self.most = start, tolerance + ROUNDING, most
-        self.ensemble, self.predicted = ensemble, _predicted(ensemble, start)
+        self.ensemble, self.predicted = ensemble, ensemble.places(start)
         self.difference = ensemble.scores(table) - start
         self.truths = ensemble.values(table).T != 0
         self.intercept = ensemble.intercept.copy()
@@ -383,7 +382,7 @@ class _Search:
             return False
         after = self.start + self.difference
         after[rows] += change
-        return bool((_predicted(self.ensemble, after) != self.predicted).sum() <= self.most)
+        return bool((self.ensemble.places(after) != self.predicted).sum() <= self.most)
 
     def _replace(self, kept: int, gone: int, negated: bool) -> None:
         """Give the votes of one rule to another one, or to its negation."""
@@ -428,10 +427,3 @@ def _comparable(left: Formula, right: Formula) -> bool:
     if not (isinstance(left, Comparison) and isinstance(right, Comparison)):
         return True
     return bool({left.relation, right.relation} & ORDERS) or left.value == right.value
-
-
-def _predicted(ensemble: VotingRules, scores: FloatArray) -> NDArray[np.intp]:
-    """Return the class of every row, by number; 0 where numbers are predicted."""
-    if ensemble.levels is not None:
-        return np.asarray(np.searchsorted(ensemble.thresholds, scores[:, 0]))
-    return np.asarray(scores.argmax(axis=1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 from formulakern.encoding.propositions import number_of
@@ -16,7 +17,9 @@ from formulakern.syntax.temporal import DAY, KINDS, PARTS_OF, UNITS, Temporal, T
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
-__all__ = ["DialectName", "Query", "TableName", "cases", "wrapped"]
+__all__ = [
+    "Dialect", "DialectName", "Query", "SqlConditions", "TableName", "cases", "wrapped",
+]  # fmt: skip
 
 #: The parts of a qualified name, or them with dots between.
 TableName = str | Sequence[str]
@@ -207,22 +210,15 @@ class Dialect:
         padded = f"SUBSTR(' 00:00:00.000000000', LENGTH({column}) - 9)"
         return f"(REPLACE({column}, 'T', ' ') || {padded})"
 
-    def part(self, column: str, name: str, part: str, kind: TemporalKind | None) -> str:
+    def part(self, column: str, part: str, kind: TemporalKind | None) -> str:
         """The year, quarter, month, …, minute of a column, as a number.
 
         >>> for dialect in ("postgres", "mysql", "sqlite"):
-        ...     print(dialect_of(dialect).part("seen", "seen", "weekday", "stamp"))
+        ...     print(dialect_of(dialect).part("seen", "weekday", "stamp"))
         EXTRACT(ISODOW FROM seen)
         (WEEKDAY(seen) + 1)
         ((CAST(STRFTIME('%w', SUBSTR(seen, 1, 10)) AS INTEGER) + 6) % 7 + 1)
         """
-        if kind == "instant":
-            raise DataError(
-                f'the {part} of column "{name}" depends on a time zone. Make it a column of local '
-                "time, without one."
-            )
-        if kind is not None and part not in PARTS_OF[kind]:
-            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
         if part in ("weekday", "quarter"):
             form = self.weekday if part == "weekday" else self.quarter
             if not form:
@@ -376,7 +372,6 @@ def dialect_of(name: str) -> Dialect:
 
 
 TRUE, FALSE = "1 = 1", "1 = 0"
-SIGNS = {"=": "=", "in": "=", "!=": "<>", "not in": "<>"}
 #: A condition, and whether it may be unknown rather than false.
 Condition = tuple[str, bool]
 
@@ -384,6 +379,9 @@ Condition = tuple[str, bool]
 @dataclass(frozen=True)
 class SqlConditions(ConditionWriter[Condition]):
     """Writes conditions on the columns of one table, in one dialect.
+
+    Expressions of polars are written by the same class with other operations, which are the methods
+    of the first part.
 
     Examples
     --------
@@ -404,9 +402,108 @@ class SqlConditions(ConditionWriter[Condition]):
     table: str
     types: Mapping[str, ColumnType]
 
+    # -- operations -------------------------------------------------------------------------------
+
     def column(self, name: str) -> str:
         """A column, with its table."""
         return f"{self.table}.{self.dialect.identifier(name)}"
+
+    def present(self, name: str) -> Condition:
+        """Whether an entry is not missing, which is never unknown."""
+        column, kind = self.column(name), self.types.get(name)
+        if (finite := self._finite(name)) is not None:
+            return f"({finite[0]}) IS TRUE", False
+        if self.dialect.nan and kind in ("truth", "open", None):
+            known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
+            if kind is None:  # perhaps text, and then not NaN but a word
+                floating = self.dialect.floating.format(column=column)
+                known = f"CASE WHEN {floating} THEN {known} ELSE {column} IS NOT NULL END"
+            return f"({known}) IS TRUE", False
+        return f"{column} IS NOT NULL", False
+
+    def _absent(self, name: str) -> Condition:
+        present = self.present(name)[0]
+        if present.endswith("IS TRUE"):
+            return present[: -len("TRUE")] + "NOT TRUE", False
+        return f"{self.column(name)} IS NULL", False
+
+    def _finite(self, name: str) -> Condition | None:
+        """Whether an entry is not NaN, which is larger than every number in most databases.
+
+        None if the column has no NaN.
+        """
+        has_nan = self.dialect.nan and self.types.get(name) == "number"
+        return (f"{self.column(name)} <= {self.dialect.infinity}", True) if has_nan else None
+
+    def _equals(self, name: str, value: bool) -> Condition:
+        """Whether a column is true, or 1; or else whether it is false, or 0."""
+        column, kind = self.column(name), self.types.get(name, "open")
+        if kind == "boolean" and self.dialect.boolean:
+            return (column if value else f"NOT {column}"), True
+        form = self.dialect.truth if kind in ("truth", "open") else "{column} = {number}"
+        return form.format(column=column, number=int(value), word=str(value).lower()), True
+
+    def _one_or_zero(self, name: str) -> str:
+        """A column of truth values as numbers."""
+        if not self.dialect.boolean:
+            return self.column(name)
+        true, false = self._equals(name, True)[0], self._equals(name, False)[0]
+        return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
+
+    def _text(self, name: str) -> str:
+        return self.dialect.text.format(column=self.column(name))
+
+    def _moment(self, name: str, kind: TemporalKind) -> str:
+        """A column of dates or times, for comparisons."""
+        return self.dialect.compared(self.column(name), kind)
+
+    def _part(self, name: str, part: str, kind: TemporalKind | None) -> str:
+        return self.dialect.part(self.column(name), part, kind)
+
+    def literal(self, value: Any) -> str:
+        """Return a constant that columns are compared with."""
+        if isinstance(value, Temporal):
+            return self.dialect.instant_of(value)
+        if isinstance(value, str):
+            return self.dialect.string(value)
+        return self.dialect.number(value, exact=False)
+
+    def _compared(self, column: str, relation: str, other: str) -> Condition:
+        """Whether a column is in a relation to another column or to a constant."""
+        return f"{column} {relation.replace('!=', '<>')} {other}", True
+
+    def _among(self, column: str, relation: str, constants: Sequence[str]) -> Condition:
+        """Whether a column equals one of some constants, or none of them."""
+        if len(constants) == 1:
+            return self._compared(column, relation, constants[0])
+        return f"{column} {'IN' if relation == '=' else 'NOT IN'} ({', '.join(constants)})", True
+
+    def constant(self, value: bool) -> Condition:
+        """Return a condition that is always true or always false."""
+        return (TRUE if value else FALSE), False
+
+    def negated(self, part: Condition) -> Condition:
+        """Return the condition that another one is not true."""
+        text, unknown = part
+        return (f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"), False
+
+    def joined(self, word: str, parts: Sequence[Condition]) -> Condition:
+        """Return conditions joined by "and" or "or"."""
+        if len(parts) <= 1:
+            return parts[0] if parts else self.constant(word == "and")
+        parts = in_groups(parts, lambda group: self.joined(word, group))
+        text = f" {word.upper()} ".join(text for text, _ in parts)
+        return f"({text})", any(unknown for _, unknown in parts)
+
+    def equal(self, left: Condition, right: Condition, same: bool) -> Condition:
+        """Return the condition that two others are both true or both not, or else differ."""
+        sides = [
+            f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
+            for text, unknown in (left, right)
+        ]
+        return f"{sides[0]} {'=' if same else '<>'} {sides[1]}", False
+
+    # -- conditions by these operations -----------------------------------------------------------
 
     def expression(self, formula: Formula) -> str:
         """Return a condition that is true in the rows of a formula; in others false or unknown.
@@ -416,110 +513,83 @@ class SqlConditions(ConditionWriter[Condition]):
         """
         return self.condition(formula)[0]
 
-    def present(self, name: str) -> str:
-        """Whether an entry is not missing, which is never unknown."""
-        column, kind = self.column(name), self.types.get(name)
-        if self._has_nan(name):
-            return f"({column} <= {self.dialect.infinity}) IS TRUE"
-        if self.dialect.nan and kind in ("truth", "open", None):
-            known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
-            if kind is None:  # perhaps text, and then not NaN but a word
-                floating = self.dialect.floating.format(column=column)
-                known = f"CASE WHEN {floating} THEN {known} ELSE {column} IS NOT NULL END"
-            return f"({known}) IS TRUE"
-        return f"{column} IS NOT NULL"
-
     def number(self, name: str) -> str:
         """A column of numbers, or of truth values, as a number."""
         kind = self.types.get(name)
         if kind == "text":
             raise DataError(
-                f'column "{name}" holds text, and a rule reads it as numbers, which SQL does in '
-                "another way. Make it a column of numbers, and give its type in types."
+                f'column "{name}" holds text, and a rule reads it as numbers, which {self.TARGET} '
+                "does in another way. Make it a column of numbers, and give its type in types."
             )
         if kind in KINDS:
             raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are not numbers.')
-        if self.dialect.boolean and kind in ("boolean", "truth", "open"):
-            true, false = self._truth(name)[0], self._truth(name, False)[0]
-            return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
-        return self.column(name)
+        truths = kind in ("boolean", "truth", "open")
+        return self._one_or_zero(name) if truths else self.column(name)
 
-    # -- leaves -----------------------------------------------------------------------------------
-
-    def _has_nan(self, name: str) -> bool:
-        return bool(self.dialect.nan) and self.types.get(name) == "number"
-
-    def _truth(self, name: str, value: bool = True) -> Condition:
-        """Whether a column is true, or 1; or else whether it is false, or 0."""
-        column, kind = self.column(name), self.types.get(name, "open")
+    def truth(self, name: str, value: bool = True) -> Condition:
+        """Return the condition that a column is true, or 1; or else that it is false, or 0."""
+        kind = self.types.get(name)
         if kind == "text" or kind in KINDS:
-            held = KINDS[kind][0] if kind in KINDS else kind
             raise DataError(
-                f'column "{name}" holds {held}, which is not a truth value in SQL; '
-                f"compare it with a value: {Variable(name)} = …"
+                f'column "{name}" holds {_held(kind)}, which is not a truth value in '
+                f"{self.TARGET}; compare it with a value: {Variable(name)} = …"
             )
-        if kind == "boolean" and self.dialect.boolean:
-            return (column if value else f"NOT {column}"), True
-        form = self.dialect.truth if kind in ("truth", "open") else "{column} = {number}"
-        return form.format(column=column, number=int(value), word=str(value).lower()), True
-
-    def _among(self, name: str, truths: Sequence[int]) -> Condition:
-        """Whether a column of truth values has one of these."""
-        if len(truths) == 1:
-            return self._truth(name, bool(truths[0]))
-        return (self.present(name) if truths else FALSE), False
-
-    def constant(self, value: bool) -> Condition:
-        """Return a condition that is always true or always false."""
-        return (TRUE if value else FALSE), False
-
-    def truth(self, name: str) -> Condition:
-        """Return the condition that a column is true, or 1."""
-        return self._truth(name)
+        return self._equals(name, value)
 
     def comparison(self, leaf: Comparison) -> Condition:
         """Return the condition of a comparison."""
-        name, relation = leaf.column, leaf.relation
+        name, relation, values = leaf.column, leaf.relation, leaf.values
         if leaf.value is None:
-            present = self.present(name)
-            if relation == "is not missing":
-                return present, False
-            if present.endswith("IS TRUE"):
-                return present[: -len("TRUE")] + "NOT TRUE", False
-            return f"{self.column(name)} IS NULL", False
-        values = leaf.values
+            return self.present(name) if relation == "is not missing" else self._absent(name)
+        sign = {"in": "=", "not in": "!="}.get(relation, relation)
         if leaf.part is not None:
-            kind = self._temporal(name)
-            number = self.dialect.part(self.column(name), name, leaf.part, kind)
-            if relation in ORDERS:
-                return f"{number} {relation} {values[0]}", True
-            return _listed(number, SIGNS[relation], list(map(str, values))), True
+            number = self._part_of(name, leaf.part)
+            return self._among(number, sign, list(map(self.literal, values)))
         if relation in ORDERS:
             return self._order(name, relation, values[0])
-        names = [value.name for value in values if isinstance(value, ColumnName)]
         constants = [value for value in values if not isinstance(value, ColumnName)]
-        sign = SIGNS[relation]
         parts = [self._equal(name, sign, constants)] if constants else []
-        parts += [self._pair(name, sign, other) for other in names]
-        return _joined("OR" if sign == "=" else "AND", parts)
+        parts += [self._pair(name, sign, v.name) for v in values if isinstance(v, ColumnName)]
+        return self.joined("or" if sign == "=" else "and", parts)
+
+    def _part_of(self, name: str, part: str) -> str:
+        kind = self._temporal(name)
+        if kind == "instant":
+            raise DataError(
+                f'the {part} of column "{name}" depends on a time zone. Make it a column of local '
+                "time, without one."
+            )
+        if kind is not None and part not in PARTS_OF[kind]:
+            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
+        return self._part(name, part, kind)
+
+    def _one_of(self, name: str, truths: Sequence[int]) -> Condition:
+        """Whether a column of truth values has one of these."""
+        if len(truths) == 1:
+            return self.truth(name, bool(truths[0]))
+        return self.present(name) if truths else self.constant(False)
 
     def _order(self, name: str, relation: str, value: Any) -> Condition:
-        """An order.  NaN is larger than every number in most databases."""
         if isinstance(value, ColumnName):
             return self._pair(name, relation, value.name)
         if isinstance(value, Level):
-            return self._passed(name, value.passed(relation))
+            if (held := self.types.get(name)) not in (None, "text"):
+                raise DataError(
+                    f'column "{name}" holds {_held(held)}, and a rule compares it with categories '
+                    "in their order. Make it a column of text, and give its type in types."
+                )
+            return self._equal(name, "=", value.passed(relation))
         if (kind := self._temporal(name, value)) is not None:
             found = value_of_kind(value, kind, name)
             relation, found = self.dialect.bounded(relation, found)
-            column = self.dialect.compared(self.column(name), kind)
-            return f"{column} {relation} {self.dialect.instant_of(found)}", True
-        if isinstance(value, str):
-            value = self._ordered_word(name, value)
+            return self._compared(self._moment(name, kind), relation, self.literal(found))
+        number = number_of(value) if isinstance(value, str) else value
+        if number is None:
+            raise self._unordered(name, value)
         if self.types.get(name) in ("boolean", "truth"):
-            return self._among(name, [k for k in (1, 0) if RELATIONS[relation](k, value)])
-        text = f"{self.number(name)} {relation} {self.dialect.number(value, exact=False)}"
-        return self._guarded(text, [name] if relation in (">", ">=") else [])
+            return self._one_of(name, [k for k in (1, 0) if RELATIONS[relation](k, number)])
+        compared = self._compared(self.number(name), relation, self.literal(number))
+        return self._guarded(compared, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
         """The kind of dates or times of a column, or of a value that it is compared with."""
@@ -535,120 +605,69 @@ class SqlConditions(ConditionWriter[Condition]):
             )
         return found[0].kind if found else None
 
-    def _passed(self, name: str, words: Sequence[str]) -> Condition:
-        """Whether an entry is one of some categories."""
-        kind = self.types.get(name)
-        if kind not in (None, "text"):
-            raise DataError(
-                f'column "{name}" holds {_held(kind)}, and a rule compares it with categories in '
-                "their order. Make it a column of text, and give its type in types."
-            )
-        return self._equal(name, "=", words) if words else (FALSE, False)
-
-    def _ordered_word(self, name: str, value: str) -> int | float:
-        """The number that a word spells."""
-        number = number_of(value)
-        if number is None:
-            raise DataError(
-                f'the order of {value!r} among the entries of column "{name}" is not known in '
-                "SQL. Write the categories with in, or learn from a column of ordered categories."
-            )
-        return number
-
-    def _guarded(self, text: str, names: Iterable[str]) -> Condition:
+    def _guarded(self, condition: Condition, names: Iterable[str]) -> Condition:
         """A comparison, and that these columns do not hold NaN."""
-        infinity = self.dialect.infinity
-        known = [f"{self.column(name)} <= {infinity}" for name in names if self._has_nan(name)]
-        return _joined("AND", [(part, True) for part in (text, *known)])
+        known = [finite for name in names if (finite := self._finite(name)) is not None]
+        return self.joined("and", [condition, *known])
 
-    def _pair(self, name: str, sign: str, other: str) -> Condition:
+    def _pair(self, name: str, relation: str, other: str) -> Condition:
         """A comparison of two columns."""
-        kinds = [self.types.get(name), self.types.get(other)]
-        left, right = self.column(name), self.column(other)
+        kinds, names = [self.types.get(name), self.types.get(other)], (name, other)
+        read: Callable[[str], str] = self.column
         if (kind := self._temporal(name) or self._temporal(other)) is not None:
             if not set(kinds) <= {kind, None}:
-                held = [
-                    f'"{c}" holds {_held(k)}' for c, k in zip((name, other), kinds, strict=True)
-                ]
+                held = [f'"{c}" holds {_held(k)}' for c, k in zip(names, kinds, strict=True)]
                 raise DataError(
                     f"two columns are compared that differ in kind: {' and '.join(held)}. "
                     "Convert one of them, and give its type in types."
                 )
-            left, right = (self.dialect.compared(column, kind) for column in (left, right))
-        elif kinds == ["text", "text"] and sign in ("=", "<>"):
-            left, right = (self.dialect.text.format(column=column) for column in (left, right))
+            read = partial(self._moment, kind=kind)
+        elif kinds == ["text", "text"] and relation in ("=", "!="):
+            read = self._text
         elif "text" in kinds and None not in kinds:
-            numbers, texts = (name, other) if kinds[1] == "text" else (other, name)
+            numbers, texts = names if kinds[1] == "text" else (other, name)
             raise DataError(
-                f'column "{texts}" holds text and "{numbers}" does not; SQL does not compare them '
-                "as a rule does. Make them columns of one type, and give it in types."
+                f'column "{texts}" holds text and "{numbers}" does not; {self.TARGET} does not '
+                "compare them as a rule does. Make them columns of one type, and give it in types."
             )
         elif None not in kinds and kinds != ["boolean", "boolean"]:
-            left, right = self.number(name), self.number(other)
-        return self._guarded(f"{left} {sign} {right}", dict.fromkeys((name, other)))
+            read = self.number
+        compared = self._compared(read(name), relation, read(other))
+        return self._guarded(compared, dict.fromkeys(names))
 
     def _equal(self, name: str, sign: str, values: Sequence[Any]) -> Condition:
         """Whether a column equals one of some constants, or none of them."""
         column, kind = self.column(name), self.types.get(name)
         if (temporal := self._temporal(name, *values)) is not None:
             found = [value_of_kind(value, temporal, name) for value in values]
-            held = [value for value in found if self.dialect.bounded("=", value)[1] == value]
-            shown = [self.dialect.instant_of(value) for value in held]
-            column = self.dialect.compared(column, temporal)
-        elif kind is None:
-            return _listed(column, sign, [self._constant(value) for value in values]), True
+            values = [value for value in found if self.dialect.bounded("=", value)[1] == value]
+            column = self._moment(name, temporal)
         elif kind == "text":
-            words = [self._word(name, value) for value in values]
-            shown = [self.dialect.string(word) for word in words if self.dialect.holds(word)]
-            column = self.dialect.text.format(column=column)
-        else:
+            column = self._text(name)
+            for value in values:
+                if not isinstance(value, str):
+                    raise DataError(
+                        f'column "{name}" holds text, and is compared with {value!r}, which is '
+                        f'every text that spells it. Write {Variable(name)} = "{value}" for one '
+                        "of them."
+                    )
+        elif kind is not None:
             read = [number_of(value) if isinstance(value, str) else value for value in values]
-            numbers = [number for number in read if number is not None]
+            values = [number for number in read if number is not None]
             if kind in ("boolean", "truth"):
-                return self._among(name, [k for k in (1, 0) if (k in numbers) == (sign == "=")])
+                return self._one_of(name, [k for k in (1, 0) if (k in values) == (sign == "=")])
             if kind == "open":
-                truths = [self._truth(name, bool(k)) for k in (1, 0) if k in numbers]
-                equal = _joined("OR", truths)
+                equal = self.joined(
+                    "or", [self.truth(name, bool(k)) for k in (1, 0) if k in values]
+                )
                 if sign == "=":
                     return equal
-                return _joined("AND", [self.negated(equal), (self.present(name), False)])
-            shown = [self.dialect.number(number, exact=False) for number in numbers]
-        if not shown:
-            return (FALSE if sign == "=" else self.present(name)), False
-        return self._guarded(_listed(column, sign, shown), [name] if sign == "<>" else [])
-
-    def _word(self, name: str, value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        raise DataError(
-            f'column "{name}" holds text, and a rule compares it with the number {value!r}, which '
-            f'is every text that spells it. Write {Variable(name)} = "{value}" for one of them.'
-        )
-
-    def _constant(self, value: Any) -> str:
-        """A constant that a column of unknown type is compared with."""
-        if isinstance(value, str):
-            return self.dialect.string(value)
-        return self.dialect.number(value, exact=False)
-
-    # -- connectives ------------------------------------------------------------------------------
-
-    def negated(self, part: Condition) -> Condition:
-        """Return the condition that another one is not true."""
-        text, unknown = part
-        return (f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"), False
-
-    def joined(self, word: str, parts: Sequence[Condition]) -> Condition:
-        """Return conditions joined by "and" or "or"."""
-        return _joined(word.upper(), parts)
-
-    def equal(self, left: Condition, right: Condition, same: bool) -> Condition:
-        """Return the condition that two others are both true or both not, or else differ."""
-        sides = [
-            f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
-            for text, unknown in (left, right)
-        ]
-        return f"{sides[0]} {'=' if same else '<>'} {sides[1]}", False
+                return self.joined("and", [self.negated(equal), self.present(name)])
+        values = [v for v in values if not isinstance(v, str) or self.dialect.holds(v)]
+        if not values:
+            return self.constant(False) if sign == "=" else self.present(name)
+        equal = self._among(column, sign, list(map(self.literal, values)))
+        return self._guarded(equal, [name] if sign == "!=" else [])
 
 
 def _held(kind: ColumnType | None) -> str:
@@ -656,21 +675,6 @@ def _held(kind: ColumnType | None) -> str:
     if kind in KINDS:
         return KINDS[kind][0]
     return {"text": "text", None: "what is not known"}.get(kind, "numbers or truth values")
-
-
-def _listed(column: str, sign: str, constants: Sequence[str]) -> str:
-    if len(constants) == 1:
-        return f"{column} {sign} {constants[0]}"
-    return f"{column} {'IN' if sign == '=' else 'NOT IN'} ({', '.join(constants)})"
-
-
-def _joined(word: str, parts: Sequence[Condition]) -> Condition:
-    """Conditions with AND or OR between them."""
-    if len(parts) <= 1:
-        return parts[0] if parts else (TRUE if word == "AND" else FALSE, False)
-    parts = in_groups(parts, lambda group: _joined(word, group))
-    text = f" {word} ".join(text for text, _ in parts)
-    return f"({text})", any(unknown for _, unknown in parts)
 
 
 #: A line break of an expression; texts in it may have line breaks of their own, but no NUL.
@@ -706,19 +710,15 @@ class Query:
             # a table answers to these names, a query of it only where it has such a column
             qualifier = self.dialect.identifier("all rows")
             self._from = f"(SELECT * FROM {'.'.join(names)}) AS {qualifier}"
-        self._check_case(read)
+        folded: dict[str, str] = {}
+        for name in read if self.dialect.folds else ():
+            if (other := folded.setdefault(name.lower(), name)) != name:
+                raise DataError(
+                    f'columns "{other}" and "{name}" differ in case only, and are one column '
+                    f"in {self.dialect.name}. Rename one of them."
+                )
         self._known = {name.casefold() for name in (*read, *types)}
         self.writer = SqlConditions(self.dialect, qualifier, types)
-
-    def _check_case(self, names: Sequence[str]) -> None:
-        if self.dialect.folds:
-            folded: dict[str, str] = {}
-            for name in names:
-                if (other := folded.setdefault(name.lower(), name)) != name:
-                    raise DataError(
-                        f'columns "{other}" and "{name}" differ in case only, and are one column '
-                        f"in {self.dialect.name}. Rename one of them."
-                    )
 
     def text(self, answer: str, name: str = "predicted_class", scores: Sequence[str] = ()) -> str:
         """The query: all columns, scores, and what is predicted."""

@@ -92,50 +92,38 @@ class VotingRules:
     thresholds: FloatArray = field(default_factory=partial(np.zeros, 0))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", tuple(self.rules))
-        self._check_levels()
-        if self.classes is not None:
-            object.__setattr__(self, "classes", tuple(self.classes))
+        for name in ("rules", "classes", "levels"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, None if given is None else tuple(given))
         n, k = len(self.rules), 1 if self.classes is None else len(self.classes)
-        shapes = {"votes": (n, k), "intercept": (k,)}
-        for name in NUMBERS:
+        n_ends = 0 if self.levels is None else max(1, len(self.levels) - 1)
+        shapes = {"votes": (n, k), "intercept": (k,), "thresholds": (n_ends,)}
+        for name in (*NUMBERS, "thresholds"):
             kind, shape = np.int64 if name == "support" else np.float64, shapes.get(name, (n,))
             array = np.array(getattr(self, name), dtype=kind) + kind(0)  # no -0.0
             if name == "base_rate" and not array.ndim:
                 array = np.full(n, array)
-            if array.shape != shape or (name in shapes and not np.isfinite(array).all()):
+            right = array.shape == shape and (name not in shapes or np.isfinite(array).all())
+            if name != "thresholds" and not right:
                 raise ParameterError(
                     f"{name} of shape {array.shape}; expected finite numbers of shape {shape}, for "
                     f"{n} rules and {'a number' if self.classes is None else f'{k} classes'}."
                 )
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        both = self.levels is not None and self.classes is not None
+        if both or not right or (np.diff(self.thresholds) < 0).any():
+            raise ParameterError(
+                f"levels {self.levels!r} with thresholds {self.thresholds.tolist()} and classes "
+                f"{self.classes!r}; expected no classes, two levels at least, and one threshold "
+                "less than levels: finite numbers, none smaller than the one before."
+            )
         fits = np.count_nonzero(self.votes, axis=1) <= 1 + (self.votes.sum(axis=1) == 0)
         if not fits.all() or (self.classes is not None and k < 2):
             raise ParameterError(
                 f"votes {self.votes[~fits].tolist()} for the classes {self.classes!r}; expected "
                 "two classes at least, and of each rule one vote, or w and -w."
             )
-
-    def _check_levels(self) -> None:
-        given, ends = self.levels, np.array(self.thresholds, dtype=np.float64) + 0.0  # no -0.0
-        levels = None if given is None else tuple(given)
-        number = 0 if levels is None else max(1, len(levels) - 1)
-        both = levels is not None and self.classes is not None
-        if (
-            both
-            or ends.shape != (number,)
-            or not np.isfinite(ends).all()
-            or (np.diff(ends) < 0).any()
-        ):
-            raise ParameterError(
-                f"levels {levels!r} with thresholds {ends.tolist()} and classes {self.classes!r}; "
-                "expected no classes, two levels at least, and one threshold less than levels: "
-                "finite numbers, none smaller than the one before."
-            )
-        ends.flags.writeable = False
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "thresholds", ends)
 
     @classmethod
     def of(
@@ -298,14 +286,24 @@ class VotingRules:
         """Return the class, level or number that is predicted for every row, shape (n,)."""
         return self.decide(self.scores(table))
 
+    def growing(self, values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+        """Iterate over the decisions of the first 0, 1, 2, … rules for their values (m, R)."""
+        scores = np.tile(self.intercept, (len(values), 1))
+        yield self.decide(scores)
+        for value, votes in zip(values.T, self.votes, strict=True):
+            scores += np.outer(value, votes)
+            yield self.decide(scores)
+
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
         """What is predicted for rows of these scores, shape (n, K)."""
-        if self.levels is not None:
-            places = np.searchsorted(self.thresholds, scores[:, 0])
-            return np.asarray(class_array(self.levels)[places])
-        if self.classes is None:
-            return scores[:, 0]
-        return np.asarray(class_array(self.classes)[scores.argmax(axis=1)])
+        names = self.levels or self.classes
+        return scores[:, 0] if names is None else class_array(names)[self.places(scores)]
+
+    def places(self, scores: FloatArray) -> npt.NDArray[np.intp]:
+        """Return the class or level of every row by number; 0 if a number is predicted."""
+        if self.levels is None:
+            return np.asarray(scores.argmax(axis=1))
+        return np.asarray(np.searchsorted(self.thresholds, scores[:, 0]))
 
 
 def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:

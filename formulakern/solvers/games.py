@@ -329,7 +329,7 @@ def solve_game(
         if method == "fictitious-play":
             dynamics = FictitiousPlay(matrix, *counts, max_iter)
         run = Run(dynamics, lambda p, q: _bounds(matrix, scaled(p), scaled(q))[2], tol, max_iter)
-        timed_out = not run_slices(run, deadline, progress).finished
+        timed_out = not run_slices(run, deadline, progress)
         counts, iterations = dynamics.weights(), run.rounds
     p, q = (scaled(count) for count in counts)
     lower, upper, gap = _bounds(matrix, p, q)

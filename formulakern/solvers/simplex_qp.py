@@ -112,15 +112,10 @@ def smo_steps(
             return step
         i = grow0 if group[j] == 0 else grow1
         room_i, room_j = upper[i] - u[i], u[j] - lower[j]
+        move = min(move, room_i, room_j)
         # a coefficient that reaches its bound is set to it, to the last bit
-        if move >= room_i and room_i <= room_j:
-            move = room_i
-            u[i], u[j] = upper[i], u[j] - move
-        elif move >= room_j:
-            move = room_j
-            u[i], u[j] = u[i] + move, lower[j]
-        else:
-            u[i], u[j] = u[i] + move, u[j] - move
+        u[i] = upper[i] if move == room_i else u[i] + move
+        u[j] = lower[j] if move == room_j else u[j] - move
         gradient[i] += ridge * move
         gradient[j] -= ridge * move
     return steps

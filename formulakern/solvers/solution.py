@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Certified", "share_done", "warn_unless"]
+__all__ = ["Certified", "part_of", "share_done", "warn_unless"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,6 +37,13 @@ def share_done(first: float, gap: float, tol: float) -> float:
     if gap <= tol or first <= tol:
         return 1.0
     return min(1.0, max(0.0, math.log(first / gap) / math.log(first / tol)))
+
+
+def part_of(
+    progress: Callable[[float], None] | None, done: int, parts: int
+) -> Callable[[float], None] | None:
+    """Return the progress of one of several parts, ``done`` of which are complete."""
+    return None if progress is None else lambda share: progress((done + share) / parts)
 
 
 def warn_unless(converged: bool, what: str, gap: float, tol: float, advice: str) -> None:

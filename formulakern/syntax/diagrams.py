@@ -47,6 +47,7 @@ __all__ = [
     "count_models",
     "cube_function",
     "irredundant_cover",
+    "joined",
     "models",
     "models_with_each",
     "ordered_cubes",
@@ -62,6 +63,17 @@ MAX_DIAGRAM_STEPS = 2_000_000
 #: The last sentence of the message of a refusal.
 ADVICE = "Repeat fewer names, or split the formula."
 _END = 1 << 60  # the level of the constants: below every variable
+
+T = TypeVar("T")
+
+
+def joined(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
+    """Join parts in pairs, as a balanced tree: what grows with its depth stays small."""
+    layer = list(parts)
+    while len(layer) > 1:
+        pairs = [join(*layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+        layer = pairs + layer[len(pairs) * 2 :]
+    return layer[0]
 
 
 class Diagrams:
@@ -117,11 +129,7 @@ class Diagrams:
         """Apply a connective to functions; chains of many are joined as a balanced tree."""
         if len(truth) == 2:
             return self.negation(functions[0])
-        layer = list(functions)
-        while len(layer) > 1:
-            pairs = [self.apply(truth, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
-            layer = pairs + layer[len(pairs) * 2 :]
-        return layer[0]
+        return joined(functions, lambda left, right: self.apply(truth, left, right))
 
     def apply(self, truth: str, left: int, right: int) -> int:
         """Return ``left ∘ right`` for any connective with two arguments."""
@@ -174,18 +182,10 @@ class Diagrams:
                     pending.append(successor)
         return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
 
-    def rebuild(
-        self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
-    ) -> int:
-        """Return the function put together anew by ``make(level, high, low)``, from the leaves up.
-
-        With ``counted`` every node is a step.
-        """
-        nodes = self.reachable(root)
-        if counted:
-            self.spend(len(nodes))
+    def rebuild(self, root: int, make: Callable[[int, int, int], int]) -> int:
+        """Return the function made anew by ``make(level, high, low)``, from the leaves up."""
         made = {0: 0, 1: 1}
-        for node in reversed(nodes):
+        for node in reversed(self.reachable(root)):
             made[node] = make(self.level[node], made[self.high[node]], made[self.low[node]])
         return made[root]
 
@@ -197,23 +197,18 @@ class Diagrams:
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
         """Return the function with some variables set."""
-
-        def make(level: int, high: int, low: int) -> int:
-            if level in values:
-                return high if values[level] else low
-            return self.node(level, high, low)
-
-        return self.rebuild(root, make, counted=True)
+        return self._without(root, values, lambda level, *both: both[not values[level]])
 
     def quantified(self, root: int, levels: Collection[int], truth: str) -> int:
         """Return the function for some ("1110") or all ("1000") values of some variables."""
+        return self._without(root, levels, lambda _, *both: self.apply(truth, *both))
 
-        def make(level: int, high: int, low: int) -> int:
-            if level in levels:
-                return self.apply(truth, high, low)
-            return self.node(level, high, low)
-
-        return self.rebuild(root, make, counted=True)
+    def _without(
+        self, root: int, levels: Collection[int], make: Callable[[int, int, int], int]
+    ) -> int:
+        """Return the function with other ones in place of the tests of some variables."""
+        self.spend(len(self.reachable(root)))
+        return self.rebuild(root, lambda *node: (make if node[0] in levels else self.node)(*node))
 
     def spend(self, steps: int) -> None:
         """Count work; refuse to go on if it passes ``MAX_DIAGRAM_STEPS`` in all."""
@@ -311,7 +306,6 @@ Cube: TypeAlias = tuple[int, int]
 #: Two functions: what must be covered, and what may be.
 Interval: TypeAlias = tuple[int, int]
 
-T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 #: A recursion that says ``value = yield argument`` where it calls itself.
 Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]

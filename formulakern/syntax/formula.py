@@ -13,7 +13,6 @@ import itertools
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -56,11 +55,12 @@ from formulakern.syntax.diagrams import (
     Diagrams,
     count_models,
     irredundant_cover,
+    joined,
     models,
     ordered_cubes,
     smallest_cover,
 )
-from formulakern.text import aligned, clip
+from formulakern.text import aligned, clip, counted
 
 if TYPE_CHECKING:
     import pandas
@@ -182,42 +182,29 @@ def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
     as nothing needs it, and of two operands the larger one is evaluated first: of a formula of n
     leaves without shared subformulas at most log₂(n) + 2 values are held at a time.
     """
-    uses = Counter(id(argument) for node in postorder(root) for argument in node.arguments)
-    known: dict[int, Any] = {}  # by id: values that are still to be used
-
-    def leaf_value(leaf: Any) -> Any:
-        return value_of(leaf) if leaf.truth is None else leaf.truth
-
-    if root.connective is None:
-        return leaf_value(root)
-    stack = [(root, _larger_first(root), dict[int, Any]())]
-    while stack:
-        node, pending, values = stack[-1]
-        if not pending:
-            stack.pop()
-            known[id(node)] = values[0]
-            continue
-        place, argument = pending[-1]
-        key = id(argument)
-        if key not in known:
-            if argument.connective is not None:
-                stack.append((argument, _larger_first(argument), {}))
-                continue
-            known[key] = leaf_value(argument)
-        pending.pop()
-        _take(node.connective, place, known[key], values)
-        uses[key] -= 1
-        if not uses[key]:
-            del known[key]
-    return known[id(root)]
+    order = postorder(root, _larger_first)
+    above: dict[int, list[tuple[Any, int]]] = {id(node): [] for node in order}
+    for node in order:
+        for place, argument in enumerate(node.arguments):
+            above[id(argument)].append((node, place))
+    taken: dict[int, dict[int, Any]] = {}  # by id: what is known of nodes that are not finished
+    value: Any = None
+    for node in order:
+        if node.connective is not None:
+            value = taken.pop(id(node))[0]
+        else:
+            value = value_of(node) if node.truth is None else node.truth
+        for parent, place in above.pop(id(node)):
+            _take(parent.connective, place, value, taken.setdefault(id(parent), {}))
+    return value
 
 
-def _larger_first(node: Any) -> list[tuple[int, Any]]:
-    """Return the operands with their places, the largest last, which is evaluated first.
+def _larger_first(node: Any) -> tuple[Any, ...]:
+    """Return the operands, the largest first.
 
     So at most log₂ of the number of leaves values wait for others, however deep the tree is.
     """
-    return sorted(enumerate(node.arguments), key=lambda pair: pair[1].n_leaves)
+    return tuple(sorted(node.arguments, key=lambda argument: -argument.n_leaves))
 
 
 def _take(row: Connective, place: int, value: Any, values: dict[int, Any]) -> None:
@@ -259,14 +246,10 @@ def _operators(row: Connective) -> tuple[Operator, Operator]:
 
 
 def _infix(row: Connective, left: object, right: object) -> Formula:
-    operands = []
-    for operand in (left, right):
-        if isinstance(operand, bool):
-            operand = TRUE if operand else FALSE
-        if not isinstance(operand, Formula):
-            return NotImplemented  # type: ignore[no-any-return]
-        operands.append(operand)
-    return Operation(row, operands)
+    operands = [Constant(part) if isinstance(part, bool) else part for part in (left, right)]
+    if not all(isinstance(operand, Formula) for operand in operands):
+        return NotImplemented  # type: ignore[no-any-return]
+    return Operation(row, operands)  # type: ignore[arg-type]
 
 
 class Formula:
@@ -438,8 +421,7 @@ class Formula:
         return diagrams.apply("0100", *tops) == 0
 
     def _compared(self, other: object, question: str) -> tuple[Diagrams, list[int]]:
-        if isinstance(other, bool):
-            other = TRUE if other else FALSE
+        other = Constant(other) if isinstance(other, bool) else other
         if not isinstance(other, Formula):
             raise FormulaTypeError(
                 f"{question} compares with a Formula; got {type(other).__name__}. "
@@ -914,8 +896,7 @@ class Operation(Formula):
     def arguments(self) -> tuple[Formula, ...]:  # type: ignore[override]
         """The operands; those of a chain in one tuple, however it was put together."""
         if self._arguments is None:
-            self._set(_arguments=_merged(self))
-            self._set(_parts=())
+            self._set(_arguments=_merged(self), _parts=())
         found = self._arguments
         assert found is not None
         return found
@@ -1023,14 +1004,17 @@ def _assemble(recipe: list[Any]) -> Formula:
 
 def both(parts: Iterable[Formula]) -> Formula:
     """Return the conjunction of some formulas, which is true for none."""
-    found = list(parts)
-    return Operation(AND, found) if len(found) > 1 else (found or [TRUE])[0]
+    return _chain(AND, parts, TRUE)
 
 
 def either(parts: Iterable[Formula]) -> Formula:
     """Return the disjunction of some formulas, which is false for none."""
+    return _chain(OR, parts, FALSE)
+
+
+def _chain(row: Connective, parts: Iterable[Formula], empty: Formula) -> Formula:
     found = list(parts)
-    return Operation(OR, found) if len(found) > 1 else (found or [FALSE])[0]
+    return Operation(row, found) if len(found) > 1 else (found or [empty])[0]
 
 
 def negated(formula: Formula) -> Formula:
@@ -1051,15 +1035,12 @@ def letters_of(formulas: Iterable[Formula], question: str) -> list[Formula]:
 
     A leaf without a truth value of its own is refused; the message begins with ``question``.
     """
-    found: dict[Formula, None] = {}
-    for formula in formulas:
-        for node in postorder(formula):
-            if node.connective is None and node.truth is None:
-                found.setdefault(node)
+    leaves = itertools.chain.from_iterable(formula.leaves for formula in formulas)
+    found = [leaf for leaf in dict.fromkeys(leaves) if leaf.truth is None]
     for leaf in found:
         if leaf.no_letter:
             raise FormulaError(f"{question} needs names that are true or false: {leaf.no_letter}")
-    return list(found)
+    return found
 
 
 def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
@@ -1125,10 +1106,7 @@ def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
     if row in (AND, OR):
         true, false = zip(*parts, strict=True)
         return (both(true), either(false)) if row is AND else (either(true), both(false))
-    while len(parts) > 1:  # a balanced tree: what doubles with its depth stays quadratic
-        joined = [_joined_pair(row, *parts[k : k + 2]) for k in range(0, len(parts) - 1, 2)]
-        parts = joined + parts[2 * len(joined) :]
-    return parts[0]
+    return joined(parts, lambda *two: _joined_pair(row, *two))  # what doubles stays quadratic
 
 
 def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
@@ -1278,10 +1256,6 @@ class MinimalForm:
     @property
     def proof(self) -> str:
         """What is proved, as a line of text."""
-
-        def counted(number: int, what: str) -> str:
-            return f"{number} {what}{'s' * (number != 1)}"
-
         if self.form == "given":
             return (
                 f"as given: the shortest dnf or cnf that was found has {self.n_literals} literals"
@@ -1450,18 +1424,14 @@ def from_sympy(expression: Any) -> Formula:
     return fold(expression, step, inside)
 
 
-def _xor(parts: list[Formula]) -> Formula:
-    return Operation(XOR, parts) if len(parts) > 1 else (parts or [FALSE])[0]
-
-
 _FROM_SYMPY: dict[str, Callable[[list[Formula]], Formula]] = {
     "Not": lambda parts: ~parts[0],
     "And": both,
     "Or": either,
-    "Xor": _xor,
+    "Xor": lambda parts: _chain(XOR, parts, FALSE),
     "Nand": lambda parts: ~both(parts),
     "Nor": lambda parts: ~either(parts),
-    "Xnor": lambda parts: ~_xor(parts),
+    "Xnor": lambda parts: ~_chain(XOR, parts, FALSE),
     "Implies": lambda parts: Operation(IMPLIES, parts),
     "Equivalent": lambda parts: both(
         Operation(connective_named("iff"), pair) for pair in itertools.pairwise(parts)
@@ -1538,7 +1508,7 @@ def from_dimacs(text: str) -> Formula:
 
 def _tree_dot(formula: Formula) -> str:
     number: dict[int, int] = {}
-    lines = ["digraph formula {", '  node [fontname="sans-serif"];']
+    lines = []
     for k, node in enumerate(postorder(formula)):
         number[id(node)] = k
         if node.connective is None:
@@ -1547,15 +1517,14 @@ def _tree_dot(formula: Formula) -> str:
         else:
             lines.append(f"  n{k} [label={_quoted(node.connective.unicode)}, shape=circle];")
         lines += [f"  n{k} -> n{number[id(argument)]};" for argument in node.arguments]
-    return "\n".join([*lines, "}"]) + "\n"
+    return _dot("formula", lines)
 
 
 def _diagram_dot(formula: Formula) -> str:
     d, letters, (top,) = diagrams_of("to_dot('diagram')", formula)
-    lines = ["digraph diagram {", '  node [fontname="sans-serif"];']
     nodes = d.reachable(top)
     ends = {top} | {branch for node in nodes for branch in (d.high[node], d.low[node])}
-    lines += [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
+    lines = [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
     for level, name in enumerate(letters):
         text = _quoted(name.leaf_text(UNICODE))
         at_level = [f"n{node} [label={text}]" for node in nodes if d.level[node] == level]
@@ -1564,7 +1533,11 @@ def _diagram_dot(formula: Formula) -> str:
     for node in nodes:  # a full line if the variable is true, a dashed one if it is false
         lines.append(f"  n{node} -> n{d.high[node]};")
         lines.append(f"  n{node} -> n{d.low[node]} [style=dashed];")
-    return "\n".join([*lines, "}"]) + "\n"
+    return _dot("diagram", lines)
+
+
+def _dot(name: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"digraph {name} {{", '  node [fontname="sans-serif"];', *lines, "}", ""])
 
 
 def _quoted(text: str) -> str:

@@ -26,8 +26,6 @@ from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.temporal import (
     TEMPORAL,
     counts_of,
-    is_temporal,
-    kind_of,
     normal_counts,
     of_objects,
     of_series,
@@ -43,7 +41,9 @@ __all__ = [
     "is_pandas_series",
     "numbers_in",
     "read_number",
+    "spelled",
     "text_column",
+    "texts",
     "to_float",
 ]
 
@@ -122,9 +122,7 @@ class Column:
                 f'column "{name}" is {values!r} ({type(values).__name__}); expected one value '
                 "per row: a list, an array or a Series."
             )
-        if isinstance(found, Column):
-            return found
-        return cls(found, temporal=kind_of(values, found))
+        return found if isinstance(found, Column) else cls(found)
 
     @classmethod
     def of_texts(cls, texts: Iterable[str | None], order: tuple[str, ...] = ()) -> Column:
@@ -164,10 +162,8 @@ class Column:
         """Which entries are missing; read-only."""
         if self.labels is not None:
             missing = self.values == len(self.labels)
-        elif self.values.dtype.kind == "f":
+        elif self.values.dtype.kind in "fmM":
             missing = np.isnan(self.values)
-        elif is_temporal(self.values):
-            missing = np.isnat(self.values)
         else:
             missing = np.zeros(len(self), dtype=np.bool_)
         missing.flags.writeable = False
@@ -318,7 +314,7 @@ def _from_numpy(values: NDArray[Any], name: str) -> NDArray[Any] | Column:
     if kind == "U":
         return Column.of_texts(values.tolist())
     if kind in "Mm":
-        return normal_counts(values, name)
+        return Column(normal_counts(values, name), temporal="stamp" if kind == "M" else "duration")
     if kind == "c":
         _nature(complex, name)
     if kind in "OST":
@@ -351,29 +347,20 @@ def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
 def _of_codes(codes: NDArray[Any], categories: list[Any], order: tuple[str, ...]) -> Column:
     """Return a column of categories, which are texts once their codes are merged."""
     texts = [None if is_missing(value) else str(value) for value in categories]
-    labels = tuple(dict.fromkeys(text for text in texts if text is not None))
-    kind = np.min_scalar_type(len(labels))
-    if len(labels) == len(texts):
-        found = np.where(codes < 0, len(labels), codes).astype(kind)
-    else:
-        place: dict[str | None, int] = {text: code for code, text in enumerate((*labels, None))}
-        found = np.array([place[text] for text in [*texts, None]], dtype=kind)[codes]
-    return Column(found, labels, order)
+    return Column.of_texts([*texts, None], order).take(codes)  # the last one for a code of -1
 
 
 def _from_series(series: Any, name: str) -> NDArray[Any] | Column:
-    native, dtype = series.to_native(), series.dtype
-    if str(dtype).startswith(("Categorical", "Enum")):
-        values = series.to_list()
-        labels = {value: str(value) for value in set(values) if not is_missing(value)}
-        kind = native.dtype
-        ordered = getattr(kind, "ordered", False) or type(kind).__name__ == "Enum"
-        order = tuple(map(str, getattr(kind, "categories", ()))) if ordered else ()
-        return Column.of_texts((labels.get(value) for value in values), order)
-    if (counts := of_series(series, name)) is not None:
-        return counts
+    import narwhals
+
+    dtype = series.dtype
+    if isinstance(dtype, (narwhals.Categorical, narwhals.Enum)):
+        texts = (None if is_missing(value) else str(value) for value in series.to_list())
+        return Column.of_texts(texts, dtype.categories if isinstance(dtype, narwhals.Enum) else ())
+    if (found := of_series(series, name)) is not None:
+        return Column(found[0], temporal=found[1])
     if has_plain_numbers(series):
-        return _from_numpy(np.asarray(native), name)
+        return _from_numpy(np.asarray(series.to_native()), name)
     if dtype.is_numeric() and not dtype.is_decimal():
         return np.asarray(series.to_numpy(), dtype=np.float64)
     return _from_objects(series.to_list(), name)
@@ -387,7 +374,8 @@ def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
     found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
     natures = set(found.values())
     if len(natures) == 1 and natures <= {*TEMPORAL}:
-        return of_objects(cleaned, name)
+        counts, kind = of_objects(cleaned, name)
+        return Column(counts, temporal=kind)
     if natures == {"bool"} and None not in cleaned:
         return np.array([bool(value) for value in cleaned], dtype=np.bool_)
     if natures <= {"bool", "int"} and values and None not in cleaned:
@@ -433,6 +421,19 @@ def to_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def texts(column: NDArray[Any]) -> list[str | None]:
+    """Return the entries as text; None for missing ones."""
+    entries = column.tolist()
+    return [None if value != value or value is None else spelled(value) for value in entries]
+
+
+def spelled(value: Any) -> str:
+    """Return an entry as text, as a rule spells it: whole numbers without a decimal point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _to_text(value: Any) -> str:

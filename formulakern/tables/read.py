@@ -185,7 +185,7 @@ def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
     if shape[1] == 0:
         raise DataError(
             f"0 feature(s) (shape=({shape[0]}, 0)) while a minimum of 1 is required: {role} has no "
-            "columns for a kernel to compare rows on."
+            "columns to compare rows on."
         )
     return int(shape[0]), int(shape[1])
 

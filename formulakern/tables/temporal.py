@@ -32,7 +32,6 @@ __all__ = [
     "TEMPORAL",
     "counts_of",
     "is_temporal",
-    "kind_of",
     "measure_of",
     "normal_counts",
     "of_objects",
@@ -54,6 +53,7 @@ RELATIONS = {
     ">": operator.gt,
     ">=": operator.ge,
     "=": operator.eq,
+    "!=": operator.ne,
 }
 
 #: Units of columns in normal form, in nanoseconds.
@@ -124,33 +124,25 @@ def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
     return found
 
 
-def of_series(series: Any, name: str) -> NDArray[Any] | None:
+def of_series(series: Any, name: str) -> tuple[NDArray[Any], TemporalKind] | None:
     """Read a ``narwhals.Series`` of dates, times or durations; return None for any other."""
     import narwhals
 
     dtype = series.dtype
-    if not isinstance(dtype, (narwhals.Date, narwhals.Datetime, narwhals.Duration, narwhals.Time)):
+    if isinstance(dtype, narwhals.Time):  # times of Python would lose nanoseconds
+        counts = series.to_polars().to_physical().fill_null(MISSING).to_numpy()
+        return np.array(counts).view("m8[ns]"), "time"
+    if isinstance(dtype, narwhals.Date):
+        return np.array(series.to_polars().to_numpy()), "stamp"
+    if not isinstance(dtype, (narwhals.Datetime, narwhals.Duration)):
         return None
-    unit, letter = "D", "M" if isinstance(dtype, (narwhals.Date, narwhals.Datetime)) else "m"
-    if isinstance(getattr(series.to_native(), "dtype", None), np.dtype):
-        return normal_counts(series.to_numpy(), name)
-    if isinstance(dtype, narwhals.Time):
-        unit = "ns"
-        if not series.implementation.is_polars():  # narwhals does not tell the unit of Arrow's
-            times = series.to_arrow()
-            unit = str(times.type.unit)
-            series = narwhals.new_series(name, times, backend="pyarrow")
-            if unit in ("s", "ms"):
-                series = series.cast(narwhals.Int32)
-    elif isinstance(dtype, narwhals.Date):
-        series = series.cast(narwhals.Int32)
-    else:
-        unit = dtype.time_unit
-    counts = series.cast(narwhals.Int64).fill_null(MISSING).to_numpy()
-    return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]")
+    kind: TemporalKind = "duration"
+    if isinstance(dtype, narwhals.Datetime):
+        kind = "stamp" if dtype.time_zone is None else "instant"
+    return normal_counts(series.to_numpy(), name), kind
 
 
-def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
+def of_objects(values: Sequence[Any], name: str) -> tuple[NDArray[Any], TemporalKind]:
     """Read dates, times or durations of Python, all of one kind; None is missing.
 
     Raises DataError if some stamps have a time zone and others have none.
@@ -174,7 +166,7 @@ def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
         raise DataError(f'column "{name}" spans more than 64 bits of its unit; round it.')
     counts = [MISSING if v is None else _nanoseconds(v) // length for v in values]
     letter = "M" if kinds & {"stamp", "instant"} else "m"
-    return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]")
+    return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]"), kinds.pop()
 
 
 def _kind_of_object(value: Any) -> TemporalKind:
@@ -206,25 +198,6 @@ def _nanoseconds(value: Any) -> int:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         value -= EPOCH
     return int(value // MICROSECOND) * UNITS["us"]
-
-
-def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
-    """Return the kind of a column that was read into normal form; None if not temporal."""
-    if not is_temporal(column):
-        return None
-    dtype: Any = getattr(values, "dtype", None)
-    if dtype is None or dtype is np.dtype(object):
-        listed = values.tolist() if hasattr(values, "tolist") else list(values)
-        present = zip(listed, ~np.isnat(column), strict=True)
-        first = next((value for value, there in present if there), datetime.timedelta())
-        return _kind_of_object(first)
-    zone = getattr(dtype, "tz", getattr(dtype, "time_zone", None))
-    if zone is None and dtype is not None:  # Arrow's types know theirs
-        zone = getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
-    if column.dtype.kind == "M":
-        return "instant" if zone is not None else "stamp"
-    is_time = str(dtype).lower().startswith("time") and not str(dtype).startswith("timedelta")
-    return "time" if is_time else "duration"
 
 
 # -- comparing -------------------------------------------------------------------------------------

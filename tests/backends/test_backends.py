@@ -116,7 +116,7 @@ def test_exact_dtype_is_int64_only_where_nothing_overflows():
         task = Task(fk.kernel(" & ".join("abcdefghijk"[:degree])).program, tables, "count")
         assert task.dtype is dtype
         counts = [np.array([64])]
-        assert task.values(counts, counts, counts) == 64.0**degree
+        assert task.values((counts,) * 3) == 64.0**degree
 
 
 def test_early_numbers_stay_out_of_the_pair_loop():

@@ -101,7 +101,7 @@ def test_against_breadth_first(prune):
     X = one_hot(1_000, 12, 5)
     weights = np.random.default_rng(1).normal(size=len(X))
     packed = read_packed(X)
-    options: dict[str, Any] = {"top": 10} if prune else {"top": None, "threshold": -1.0}
+    options: dict[str, Any] = {"top": 10} if prune else {"top": 100_000, "threshold": -1.0}
     time_of = medians(
         ours=lambda: mine_conjunctions(packed, weights, max_length=2, **options),
         numpy=lambda: breadth_first(X, weights, 2),

@@ -53,7 +53,7 @@ def test_formulas_against_vectorised_numpy(columns, values):
         if seed % EVERY == 0:
             program = fk.kernel(formula).program
             begin = time.perf_counter()
-            value = run(program, [s], [p], [q], [columns], np.float64)[0] / program.divisor
+            value = run(program, ([s], [p], [q]), [columns], np.float64)[0] / program.divisor
             theirs.append(time.perf_counter() - begin)
             np.testing.assert_allclose(np.broadcast_to(value, out.shape), out, rtol=1e-12)
     ratio = statistics.median(

@@ -446,9 +446,9 @@ def test_output_that_cannot_be_written_is_said():
 
 
 def test_an_error_without_a_file_names_none(monkeypatch, capsys):
-    def fail(options: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("formulakern.cli.commands.inspect.kernel_of", fail)
+    monkeypatch.setattr("formulakern.cli.kernels.kernel_of", fail)
     assert main(["inspect", "a"]) == 1
     assert capsys.readouterr().err == "formulakern: no space left on device.\n"

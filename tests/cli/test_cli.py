@@ -426,10 +426,10 @@ def test_unreadable_and_unwritable_files(capsys, fruit, tmp_path, monkeypatch):
     assert (status, out) == (1, "")
     assert err == f"formulakern: cannot open {fruit}: permission denied.\n"
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "save", full)
+    monkeypatch.setattr(np.lib.format, "open_memmap", full)
     path = tmp_path / "K.npy"
     status, out, err = run(capsys, "gram", "a", "monks-1", "--out", path)
     assert (status, out) == (1, "")

@@ -4,20 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markup_reader import Page
+from scipy.stats import binomtest
 
 from formulakern.display.report import (
-    Classified,
-    ColumnSummary,
-    Curve,
-    DataSummary,
     Learned,
     ListedColumn,
     ListedTable,
-    Reason,
-    Reasons,
-    Report,
-    ScoreSum,
-    Step,
     page,
     rule_parts,
     ticks,
@@ -42,36 +34,60 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=8).map("".join)
 
 
-def report_of(text: str) -> Report:
-    line = Curve(text, np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.7, 1.0]), text, about=text)
+def report_of(text: str, numbers: bool = False) -> str:
+    points, unit = np.array([[0.0, 0.0], [0.4, 0.7], [1.0, 1.0]]), (0.0, 1.0)
+    quality = {
+        "missing": [text], "confusion": None, "target": text, "rules": (text, points, text),
+        "heights": unit, "majority": None, "points": points, "ends": unit, "r2": 0.5,
+        "counts": np.array([9, 1]), "edges": (-1.0, 1.0), "absolute": unit, "square": unit,
+    }  # fmt: skip
+    if not numbers:
+        quality = {
+            "missing": [text], "confusion": ([text, "b"], [[1, 0], [0, 0]]),
+            "rules": (text, points, text), "heights": unit, "majority": 0.5, "largest": text,
+            "accuracy": (0.5, binomtest(1, 2).proportion_ci()), "recall": 0.5, "n_present": 2,
+            "roc": [(text, points)] * 2, "area": 0.5, "second": text, "loss": unit,
+            "calibration": (text, 0.5, points, points),
+        }  # fmt: skip
     table = ListedTable(
         text,
         [
             ListedColumn(text, [text, text], "rule", help=text),
             ListedColumn("w", [1.0, float("nan")], "signed"),
             ListedColumn("s", [0.5, 0.25], "share", marks=[0.1, 0.9]),
-            ListedColumn("t", [text, text], texts=[text, text]),
+            ListedColumn("t", [text, text]),
         ],
         7,
         True,
         text,
     )
-    steps = [Step(0, "false", text), Step(0, "decides")]
-    sums = [ScoreSum(text, 0.5, [(0, 1.0)], 2.5, (3, 1.0))]
-    reason = Reason(1, text, text, True, text, [text], sums, steps)
-    column = ColumnSummary(text, text, 1, 2, [(1.0, text)], 0.5, 0.1, [3, 1], values=[text, text])
-    numbers = ColumnSummary(text, "numeric", None, None, [(1.0, text)], counts=[1], ends=(0.0, 2.0))
-    return Report(
-        text,
-        text,
-        [(text, text, text)],
-        Learned([text], [table], [(text, text)]),
-        Classified([text, "b"], [[1, 0], [0, 0]], [line, line], line, line, 0.5, [text]),
-        Reasons([text], [text], [reason], 9, text, text),
-        DataSummary([text], [column, numbers], 3, table),
-        text,
-        text,
-    )
+    row = {"n": 1, "p": text, "t": text, "ok": True, "s": text, "e": [text]}
+    row["steps"] = [(0, "false", text), (0, "decides", "")]
+    row["sums"] = [{"c": text, "b": 0.5, "x": [(0, 1.0)], "v": 2.5, "o": (3, 1.0)}]
+    data = {"columns": [text], "terms": [text], "what": text, "rows": [row]}
+    column = {
+        "name": text, "kind": text, "n_propositions": 1, "n_rules": 2, "cuts": [(1.0, text)],
+        "known": [text], "n_known": 2, "missing": 0.5, "unseen": 0.1, "counts": [3, 1],
+        "values": [text, text],
+    }  # fmt: skip
+    binned = column | {"unseen": np.nan, "counts": [1], "values": [], "ends": (0.0, 2.0)}
+    columns = [column, binned | {"n_propositions": None, "n_rules": None}]
+    return page(
+        title=text,
+        novelty=False,
+        classes=[text, text],
+        target=text,
+        size=(1, 2),
+        learned=Learned([text], [table], [(text, text)]),
+        gap=0.5,
+        quality=quality,
+        reasons={"how": text, "total": 9, "data": data},
+        data={
+            "missing": 0.5, "new": [text], "planned": True, "columns": columns, "total": 3,
+            "knows_unseen": True, "target": table,
+        },
+        parameters=text,
+    )  # fmt: skip
 
 
 def plain(text: str) -> str:
@@ -79,18 +95,18 @@ def plain(text: str) -> str:
     return "".join(text.split())
 
 
-EXPECTED = {tag for tag, _ in Page(page(report_of("x"))).elements} | {"b", "i"}
+EXPECTED = {tag for tag, _ in Page(report_of("x")).elements} | {"b", "i"}
 
 
 @settings(max_examples=40)
-@given(texts)
-def test_what_is_given_is_text(text):
-    found = Page(page(report_of(text)))
+@given(texts, st.booleans())
+def test_what_is_given_is_text(text, numbers):
+    found = Page(report_of(text, numbers))
     assert len(found.all("script")) == 2
     data = found.json()
     assert data["columns"] == data["terms"] == data["rows"][0]["e"] == [text]
     assert data["rows"][0]["p"] == data["what"] == text
-    for inside in ("h1", "title", "caption", "summary"):
+    for inside in ("h1", "title", "caption", "summary", "figcaption"):
         assert plain(text) in plain(found.text(inside))
     assert {tag for tag, _ in found.elements} <= EXPECTED
     assert all(not a for tag, a in found.elements if tag in ("b", "i"))

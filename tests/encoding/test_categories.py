@@ -42,6 +42,12 @@ def test_rare_values_have_one_proposition_together():
     assert names(codes, min_frequency=2, nominal="all") == ["code = 3", "code not in {3}"]
 
 
+def test_a_dictionary_of_arrow_is_one_of_categories():
+    pa = pytest.importorskip("pyarrow")
+    frame = pa.table({"city": pa.array(["Paris", None, "Lund"]).dictionary_encode()})
+    assert fk.Table.of(frame) == fk.Table({"city": ["Paris", None, "Lund"]})
+
+
 def test_values_that_training_did_not_show_are_rare():
     encoder = fk.PropositionEncoder(min_frequency=2).fit({"city": ["Paris", "Paris", "Lund"]})
     later = {"city": ["Oslo", "Lund", "Paris", None]}

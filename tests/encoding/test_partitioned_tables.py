@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, WeightedRows
+from formulakern.encoding.partitioned import PartitionedTable, WeightedRows
 from formulakern.partitions.partitioned import GATHERED, Partitioned, gathered_bytes
 
 ROWS = st.lists(
@@ -34,7 +34,7 @@ def test_partitions_are_the_table(rows, ends, data):
     parts = partitioned(table, ends)
     encoder.learn(parts)
     whole = encoder.pack(table)
-    found = PackedPartitions(parts, encoder)
+    found = encoder.pack(parts)
     assert found.shape == whole.shape
     assert np.array_equal(encoder.pack(parts).gathered().rows, whole.rows)
     assert found.different_columns().tolist() == whole.different_columns().tolist()
@@ -42,7 +42,7 @@ def test_partitions_are_the_table(rows, ends, data):
     assert np.array_equal(found.select(some).gathered().rows, whole.select(some).rows)
     weights = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=99)))
     weights = weights[: len(rows)].astype(float)
-    partitions = found.weighted(codes, weights).map(_as_it_is)
+    partitions = found.weighted(codes, weights, np.arange(3), np.ones(3)).map(_as_it_is)
     seen = [_of_rows(partition) for partition in partitions]
     assert all(len({*map(tuple, partition)}) == len(partition) for partition in seen)  # merged
     kept = weights > 0
@@ -88,12 +88,13 @@ def test_partitions_that_change_are_refused():
     encoder.learn(parts)
     parts.lengths = [2, 1]  # as they were read at first
     with pytest.raises(fk.DataError, match="has 1 rows and had 2 when it was first read"):
-        PackedPartitions(parts, encoder).weighted(np.array([0, 1, 1]))
+        encoder.pack(parts).weighted(np.array([0, 1, 1]), None, np.arange(2), np.ones(2))
 
 
 def test_rows_that_differ_in_degrees_alone_stay_apart():
     table = PackedTable.of_rows(np.array([[1], [1], [1]], dtype=np.uint64), 1)
-    rows = WeightedRows.of(table.with_degrees(np.array([[0.5], [0.0], [-0.0]])), np.zeros(3, int))
+    degrees = np.array([[0.5], [0.0], [-0.0]])
+    rows = WeightedRows.of(table.with_degrees(degrees), np.zeros(3, int), np.ones(3))
     assert rows.merged().weights.tolist() == [2.0, 1.0]
 
 

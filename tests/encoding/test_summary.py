@@ -26,7 +26,7 @@ def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **
         some = table if names is None else table.select(names)
         return Partitioned([some[rows] for rows in parts])
 
-    codes = None if classes is None else Partitioned([classes[rows] for rows in parts])
+    codes = None if classes is None else [classes[rows] for rows in parts]
     found, lengths = summaries_of(read, codes, many)
     assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)
@@ -170,16 +170,9 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     assert plans_of(encoder, summaries) == plans_of_table(encoder, whole)
 
 
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
-        ([{"a": [1]}, {"b": [1]}], 'partition 1 has the columns "b" and partition 0 has "a"'),
-        ([{"a": [1]}, {"a": []}, {"a": ["x"]}], "numbers in partition 0 and text in partition 2"),
-    ],
-)
-def test_parts_that_disagree(parts, said):
-    tables = [fk.Table(part) for part in parts]
-    with pytest.raises(fk.DataError, match=said):
+def test_parts_that_disagree():
+    tables = [fk.Table(part) for part in ({"a": [1]}, {"a": []}, {"a": ["x"]})]
+    with pytest.raises(fk.DataError, match="numbers in partition 0 and text in partition 2"):
         summaries_of(lambda *_: Partitioned(tables))
 
 

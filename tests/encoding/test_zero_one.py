@@ -274,3 +274,11 @@ def test_names_need_a_named_table():
     assert column_positions(sp.csr_array(U), slice(0, 2)) == (0, 1)
     with pytest.raises(fk.DataError, match="the table has no names"):
         column_positions(U, ["x0"])
+
+
+def test_tables_of_arrow():
+    pa = pytest.importorskip("pyarrow")
+    table = read_packed(pa.table({"a": [1, 0], "b": [True, True]}))
+    assert (table.names, table.unpacked().tolist()) == (("a", "b"), [[1, 1], [0, 1]])
+    with pytest.raises(fk.DataError, match=r'column "a" holds None \(row 1\)'):
+        read_packed(pa.table({"a": [1, None]}))

@@ -183,7 +183,7 @@ def test_unseen_values_are_told_once():
             warnings.simplefilter("always")
             model.predict(frame).compute()
         assert len(told) == 1
-        assert 'column "odor" (100%)' in str(told[0].message)
+        assert 'are in "odor" (100%)' in str(told[0].message)
 
 
 def test_the_model_is_in_the_graph_once():

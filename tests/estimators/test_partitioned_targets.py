@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import DataError, Table
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
+from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.estimators.targets import (
     TrainingData,
     class_order,
@@ -34,9 +34,7 @@ def _synchronous():
 def table_of(lengths):
     """Encoded rows in partitions of so many rows each."""
     parts = Partitioned([Table({"x": np.arange(n)}) for n in lengths])
-    return PackedPartitions(
-        PartitionedTable(("x",), lambda: parts), fk.PropositionEncoder().fit({"x": [0, 1]})
-    )
+    return fk.PropositionEncoder().fit({"x": [0, 1]}).pack(PartitionedTable(("x",), lambda: parts))
 
 
 def series_of(parts):

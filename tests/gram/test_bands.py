@@ -29,8 +29,7 @@ KERNELS = [
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """So that a matrix has many."""
-    monkeypatch.setattr(matrix, "TILE_ROWS", 8)
-    monkeypatch.setattr(matrix, "TILE_COLUMNS", 48)
+    monkeypatch.setattr(matrix, "TILE", (8, 48))
     monkeypatch.setattr(matrix, "MAX_BAND", 1 << 15)
 
 

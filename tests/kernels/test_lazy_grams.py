@@ -121,7 +121,7 @@ def test_blocks(monkeypatch):
     assert kernel(X, X.rechunk((5, 6))).chunks == ((4, 4, 2), (3, 3, 3, 1))
     tasks = [str(task) for key, task in lazy.dask.items() if key[0] == lazy.name]
     assert len(tasks) == 9
-    assert sum("_transposed" in task for task in tasks) == 3
+    assert sum("transpose" in task for task in tasks) == 3
     monkeypatch.setattr(lazy_rows, "LARGEST_BLOCK", 64)
     assert kernel(X, table(1, 2)).chunks == ((4, 4, 2), (2,))
     assert kernel(table(1, 9), X).chunks[0] == (4, 4, 1)

@@ -34,14 +34,3 @@ def test_answers_are_combined_a_few_at_a_time(number):
     joined = partitions.coalesce(3, np.concatenate)
     assert len(joined) == -(-number // 3)
     assert sum(len(value) for value in joined.values) == number * (number - 1) // 2
-
-
-def test_values_of_other_partitions_lie_beside():
-    partitions = Partitioned([np.arange(2), np.zeros(0)])
-    both = partitions.zip(partitions.persist(scaled, 2), Partitioned(["a", "b"]))
-    assert [(x.tolist(), y.tolist(), z) for x, y, z in both.values] == [
-        ([0, 1], [0, 2], "a"),
-        ([], [], "b"),
-    ]
-    with pytest.raises(ValueError, match="zip"):
-        partitions.zip(Partitioned([1]))

@@ -252,3 +252,9 @@ def test_rows_can_be_given_in_several_ways():
     assert many.to_frame()["rule"].fillna("none").tolist() == ["none", "q = b"]
     assert "since" in many[0]._repr_html_()
     assert many._repr_html_().count("<tr>") == 3
+
+
+def test_explanations_show_dates_as_dates():
+    late = listed(("day >= 2020-02-01", "x"), default="y")
+    found = late.explain({"day": np.datetime64("2020-01-31")})
+    assert str(found).endswith("day >= 2020-02-01 is false, since day is 2020-01-31")

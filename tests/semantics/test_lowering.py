@@ -33,7 +33,7 @@ def counted(
     p = [X[:, g].sum(1).astype(object)[:, None] for g in columns]
     q = [Z[:, g].sum(1).astype(object)[None, :] for g in columns]
     sizes = [len(g) for g in columns]
-    value = np.broadcast_to(run(program, s, p, q, sizes, object)[0], (len(X), len(Z)))
+    value = np.broadcast_to(run(program, (s, p, q), sizes, object)[0], (len(X), len(Z)))
     assert (value % program.divisor == 0).all()
     return value // program.divisor, sizes
 
@@ -382,8 +382,8 @@ def test_upper_bound_bounds(formula, reading, most):
     for p in range(most[0] + 1):
         for q in range(most[1] + 1):
             for s in range(max(0, p + q - n), min(p, q) + 1):
-                counts = ([np.array([c], dtype=object)] for c in (s, p, q))
-                values = run(program, *counts, [n], object, outputs=program.kernel_nodes)
+                counts = [[np.array([c], dtype=object)] for c in (s, p, q)]
+                values = run(program, counts, [n], object, outputs=program.kernel_nodes)
                 assert max(int(v.max()) for v in values) <= bound
 
 

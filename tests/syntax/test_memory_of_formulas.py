@@ -348,7 +348,7 @@ def test_binomials_with_exponents_of_any_size(n):
     """They go on from those of the same number that are known, in any order."""
     from formulakern.program import Extended, _Numbers
 
-    numbers = _Numbers([], [], [], [], False)
+    numbers = _Numbers([], [], False)
     of_n = Extended.of_integer(n)
     for lower_index in (2, 65, 16, 64, 3, 300, 128, 17, 299):
         exact = math.comb(n, lower_index)

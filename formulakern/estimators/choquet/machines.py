@@ -25,7 +25,6 @@ from formulakern.checks import (
     is_integer,
     is_number,
 )
-from formulakern.deadline import UNLIMITED
 from formulakern.display.plots import draw_importance
 from formulakern.encoding.plan import Degrees, learn_degrees
 from formulakern.encoding.strict import RealTable, read_real
@@ -37,6 +36,7 @@ from formulakern.estimators.choquet.set_function import (
     monotonicity_degree,
     pair_features,
 )
+from formulakern.estimators.path_search import numbers_of
 from formulakern.estimators.svm.machines import (
     FOLDS,
     KernelMachine,
@@ -192,7 +192,6 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
     max_iter: int = -1
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
-    kernel_: Kernel = field(init=False)
     scaling_: AttributeScaling = field(init=False)
     directions_: npt.NDArray[np.int64] = field(init=False)
     C_: float = field(init=False)
@@ -240,10 +239,8 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                         kernels,
                         {"additivity": [k for k, _ in pairs], "C": [C for _, C in pairs]},
                         (rows, targets, weights),
-                        self._splits(targets, self._seed),
+                        self._seed,
                         scoring,
-                        self._limits(),
-                        UNLIMITED,
                     )
                 k, c = divmod(best, len(penalties))
                 self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]
@@ -372,10 +369,10 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         MissingDependencyError
             If matplotlib is not installed.
         """
-        single = len(self._functions) == 1
         check_choice("pair", pair, range(len(self._functions)))
-        shapley = self.shapley_values_ if single else self.shapley_values_[pair]
-        interactions = self.interaction_indices_ if single else self.interaction_indices_[pair]
+        n = self.n_features_in_
+        shapley = self.shapley_values_.reshape(-1, n)[pair]
+        interactions = self.interaction_indices_.reshape(-1, n, n)[pair]
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(shapley))])
         return draw_importance(shapley, interactions, names, ax)
 
@@ -400,11 +397,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         automatic = isinstance(self.C, str) and self.C == "auto"
         given = self._automatic_C if automatic else self.C
         listed = self._listed("C", given, [C * unit for C in PENALTIES])
-        for C in listed:
-            check_number(
-                "C", C, 0, above=True, otherwise="'auto', 'cv', or a sequence of such numbers"
-            )
-        return sorted(map(float, listed))
+        return numbers_of("C", listed, 0.0, strict=True)
 
     def _additivities(self, n: int) -> list[int | None]:
         some: list[int | None] = [k for k in ADDITIVITIES if k < n]
@@ -413,11 +406,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             listed = [1, 2][:n]
         for k in listed:
             check_integer("additivity", k, 1, "None for all sets, 'cv', or a sequence of these")
-            if k is not None and k > n:
-                raise ParameterError(
-                    f"additivity={k}; expected at most the number of columns, {n}, or None for all "
-                    "sets of columns."
-                )
+            choquet(k).family.check(n)
             if self.enforce_monotone and (n if k is None else k) > 2:
                 raise ParameterError(
                     f"enforce_monotone=True with additivity={k}; a monotone set function is learnt "
@@ -644,7 +633,6 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
 
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    classes_: npt.NDArray[Any] = field(init=False)
     pairs_: list[tuple[Any, Any]] = field(init=False)
     decision_function_shape: ClassVar[Literal["ovr"]] = "ovr"  # type: ignore[misc]
 

@@ -95,16 +95,11 @@ def solve_monotone(
     least = 1e-9 * float(losses.C @ (1.0 + np.abs(losses.target)))  # an objective of almost nothing
     while rounds < ROUNDS:
         rounds += 1
-        free = np.full(len(constraints), np.inf)
-        nothing = np.zeros(len(constraints))
-        dual, intercept = _interior_point(
-            np.vstack([data, constraints]),
-            np.append(losses.target, nothing),
-            np.append(losses.sign, nothing),
-            np.append(losses.C, free),
-            tol,
-        )
-        multipliers = np.concatenate([data, constraints]).T @ dual
+        both = np.vstack([data, constraints])
+        filled = zip((losses.target, losses.sign, losses.C), (0.0, 0.0, np.inf), strict=True)
+        target, e, C = (np.append(part, np.full(len(constraints), m)) for part, m in filled)
+        dual, intercept = _interior_point(both, target, e, C, tol)
+        multipliers = both.T @ dual
         value = losses.target @ dual[: len(data)] - multipliers @ multipliers / 2
         bound = max(bound, float(value))
         m = multipliers.copy()

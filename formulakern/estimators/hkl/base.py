@@ -178,7 +178,7 @@ class HierarchicalBase(RuleModel):
         check_time_limit(self.time_limit)
         check_flag("linear", self.linear)
 
-    def _learn(
+    def _solve(
         self,
         problems: Problems,
         total: float,
@@ -253,7 +253,7 @@ class HierarchicalBase(RuleModel):
         what = f"growing {problem}" if problem else "growing"
         self._bar.at(share, what, known, step_line(problem, step))
 
-    def _warn_if_open(self, stacklevel: int = 4) -> None:
+    def _warn_if_open(self, stacklevel: int = 5) -> None:
         """Warn if the gap is open; ``stacklevel`` is 3 in ``fit`` itself."""
         gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import (
     EARLY,
     RAREST,
     HierarchicalClassifier,
-    SeenRows,
     problems_of,
     seen_rows,
 )
+from formulakern.estimators.monotone import check_one_score
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
@@ -31,12 +27,7 @@ from formulakern.rules.features import Feature
 
 __all__ = ["HKLClassifier"]
 
-
 LOSSES = ("hinge", "squared_hinge", "logistic")
-#: A function of rules, intercepts and adjustments, and what it is called with; the rows; and the
-#: intercepts of a model without rules.
-_Rules = list[tuple[Feature, WeightedRule]]
-_Learned = tuple[Callable[..., None], SeenRows, _Rules, FloatArray, FloatArray]
 
 
 @dataclass(eq=False, repr=False)
@@ -212,44 +203,10 @@ class HKLClassifier(HierarchicalClassifier):
     depth_penalty: float = 3.0
     max_rules: int | None = None
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.
-        y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
-        sample_weight : array-like of shape (n_rows,), optional
-            Not negative; s.
-
-        Returns
-        -------
-        HKLClassifier
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or there is one class only.
-        ParameterError
-            If a parameter is wrong.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``gap_`` is above ``tol``.
-        """
-        self._check_parameters()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            data = self._read_training(X, y, sample_weight, self.class_weight, self.ordinal)
-            self._fit_encoded(data, None, deadline, str(getattr(y, "name", None) or "class"))
-            if self.stopped_ not in EARLY and not data.partitioned:
-                warn_of_one_class(self, data)
-            bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
-            return self
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline)
+        line = f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}"
+        return self.stopped_ not in EARLY, line
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -263,106 +220,70 @@ class HKLClassifier(HierarchicalClassifier):
             )
 
     def _fit_encoded(
-        self,
-        data: TrainingData,
-        start: HKLClassifier | None,
-        deadline: Deadline,
-        name: str = "class",
+        self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Self:
-        """Fit to encoded rows."""
+        """Learn a function of each class, of two the second; of ordered ones one, and thresholds.
+
+        The decisions are adjusted, unless the largest class alone does better after an early end.
+        """
         self.classes_, present = data.classes, data.present
-        if self.monotone and len(present) > 2 and not self.ordinal:
-            raise ParameterError(
-                f"monotone={self.monotone!r} with {len(present)} classes; expected two classes, or "
-                "ordinal=True for ordered ones, which have one score."
-            )
+        check_one_score(self, len(present))
         shares, tau = self._shares(data.sums * data.factors)
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
-        learn = self._learn_ordered if self.ordinal else self._learn_classes
-        decide, seen, found, bias, prior = learn(data, shares, name, start, deadline)
+        two = len(present) == 2 and not self.ordinal
+        # a class whose rows all weigh nothing cannot be learned
+        learned: list[Any] = [1] if two else np.flatnonzero(present).tolist()
+        thresholds = len(learned) - 1 if self.ordinal else 0
+        if self.ordinal:
+            learned = [None]
+        called = [str(self.classes_[k]) for k in learned] if len(learned) > 1 else [""]
+        total = float(data.sums @ data.factors)
+        rows = self._solve(problems_of(data), total, called, start, deadline, thresholds)
+        seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
+        of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
+        counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
+        found: list[tuple[Feature, WeightedRule]] = []
+        for k, function in zip(learned, self._functions, strict=True):
+            found += self._rules_of(function, seen.table, counts, k, 0 if two else None)
+        logs = np.log(shares)
+        if self.ordinal:
+            bias = np.maximum.accumulate(np.negative(self._functions[0].bias))  # rounding apart
+            below = np.cumsum(shares[present])[:-1]
+            prior = np.log(below) - np.log1p(-below)
+        else:
+            bias, prior = np.full(len(shares), -np.inf), logs - logs[::-1] if two else logs
+            bias[learned] = [function.bias for function in self._functions]
+            if not two and len(learned) < len(bias):  # the others are never predicted
+                lowest = sum(abs(rule.weight) for _, rule in found) + np.abs(bias[learned]).max()
+                bias[np.isinf(bias)] = -2 * lowest - 1
         for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
-            decide(rules, b, np.broadcast_to(a, len(adjustment)))
+            self._decide(rules, b, np.broadcast_to(a, len(adjustment)), data)
             if self._as_good(*seen[:3]):
                 break
         self._warn_if_open()
         return self
 
-    def _learn_classes(
-        self,
-        data: TrainingData,
-        shares: FloatArray,
-        name: str,  # noqa: ARG002
-        start: HKLClassifier | None,
-        deadline: Deadline,
-    ) -> _Learned:
-        """Learn a function of each class; of two classes, of the second."""
-        names, two = self.classes_.tolist(), len(self.classes_) == 2
-        # a class whose rows all weigh nothing cannot be learned
-        learned = [1] if two else np.flatnonzero(data.present).tolist()
-        problems, total = problems_of(data), float(data.sums @ data.factors)
-        called = ["" if two else str(names[k]) for k in learned]
-        rows = self._learn(problems, total, called, start, deadline)
-        seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
-        of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
-        counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
-        found: list[tuple[Feature, WeightedRule]] = []
-        bias = np.full(len(names), -np.inf)
-        for k, function in zip(learned, self._functions, strict=True):
-            found += self._rules_of(function, seen.table, counts, k, 0 if two else None)
-            bias[k] = function.bias
-        if not two and not np.isfinite(bias).all():  # never predicted
-            lowest = sum(abs(rule.weight) for _, rule in found)
-            lowest += np.abs(bias[np.isfinite(bias)]).max()
-            bias[np.isinf(bias)] = -2 * lowest - 1
-        logs = np.log(shares)
-        return self._decide, seen, found, bias, logs - logs[::-1] if two else logs
-
-    def _learn_ordered(
-        self,
-        data: TrainingData,
-        shares: FloatArray,
-        name: str,
-        start: HKLClassifier | None,
-        deadline: Deadline,
-    ) -> _Learned:
-        """Learn one function, with thresholds; for two classes decisions are by its sign."""
-        present = data.present
-        thresholds, total = int(np.count_nonzero(present)) - 1, float(data.sums @ data.factors)
-        rows = self._learn(problems_of(data), total, [""], start, deadline, thresholds)
-        [function] = self._functions
-        seen = seen_rows(data, rows, function.rules)
-        counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64))
-        found = self._rules_of(function, seen.table, counts)
-        bounds = np.maximum.accumulate(np.negative(function.bias))  # rounding apart
-        below = np.cumsum(shares[present])[:-1]
-        decide = partial(self._decide_ordered, present=present, name=name)
-        return decide, seen, found, bounds, np.log(below) - np.log1p(-below)
-
     def _decide(
-        self, found: list[tuple[Feature, WeightedRule]], bias: FloatArray, adjustment: FloatArray
+        self,
+        found: list[tuple[Feature, WeightedRule]],
+        bias: FloatArray,
+        adjustment: FloatArray,
+        data: TrainingData,
     ) -> None:
-        """Set rules and intercepts, the latter less an adjustment of each class."""
-        two, bias = len(bias) == 2, bias.copy()
+        """Set rules and intercepts, or thresholds, less an adjustment of each class."""
+        two, present = len(bias) == 2, data.present
+        if self.ordinal:
+            ends = decision_thresholds(bias, adjustment[present])
+            shift = float(ends[0]) if len(present) == 2 else 0.0  # for two classes they are by sign
+            self.adjustment_, self.thresholds_ = adjustment, bias - shift
+            self.intercept_ = np.array([-shift])
+            more: dict[str, Any] = {"thresholds": ends - shift}
+            more["levels"] = self.classes_[present].tolist()
+            self._set_rules(found, None, self.intercept_, data.name, **more)
+            return
         self.adjustment_ = adjustment - adjustment[::-1] if two else adjustment
-        bias -= self.adjustment_
+        bias = bias - self.adjustment_
         if two:
             bias[0] = -bias[1]
         self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, self.classes_.tolist(), bias)
-
-    def _decide_ordered(
-        self,
-        found: list[tuple[Feature, WeightedRule]],
-        thresholds: FloatArray,
-        adjustment: FloatArray,
-        present: npt.NDArray[np.bool_],
-        name: str,
-    ) -> None:
-        """Set rules, thresholds, and where decisions change under an adjustment of each class."""
-        ends = decision_thresholds(thresholds, adjustment[present])
-        shift = float(ends[0]) if len(present) == 2 else 0.0  # for two classes they are by sign
-        self.adjustment_, self.thresholds_ = adjustment, thresholds - shift
-        self.intercept_ = np.array([-shift])
-        levels = self.classes_[present].tolist()
-        more: dict[str, Any] = {"levels": levels, "thresholds": ends - shift}
-        self._set_rules(found, None, self.intercept_, name, **more)

@@ -34,7 +34,6 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
-from formulakern.progress import Progress
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV", "calibrated"]
@@ -267,19 +266,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             scaled, None, self.intercept_, rules.target, rules.levels, ends - shift
         )
 
-    @staticmethod
-    def fit_fold(
-        fold: Fold, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
-    ) -> tuple[HKLClassifier, HKLClassifier]:
-        """Fit a model, from which the next setting begins."""
-        model._share_encoding(fold.reader)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model._fit_encoded(fold.data, start, deadline)
-        if model.stopped_ == "interrupted":
-            raise KeyboardInterrupt
-        return model, model
-
     def _settings(self) -> list[Pair]:
         penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
         depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
@@ -327,9 +313,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         losses = len(data.classes) - 1 if self.ordinal else 1
         return automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
-    def _folds(self, X: Any, everyone: TrainingData) -> list[Fold]:
+    def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
-        folds = super()._folds(X, everyone)
+        folds = super()._folds(everyone)
         for k, fold in enumerate(folds):
             different = fold.data.table.different_columns()
             fold.reader._keep(different)
@@ -368,26 +354,23 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         settings: Sequence[Pair],
         search: PathSearch,
         everyone: TrainingData,
-        y: Any,
-        bar: Progress,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best pair to all rows, and stretch its scores."""
         self._choose(settings, search.trials)
         model = self._model(Pair(self.C_, self.depth_penalty_))
-        bar.at(0.9, f"C {self.C_:.3g}, all rows")
+        self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
         model._share_encoding(self)
         data = replace(everyone, classes=self._order)
         with warnings.catch_warnings():  # there is one below
             warnings.simplefilter("ignore", ConvergenceWarning)
-            name = str(getattr(y, "name", None) or "class")
-            model._fit_encoded(data, None, deadline, name)
+            model._fit_encoded(data, None, deadline)
         self.best_estimator_ = model
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, self._class_shares)
         for passing in ("_order", "_numbers", "_class_shares", "_tau"):
             delattr(self, passing)
-        model._warn_if_open(stacklevel=4)
+        model._warn_if_open()
         return model.gap_, model.stopped_ not in EARLY  # else there is a warning
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:

@@ -116,7 +116,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             unit = largest if largest > 1e-14 * abs(mean) else 0.0
             scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
             problems = whole_problems(table, scaled, weights)
-            self._learn(problems, float(weights.sum()), [""], None, deadline)
+            self._solve(problems, float(weights.sum()), [""], None, deadline)
             [model] = self._functions
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_integer
 from formulakern.display.history import History
 from formulakern.display.plots import draw_bounds
 from formulakern.errors import ParameterError
@@ -90,13 +92,11 @@ class PreferenceModel(RuleClassifier):
         ndarray of shape (number of rules + 1,)
             For k = 0, 1, 2, ….
         """
-        values, rules, truth = self._values(X), self.rules_, np.asarray(y)
-        scores = np.tile(rules.intercept, (len(values), 1))
-        accuracy = [np.mean(rules.decide(scores) == truth)]
-        for value, votes in list(zip(values.T, rules.votes, strict=True))[:max_rules]:
-            scores += np.outer(value, votes)
-            accuracy.append(np.mean(rules.decide(scores) == truth))
-        return np.array(accuracy)
+        check_integer("max_rules", max_rules, 0, otherwise="None for all")
+        values = self._values(X)
+        most = len(self.rules_) if max_rules is None else max_rules
+        decided = islice(self.rules_.growing(values), most + 1)
+        return np.array([np.mean(found == np.asarray(y)) for found in decided])
 
 
 class EpochHistory(History):

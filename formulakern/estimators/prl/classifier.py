@@ -25,8 +25,7 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.monotone import asked_of
+from formulakern.estimators.monotone import asked_of, check_one_score
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
@@ -247,52 +246,6 @@ class PRLClassifier(PreferenceModel):
     #: Whether epochs go on until the gap is proven to be closed.
     proves: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.
-        y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
-        sample_weight : array-like of shape (n_rows,), optional
-            Not negative; what the preferences of a row weigh.
-
-        Returns
-        -------
-        PRLClassifier
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or there is one class only.
-        ParameterError, FormulaSyntaxError
-            If a parameter is wrong.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the gap is not closed: after ``epochs`` or at ``time_limit``.
-        """
-        self._check_parameters()
-        with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
-            what = "the class of every row, or use fit_preferences"
-            given = sample_weight, self.class_weight, self.ordinal
-            data = self._read_training(X, y, *given, what)
-            preferences, rows = self._of_classes(data)
-            encoded = rows if isinstance(rows, RowGroups) else data.table
-            name = str(getattr(y, "name", None) or "class")
-            self._solve(encoded, preferences, rows, name=name, deadline=deadline)
-            early = self.stopped_ in ("time", "interrupted")  # there is a warning then
-            if len(self.rules_) and not early and isinstance(encoded, PackedTable):
-                warn_of_one_class(self, data)
-            gap = open_share(self.value_, self.bound_)
-            bar.end(f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}")
-            return self
-
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -339,6 +292,33 @@ class PRLClassifier(PreferenceModel):
             return self
 
     # -- learning -----------------------------------------------------------------------------
+
+    def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
+        self._fit_encoded(data, None, deadline)
+        ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
+        gap = open_share(self.value_, self.bound_)
+        line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
+        return ended and len(self.rules_) > 0 and isinstance(data.table, PackedTable), line
+
+    def _fit_encoded(
+        self,
+        data: TrainingData,
+        known: Sequence[Column] | None,
+        deadline: Deadline,
+        stacklevel: int = 5,
+    ) -> Sequence[Column]:
+        """Fit to encoded rows, from ``known`` columns on; return the columns of the game."""
+        preferences, rows = self._of_classes(data)
+        encoded = rows if isinstance(rows, RowGroups) else data.table
+        return self._solve(
+            encoded,
+            preferences,
+            rows,
+            known or (),
+            data.name,
+            deadline=deadline,
+            stacklevel=stacklevel,
+        )
 
     def _check_parameters(self) -> None:
         """Refuse what is out of range, and templates that cannot be read."""
@@ -438,11 +418,7 @@ class PRLClassifier(PreferenceModel):
         stacklevel: int = 3,
     ) -> Sequence[Column]:
         """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
-        if self.monotone and len(self.classes_) > 2 and not self.ordinal:
-            raise ParameterError(
-                f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
-                "classes, or ordinal=True for ordered ones, which have one score."
-            )
+        check_one_score(self, len(self.classes_))
         weight = float(preferences.weights.sum())
         given = automatic_C(weight) if isinstance(self.C, str) else float(self.C)
         C = None if self.margin == "hard" else given

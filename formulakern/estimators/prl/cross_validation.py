@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -26,9 +25,7 @@ from formulakern.estimators.path_search import (
 from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.targets import TrainingData
-from formulakern.learning.prl.features import Column
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.progress import Progress
 
 __all__ = ["PRLClassifierCV"]
 
@@ -180,23 +177,6 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         scores = self._scores(X)
         return np.asarray(np.exp(log_probabilities(self.temperature_ * scores / self._margin)))
 
-    @staticmethod
-    def fit_fold(
-        fold: Fold, model: PRLClassifier, known: Sequence[Column] | None, deadline: Deadline
-    ) -> tuple[PRLClassifier, Sequence[Column]]:
-        """Fit a model from known columns; return it, and the columns of its game.
-
-        Ctrl-C raises also where the learner would keep its best so far.
-        """
-        model._share_encoding(fold.reader)
-        given = model._of_classes(fold.data)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
-            columns = model._solve(fold.data.table, *given, known=known or (), deadline=deadline)
-        if model.stopped_ == "interrupted":
-            raise KeyboardInterrupt
-        return model, columns
-
     def _settings(self) -> list[Setting]:
         """All settings, a path over C after the other."""
         Cs = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0, strict=True)
@@ -262,22 +242,19 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         settings: Sequence[Setting],
         search: PathSearch,
         everyone: TrainingData,
-        _: Any,
-        bar: Progress,
         deadline: Deadline,
     ) -> tuple[float, bool]:
         """Fit the best setting to all rows; the next, while it predicts a single class."""
         model = self._model()
         model._share_encoding(self)
-        given = model._of_classes(everyone)
         default = self._automatic and DEFAULT in search.settings
         usual = search.settings.index(DEFAULT) if default else None
         left, several = [*search.known], False
         while not several:
             self._choose(settings, search.trials, usual, left)
-            bar.at(0.9, f"C {self.C_:.3g}, all rows")
+            self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
             model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-            model._solve(everyone.table, *given, deadline=deadline, stacklevel=5)
+            model._fit_encoded(everyone, None, deadline, stacklevel=6)
             left = [place for place in left if place != self.best_index_]
             several = deadline.over() or not left or len(set(model.predict(everyone.table))) > 1
         self.best_estimator_ = model

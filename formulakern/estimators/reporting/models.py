@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import r2_score
 
 from formulakern.arrays import FloatArray
-from formulakern.display.report import Curve, Learned, ListedColumn, ListedTable, ScoreSum, Step
+from formulakern.display.report import Learned, ListedColumn, ListedTable
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.kernels.strings import Strings
@@ -28,10 +29,9 @@ from formulakern.rules.export.tables import (
     said,
     stance,
 )
-from formulakern.tables.table import Table
 from formulakern.text import clip, counted
 
-__all__ = ["ModelValues", "values_of"]
+__all__ = ["ModelValues", "texts_of", "values_of"]
 
 #: Rules of a table, characters of a rule, terms of one sum, and rules of a curve.
 MAX_RULES, MAX_TEXT, MAX_TERMS, MAX_CURVE = 500, 600, 60, 300
@@ -44,39 +44,43 @@ SECONDS = 30.0
 BARS = "Bars start where the one before ends"
 
 
+#: The k-th value is the score of the first k rules; its name is before, a sentence about it after.
+ScoreCurve = tuple[str, list[float], str]
+
+
 @dataclass(frozen=True)
 class ModelValues:
     """The values of a model, and of its decisions on the first rows.
 
-    ``classes`` is None if numbers are predicted, ``rule_columns`` has the columns of each rule.
-    ``terms`` are the texts that the sums and steps of each row refer to, ``term`` the name of one,
-    ``how`` explains them, and ``sentences`` are of some rows.  ``curve`` gives the score against
-    the number of rules for the true classes or numbers; ``no_curve`` is why there is none.
+    ``classes`` is None if numbers are predicted, ``size`` has the numbers of rules and of
+    conditions, and ``rule_columns`` the columns of each rule.
+    ``reasons`` are those of each row, as the script of the page reads them: sums and steps, which
+    refer to ``terms`` by their numbers.  ``term`` is the name of one, and ``how`` explains them.
+    ``curve`` is the score against the number of rules; ``no_curve`` is why there is none.
     """
 
     learned: Learned
     classes: Sequence[Any] | None
-    target: str = "class"
-    n_rules: int | None = None
-    n_conditions: int | None = None
-    rule_columns: Sequence[Sequence[Any]] | None = None
-    terms: Sequence[str] = ()
-    sums: Sequence[Sequence[ScoreSum]] = ()
-    steps: Sequence[Sequence[Step]] = ()
-    sentences: Mapping[int, str] = field(default_factory=dict)
+    reasons: Sequence[dict[str, Any]]
+    terms: Sequence[str]
+    how: str
     term: str = "rule"
-    how: str = ""
+    target: str = "class"
+    size: tuple[int, int] | None = None
+    rule_columns: Sequence[Sequence[Any]] | None = None
+    curve: ScoreCurve | None = None
     no_curve: str = ""
-    curve: Callable[[npt.NDArray[Any]], Curve | None] | None = None
 
 
-def values_of(model: Any, X: Any, held: int, top: int) -> ModelValues:
+def values_of(
+    model: Any, X: Any, truth: npt.NDArray[Any] | None, held: int, top: int
+) -> ModelValues:
     """Return what a model learned, and why the first ``held`` rows are decided as they are."""
     rules = getattr(model, "rules_", None)
     if isinstance(rules, RuleEnsemble):
-        return _of_ensemble(model, rules, X, held)
+        return _of_ensemble(model, rules, X, truth, held)
     if isinstance(rules, DecisionRules):
-        return _of_decision(model, rules, X, held)
+        return _of_decision(model, rules, X, truth, held)
     if hasattr(model, "best_estimator_"):
         return _of_search(model, X, held, top)
     if hasattr(model, "scaling_"):
@@ -85,49 +89,76 @@ def values_of(model: Any, X: Any, held: int, top: int) -> ModelValues:
 
 
 def _score_sum(
-    title: str, start: float, given: FloatArray, total: float, max_terms: int = MAX_TERMS
-) -> ScoreSum:
+    title: str, start: float, given: FloatArray, max_terms: int = MAX_TERMS
+) -> dict[str, Any]:
     """Return a score as the sum of its largest terms and of all others."""
     order = np.argsort(-np.abs(given), kind="stable")
     places = order[given[order] != 0]
     first, rest = places[:max_terms], places[max_terms:]
     terms = [(int(k), float(given[k])) for k in first]
-    return ScoreSum(title, start, terms, total, (len(rest), float(given[rest].sum())))
+    others = (len(rest), float(given[rest].sum()))
+    return {"c": title, "b": start, "x": terms, "o": others, "v": float(start + given.sum())}
+
+
+def texts_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return classes as text, by which they are compared."""
+    return np.array([str(value) for value in values.tolist()], dtype=object)
+
+
+def _curve(
+    truth: npt.NDArray[Any] | None,
+    predictions: Iterable[npt.NDArray[Any]],
+    about: str,
+    number: bool = False,
+) -> ScoreCurve | None:
+    """Return the accuracy, or R², of the predictions of the first k rules alone."""
+    if truth is None or (number and not np.ptp(truth)):
+        return None
+    every, texts = itertools.islice(predictions, MAX_CURVE + 1), texts_of(truth)
+    if number:
+        reached = [float(r2_score(truth, some)) for some in every]
+    else:
+        reached = [float(np.mean(texts_of(some) == texts)) for some in every]
+    return ("R²" if number else "accuracy", reached, about) if len(reached) > 1 else None
 
 
 # -- votes -----------------------------------------------------------------------------------------
 
 
-def _of_ensemble(model: Any, rules: RuleEnsemble, X: Any, held: int) -> ModelValues:
+def _of_ensemble(
+    model: Any, rules: RuleEnsemble, X: Any, truth: npt.NDArray[Any] | None, held: int
+) -> ModelValues:
     """Return the values of a model whose rules have weights."""
     values = np.asarray(model._values(X), dtype=np.float64)
     caption = counted(rules.n_rules, "rule")
     if len(rules) > rules.n_rules:
         caption += f" with {len(rules):,} votes, each for a class against another"
     explained = Explanation.of(rules, values[:held])
-    sums = [
-        [
-            _score_sum(
-                _score_title(rules, k),
-                float(rules.intercept[k]),
-                explained.values[row] * rules.votes[:, k],
-                float(explained.totals[row, k]),
-            )
-            for k in explained.shown_scores(row)
-        ]
-        for row in range(len(explained))
-    ]
     return ModelValues(
         _learned_ensemble(rules, caption),
         rules.levels if rules.classes is None else rules.classes,
-        rules.target if rules.classes is None else "class",
-        rules.n_rules,
-        rules.n_conditions,
-        [rule.columns for rule in dict.fromkeys(rules.rules)],
+        [
+            {
+                "sums": [
+                    _score_sum(
+                        _score_title(rules, k), float(rules.intercept[k]), given * rules.votes[:, k]
+                    )
+                    for k in explained.shown_scores(row)
+                ]
+            }
+            for row, given in enumerate(explained.values)
+        ],
         [clip(str(rule), MAX_TEXT) for rule in rules.rules],
-        sums,
-        how=f"{BARS}: what rules add, and the intercept, is the score.",
-        curve=lambda truth: _ensemble_curve(rules, values, truth),
+        f"{BARS}: what rules add, and the intercept, is the score.",
+        target=rules.target if rules.classes is None else "class",
+        size=(rules.n_rules, rules.n_conditions),
+        rule_columns=[rule.columns for rule in dict.fromkeys(rules.rules)],
+        curve=_curve(
+            truth,
+            rules.growing(values),
+            "The k heaviest rules alone, with the weights that they have in the whole model.",
+            rules.classes is None and rules.levels is None,
+        ),
     )
 
 
@@ -193,82 +224,53 @@ def _score_title(ensemble: RuleEnsemble, k: int) -> str:
     return f"The score of {ensemble.classes[k]}"
 
 
-def _ensemble_curve(
-    ensemble: RuleEnsemble, values: FloatArray, truth: npt.NDArray[Any]
-) -> Curve | None:
-    """Return the accuracy, or R², of the first k rules alone."""
-    number = ensemble.classes is None and ensemble.levels is None
-    total = float(((truth - truth.mean()) ** 2).sum()) if number else 1.0
-    if not len(ensemble) or not total:
-        return None
-    texts = [] if number else list(map(str, truth.tolist()))
-    scores = np.tile(ensemble.intercept, (len(values), 1))
-    reached = []
-    for k in range(min(len(ensemble), MAX_CURVE) + 1):
-        if k:
-            scores += np.outer(values[:, k - 1], ensemble.votes[k - 1])
-        if number:
-            reached.append(1 - float(((scores[:, 0] - truth) ** 2).sum()) / total)
-        else:
-            reached.append(_accuracy(ensemble.decide(scores), texts))
-    about = "The k heaviest rules alone, with the weights that they have in the whole model."
-    return _curve("R²" if number else "accuracy", reached, about)
-
-
-def _accuracy(predicted: npt.NDArray[Any], truth: Sequence[str]) -> float:
-    return float(np.mean([str(a) == b for a, b in zip(predicted.tolist(), truth, strict=True)]))
-
-
-def _curve(name: str, reached: Sequence[float], about: str) -> Curve:
-    most = len(reached) - 1
-    value = f"{reached[-1]:.3f} with {most}"
-    return Curve(name, np.arange(most + 1.0), np.array(reached), value, about=about)
-
-
 # -- lists and sets --------------------------------------------------------------------------------
 
 
-def _of_decision(model: Any, rules: DecisionRules, X: Any, held: int) -> ModelValues:
+def _of_decision(
+    model: Any, rules: DecisionRules, X: Any, truth: npt.NDArray[Any] | None, held: int
+) -> ModelValues:
     """Return the values of a list or a set of rules."""
     covers = model._covers(X)
-    labels = _labels([item.label for item in rules] + [rules.default])
-    texts = [*(str(item.rule) for item in rules), "otherwise"]
-    shared = ModelValues(
-        _learned_decision(rules),
-        rules.classes,
-        n_rules=len(rules),
-        n_conditions=rules.n_conditions,
-        rule_columns=[item.rule.columns for item in rules],
-        terms=[f"{text} → {label}" for text, label in zip(texts, labels, strict=True)],
-        curve=lambda truth: _decision_curve(rules, covers, truth),
-    )
-    first = covers[:held]
+    columns = decision_columns(rules)
+    columns["class"] = ["unknown" if label is None else str(label) for label in columns["class"]]
+    columns["rule"][-1] = "otherwise"
     if isinstance(rules, RuleSet):
-        none = f"No rule votes: the default, {rules.default}, is predicted."
-        return replace(
-            shared,
-            sums=_set_sums(rules, first),
-            sentences=dict.fromkeys(np.flatnonzero(~first.any(axis=1)).tolist(), none),
-            how=f"{BARS}: votes of the rules that the row satisfies.",
-        )
-    return replace(
-        shared,
-        steps=_steps(model, rules, X, first),
-        how="Rules are asked one after another; the first that the row satisfies decides.",
+        reasons, order = [_votes_of(rules, row) for row in covers[:held]], ""
+        how = f"{BARS}: votes of the rules that the row satisfies."
+    else:
+        reasons, order = _steps(model, rules, X, covers[:held]), ", in their order,"
+        how = "Rules are asked one after another; the first that the row satisfies decides."
+    return ModelValues(
+        _learned_decision(rules, columns),
+        rules.classes,
+        reasons,
+        [
+            f"{text} → {label}"
+            for text, label in zip(columns["rule"], columns["class"], strict=True)
+        ],
+        how,
+        size=(len(rules), rules.n_conditions),
+        rule_columns=[item.rule.columns for item in rules],
+        curve=_curve(
+            truth,
+            (
+                replace(rules, rules=rules.rules[:k], default_counts=()).decide(covers[:, :k])
+                for k in range(len(rules) + 1)
+            ),
+            f"The first k rules{order} and the default.",
+        ),
     )
 
 
-def _learned_decision(decision: DecisionRules) -> Learned:
+def _learned_decision(decision: DecisionRules, known: dict[str, list[Any]]) -> Learned:
     """Return the rules of a list, or of a set, with the training rows behind them."""
-    known = decision_columns(decision)
-    n = min(len(decision), MAX_RULES)
+    n, ordered = min(len(decision), MAX_RULES), isinstance(decision, RuleList)
     labels, covered, precision, texts = ([*column[:n], column[-1]] for column in known.values())
-    ordered = isinstance(decision, RuleList)
-    rules = [*(clip(text, MAX_TEXT) for text in texts[:-1]), "otherwise"]
     columns = [
         ListedColumn("#", [*range(1, n + 1), math.nan], "number"),
-        ListedColumn("rule", rules, "rule"),
-        ListedColumn("class", _labels(labels)),
+        ListedColumn("rule", [clip(text, MAX_TEXT) for text in texts], "rule"),
+        ListedColumn("class", labels),
         ListedColumn("rows", covered, "number", help="Weight of the training rows it decides."),
     ]
     whole = math.fsum(weight for weight in known["covered"] if weight == weight)
@@ -293,13 +295,9 @@ def _learned_decision(decision: DecisionRules) -> Learned:
     return Learned(sentences, [table], tree)
 
 
-def _labels(labels: Sequence[Any]) -> list[str]:
-    return ["unknown" if label is None else str(label) for label in labels]
-
-
 def _steps(
     model: Any, rules: DecisionRules, X: Any, covers: npt.NDArray[np.bool_]
-) -> list[list[Step]]:
+) -> list[dict[str, Any]]:
     """Return for each row the rules of a list that were asked, with the conditions that failed.
 
     The text of rule k has the number k, that of the default the number of rules.
@@ -307,8 +305,7 @@ def _steps(
     parts = [conditions_of(item.rule.formula) for item in rules]
     truths: dict[Any, npt.NDArray[np.bool_]] = {}
     if getattr(model, "_conditions", None) is None:  # else the columns are those of an encoder
-        table = model.encoder_.read_table(X)
-        table = table[list(range(len(covers)))]
+        table = model.encoder_.read_table(X)[list(range(len(covers)))]
         known: dict[Any, npt.NDArray[np.bool_]] = {}
         truths = {part: evaluate_formula(part, table, known) for some in parts for part in some}
     found = []
@@ -317,37 +314,18 @@ def _steps(
         steps = []
         for k, some in enumerate(parts[: min(at, MAX_TERMS)]):
             wrong = ", ".join(str(part) for part in some if truths and not truths[part][row])
-            steps.append(Step(k, "false", clip(f"false: {wrong}", 200) if wrong else ""))
-        found.append([*steps, Step(at, "decides")])
+            steps.append((k, "false", clip(f"false: {wrong}", 200) if wrong else ""))
+        found.append({"steps": [*steps, (at, "decides", "")]})
     return found
 
 
-def _set_sums(decision: RuleSet, covers: npt.NDArray[np.bool_]) -> list[list[ScoreSum]]:
-    """Return for each row the votes for the two classes that have most."""
-    votes = decision.votes.reshape(-1, len(decision.classes))
-    found = []
-    for row in covers:
-        given = row[:, None] * votes
-        totals = given.sum(axis=0)
-        order = np.argsort(-totals, kind="stable")[:2].tolist()
-        titles = {k: f"Votes for {decision.classes[k]}" for k in order}
-        found.append([_score_sum(titles[k], 0.0, given[:, k], float(totals[k])) for k in order])
-    return found
-
-
-def _decision_curve(
-    rules: DecisionRules, covers: npt.NDArray[np.bool_], truth: npt.NDArray[Any]
-) -> Curve | None:
-    """Return the accuracy of the first k rules of a list or set, and its default."""
-    if not len(rules):
-        return None
-    texts = list(map(str, truth.tolist()))
-    reached = []
-    for k in range(min(len(rules), MAX_CURVE) + 1):
-        first = replace(rules, rules=rules.rules[:k], default_counts=())
-        reached.append(_accuracy(first.decide(covers[:, :k]), texts))
-    order = ", in their order," if isinstance(rules, RuleList) else ""
-    return _curve("accuracy", reached, f"The first k rules{order} and the default.")
+def _votes_of(rules: RuleSet, covered: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the votes for the two classes that have most in a row."""
+    given = covered[:, None] * rules.votes.reshape(-1, len(rules.classes))
+    order = np.argsort(-given.sum(axis=0), kind="stable")[:2].tolist()
+    sums = [_score_sum(f"Votes for {rules.classes[k]}", 0.0, given[:, k]) for k in order]
+    none = f"No rule votes: the default, {rules.default}, is predicted."
+    return {"sums": sums, "s": "" if covered.any() else none}
 
 
 # -- votes of support vectors ----------------------------------------------------------------------
@@ -375,24 +353,22 @@ def _of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
         weights, novelty = np.atleast_2d(model.dual_coef_), not hasattr(model, "epsilon")
         titles = ["The score: below 0 a row is new" if novelty else "The prediction"]
         classes = [-1, 1] if novelty else None
-    sums = []
-    for values, k in zip(gram, chosen, strict=True):
-        given, start = values * weights[k], float(intercepts[k])
-        sums.append([_score_sum(titles[k], start, given, float(given.sum() + start), MAX_VECTORS)])
+    reasons = [
+        {"sums": [_score_sum(titles[k], float(intercepts[k]), values * weights[k], MAX_VECTORS)]}
+        for values, k in zip(gram, chosen, strict=True)
+    ]
     if isinstance(support, Strings):
         terms = [f"{t}: {clip(str(support[k]), MAX_STRING)}" for k, t in enumerate(terms)]
     learned, found = _learned_by_kernel(model, top)
     return ModelValues(
         learned,
         classes,
+        reasons,
+        terms,
+        f"The score is a sum over {len(terms):,} support vectors, each weighed by its similarity "
+        f"to the row. {BARS}.",
+        "training row",
         rule_columns=None if found is None else [rule.columns for rule in found],
-        terms=terms,
-        sums=sums,
-        term="training row",
-        how=(
-            f"The score is a sum over {len(terms):,} support vectors, each weighed by its "
-            f"similarity to the row. {BARS}."
-        ),
         no_curve=""
         if found is None
         else "Accuracy against the number of rules: all features of the kernel vote; "
@@ -420,17 +396,18 @@ def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | N
     vote = f"A weighted vote of {len(model.support_):,} training rows by the kernel {kernel}."
     if hasattr(model, "position_weights"):
         return _learned_by_positions(model, top, vote), None
-    tables = [_weights_table(model.summary_)] if hasattr(model, "summary_") else []
+    tables, why = [_weights_table(model.summary_)] if hasattr(model, "summary_") else [], ""
     if hasattr(model, "epsilon"):
         why = "These features vote for a number, not for classes: rules are read from classifiers."
-        return Learned([vote, why], tables), None
-    if not hasattr(model, "rules"):
+    elif not hasattr(model, "rules"):
         why = "A model of new rows compares with all rows of training: it has no rules of classes."
+    else:
+        try:
+            found = model.rules(top, time_limit=SECONDS)
+        except ParameterError as error:
+            why = f"No rules are listed: {error}"
+    if why:
         return Learned([vote, why], tables), None
-    try:
-        found = model.rules(top, time_limit=SECONDS)
-    except ParameterError as error:
-        return Learned([vote, f"No rules are listed: {error}"], tables), None
     shown = _learned_ensemble(found.ensemble, f"The {len(found)} heaviest rules", whole=False)
     bound = max(found.bounds.values(), default=0.0)
     proof = (
@@ -482,21 +459,19 @@ def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
     titles = ["The prediction"]
     if classes is not None:  # the scores of pairs are positive for the second class
         titles = [f"{b} (above 0) against {a}" for a, b in model.pairs_]
-    first = X.iloc[:held] if hasattr(X, "iloc") else X[:held] if hasattr(X, "shape") else None
-    if first is None:
-        first = Table.of(X)[list(range(held))]
-    degrees, chosen = model.degrees(first), [0] * held
+    first, chosen = model._read_table(X).take(np.arange(held)), [0] * held
     if len(titles) > 1:
         chosen = _shown_pairs(np.asarray(model.decision_function(first)))
     terms: dict[str, int] = {}
-    sums = []
-    for row, k in zip(degrees, chosen, strict=True):
+    reasons = []
+    for row, k in zip(first.values, chosen, strict=True):
         steps, start = [], float(model.intercept_[k])
         for columns, width, weight in _levels(row, model._functions[k]):
             place = terms.setdefault(_set_text([names[j] for j in columns]), len(terms))
             steps.append((place, float(width * weight)))
         total = sum(amount for _, amount in steps) + start
-        sums.append([ScoreSum(titles[k], start, steps, total)])
+        one = {"c": titles[k], "b": start, "x": steps, "o": (0, 0.0), "v": total}
+        reasons.append({"sums": [one]})
     sentence = (
         "A Choquet integral of the columns, each as a degree from 0 to 1 that grows with the "
         "class: what the larger of them share counts by how many have it together."
@@ -504,13 +479,11 @@ def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
     return ModelValues(
         Learned([sentence], _column_weights(model, names, titles)),
         classes,
-        terms=list(terms),
-        sums=sums,
-        term="set of columns",
-        how=(
-            "Columns from the largest degree on: each bar is what a set has together, above the "
-            f"next one, times what the set weighs. {BARS}."
-        ),
+        reasons,
+        list(terms),
+        "Columns from the largest degree on: each bar is what a set has together, above the next "
+        f"one, times what the set weighs. {BARS}.",
+        "set of columns",
     )
 
 

@@ -6,35 +6,22 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest
+from scipy.stats import binomtest, entropy
 from sklearn.base import is_outlier_detector, is_regressor
-from sklearn.metrics import confusion_matrix, log_loss, r2_score, roc_auc_score, roc_curve
+from sklearn.metrics import auc, confusion_matrix, r2_score, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
-from formulakern.display.report import (
-    Classified,
-    ColumnSummary,
-    Curve,
-    DataSummary,
-    ListedColumn,
-    ListedTable,
-    Reason,
-    Reasons,
-    Regressed,
-    Report,
-    page,
-)
+from formulakern.display.report import ListedColumn, ListedTable, around, page
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
-from formulakern.estimators.reporting.models import ModelValues, values_of
+from formulakern.estimators.reporting.models import ModelValues, texts_of, values_of
 from formulakern.estimators.targets import read_classes, read_numbers
 from formulakern.files.replacing import replacing
 from formulakern.syntax.leaves import Comparison
@@ -50,7 +37,6 @@ MAX_ENTRIES = 60
 MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
 #: Columns, values of a column, bins, cut points and classes that are shown.
 MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
-Tiles = list[tuple[str, str, str]]
 
 
 def report(
@@ -117,49 +103,37 @@ def report(
     check_is_fitted(self)
     check_integer("max_rows", max_rows)
     check_integer("top", top)
-    text = page(_collected(self, X, y, max_rows, top, title))
-    with replacing(path) as file:
-        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-
-
-def _collected(model: Any, X: Any, y: Any, max_rows: int, top: int, title: str | None) -> Report:
-    """Return all that the report of a fitted model shows."""
-    table = _table(model, X)
-    predicted = np.asarray(model.predict(X))
+    table = _table(self, X)
+    predicted = np.asarray(self.predict(X))
     n = len(predicted)
     if not n:
         raise DataError("a report needs rows; X has none.")
     truth = None
     if y is not None:
-        truth = read_numbers(y, n) if is_regressor(model) else read_classes(y, n)
-    held = min(max_rows, n)
-    values = values_of(model, X, held, top)
-    quality, tiles = _quality(model, X, truth, predicted, values)
-    if values.n_rules is not None:
-        conditions = "" if values.n_conditions is None else f"{values.n_conditions:,} conditions"
-        tiles = [*tiles, ("Rules", f"{values.n_rules:,}", conditions)]
-    shape = f"{n:,} rows" + (f", {table.shape[1]:,} columns" if table is not None else "")
-    learned = values.learned
-    gap = getattr(model, "gap_", None)
-    if gap is not None and np.isfinite(np.max(gap)):
-        proof = f"The solver proved that its optimum is at most {float(np.max(gap)):.2g} away."
-        learned = replace(learned, sentences=[*learned.sentences, proof])
+        truth = read_numbers(y, n) if is_regressor(self) else read_classes(y, n)
+    values = values_of(self, X, truth, min(max_rows, n), top)
+    gap = float(np.max(getattr(self, "gap_", math.nan)))
+    classes = getattr(self, "classes_", None)
     parameters = [
         f"    {' '.join(f'{name} = {value!r}'.split())}"
-        for name, value in model.get_params(deep=False).items()
+        for name, value in self.get_params(deep=False).items()
     ]
-    kind = type(model).__name__
-    return Report(
-        title or kind,
-        f"{_prediction(model, getattr(y, 'name', None) or values.target)}; {shape}",
-        tiles,
-        learned,
-        quality,
-        _reasons(values, table, truth, predicted, held),
-        _data(model, table, values, truth, predicted),
-        "\n".join([kind, *parameters]),
-        "Written by formulakern.",
+    kind = type(self).__name__
+    text = page(
+        title=title or kind,
+        novelty=is_outlier_detector(self),
+        classes=None if classes is None else list(map(str, classes)),
+        target=getattr(y, "name", None) or values.target,
+        size=values.size,
+        learned=values.learned,
+        gap=gap if math.isfinite(gap) else None,
+        quality=_quality(self, X, truth, predicted, values),
+        reasons=_reasons(values, table, truth, predicted),
+        data=_data(self, table, values, truth, predicted),
+        parameters="\n".join([kind, *parameters]),
     )
+    with replacing(path) as file:
+        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def _table(model: Any, X: Any) -> Table | None:
@@ -180,16 +154,38 @@ def _plans(model: Any) -> Sequence[Any]:
     return getattr(getattr(model, "encoder_", None), "plans_", ())
 
 
-def _prediction(model: Any, target: str) -> str:
-    """Return what is predicted, in words."""
-    classes = getattr(model, "classes_", None)
-    if is_outlier_detector(model):
-        return "Rows like those of training, or not"
-    if classes is None:
-        return f"A number, {target}"
-    named = ", ".join(str(c) for c in classes[:6]) + ", …" * (len(classes) > 6)
-    of = "" if target == "class" else f" of {target}"
-    return f"{len(classes)} classes{of}: {named}"
+def _reasons(
+    values: ModelValues,
+    table: Table | None,
+    truth: npt.NDArray[Any] | None,
+    predicted: npt.NDArray[Any],
+) -> dict[str, Any]:
+    """Return the reasons of the first predictions, and the rows as the script reads them."""
+    names = [] if table is None else list(table.names[:MAX_ENTRIES])
+    number = values.classes is None
+
+    def text(value: Any) -> str:
+        return f"{value:.6g}" if number else str(value)
+
+    rows = []
+    for row, reason in enumerate(values.reasons):
+        ours, theirs = text(predicted[row]), "" if truth is None else text(truth[row])
+        rows.append(
+            {
+                "n": row + 1,
+                "p": ours,
+                "t": theirs,
+                "ok": None if truth is None or number else ours == theirs,
+                "e": [] if table is None else [cell(table.entry(name, row)) for name in names],
+                "s": "",
+                **reason,
+            }
+        )
+    data = {"columns": names, "terms": values.terms, "what": values.term, "rows": rows}
+    return {"how": values.how, "total": len(predicted), "data": data}
+
+
+# -- quality --------------------------------------------------------------------------------------
 
 
 def _quality(
@@ -198,16 +194,17 @@ def _quality(
     truth: npt.NDArray[Any] | None,
     predicted: npt.NDArray[Any],
     values: ModelValues,
-) -> tuple[Classified | Regressed | str, Tiles]:
+) -> dict[str, Any] | str:
+    """Return figures of the predictions, and what is missing; or why there are none."""
     if truth is None:
-        return "How good predictions are is not known: the report was made without y.", []
-    curve = None if values.curve is None else values.curve(truth)
+        return "How good predictions are is not known: the report was made without y."
     missing = [values.no_curve] if values.no_curve else []
     if is_regressor(model):
-        return _regressed(truth, predicted, values.target, curve, missing)
+        figures = _regressed(truth, predicted) | _rule_curve(values)
+        return {**figures, "target": values.target, "confusion": None, "missing": missing}
     classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
     if is_outlier_detector(model) and not np.isin(truth, classes).all():
-        return "How good predictions are needs a y of 1 and −1.", []
+        return "How good predictions are needs a y of 1 and −1."
     chances = scores = None
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(X))
@@ -218,192 +215,107 @@ def _quality(
         scores = _one_column(scores, len(classes))
         if scores is None and chances is None:
             missing.append("No ROC curve: the model has one score for all of its ordered classes.")
-    return _classified(classes, truth, predicted, scores, chances, curve, missing)
-
-
-def _reasons(
-    values: ModelValues,
-    table: Table | None,
-    truth: npt.NDArray[Any] | None,
-    predicted: npt.NDArray[Any],
-    held: int,
-) -> Reasons:
-    names = [] if table is None else list(table.names[:MAX_ENTRIES])
-    number = values.classes is None
-
-    def text(value: Any) -> str:
-        return f"{value:.6g}" if number else str(value)
-
-    rows = []
-    for row in range(held):
-        ours, theirs = text(predicted[row]), "" if truth is None else text(truth[row])
-        rows.append(
-            Reason(
-                row + 1,
-                ours,
-                theirs,
-                None if truth is None or number else ours == theirs,
-                values.sentences.get(row, ""),
-                [cell(table.entry(name, row)) for name in names] if table is not None else [],
-                values.sums[row] if values.sums else (),
-                values.steps[row] if values.steps else (),
-            )
+    known = list(map(str, classes))
+    is_of, said = texts_of(truth), texts_of(predicted)
+    names = known + sorted({*is_of, *said} - {*known})
+    matrix = confusion_matrix(is_of, said, labels=names)
+    rows = matrix.sum(axis=1)
+    n, hits = len(truth), int(np.trace(matrix))
+    present = rows > 0
+    shown = np.arange(len(names))
+    if len(names) > MAX_MATRIX:
+        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX])
+        missing.append(
+            f"The confusion matrix has the {MAX_MATRIX} largest of {len(names)} classes."
         )
-    return Reasons(names, values.terms, rows, len(predicted), values.term, values.how)
-
-
-def _data(
-    model: Any,
-    table: Table | None,
-    values: ModelValues,
-    truth: npt.NDArray[Any] | None,
-    predicted: npt.NDArray[Any],
-) -> DataSummary | str:
-    if table is None:
-        return "These rows are no table with columns of their own: nothing is said of columns."
-    target = None
-    if values.classes is not None and truth is not None:
-        target = _target_table(values.target, truth.tolist(), predicted.tolist())
-    used = None
-    if values.rule_columns is not None:
-        used = Counter(str(name) for columns in values.rule_columns for name in set(columns))
-    with warnings.catch_warnings():  # the prediction has warned already
-        warnings.simplefilter("ignore")
-        return _summary(table, _plans(model), used, target)
-
-
-# -- quality --------------------------------------------------------------------------------------
+    quality = {
+        "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),
+        "accuracy": (hits / n, binomtest(hits, n).proportion_ci(method="wilson")),
+        "largest": names[int(rows.argmax())],
+        "recall": np.mean(np.diag(matrix)[present] / rows[present]),
+        "n_present": present.sum(),
+        "second": known[1] if len(known) == 2 else None,
+        "roc": [],
+        "calibration": None,
+        "loss": None,
+        "missing": missing,
+        **_rule_curve(values, float(rows.max() / n)),
+    }
+    if scores is not None or chances is not None:
+        quality |= _roc(known, is_of, scores if chances is None else chances, missing)
+    if chances is not None:
+        quality["calibration"] = _calibration(known, is_of, chances)
+        true = is_of[:, None] == np.array(known)
+        if len(known) > 1 and true.any(axis=1).all():
+            clipped = np.clip(chances, 1e-12, None)
+            clipped = clipped / clipped.sum(axis=1, keepdims=True)
+            loss = -np.log(clipped[true]).mean()
+            quality["loss"] = loss, entropy(rows)
+    return quality
 
 
 def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
     """Return scores with a column for each class, or None for scores of another kind."""
-    if scores.ndim == 2 and scores.shape[1] == n_classes:
-        return scores
-    if n_classes == 2 and scores.reshape(len(scores), -1).shape[1] == 1:
-        return np.column_stack([-scores.ravel(), scores.ravel()])
-    return None
+    scores = scores.reshape(len(scores), -1)
+    if n_classes == 2 and scores.shape[1] == 1:
+        return np.hstack([-scores, scores])
+    return scores if scores.shape[1] == n_classes else None
 
 
-def _classified(
-    classes: Sequence[Any],
-    truth: npt.NDArray[Any],
-    predicted: npt.NDArray[Any],
-    scores: FloatArray | None,
-    chances: FloatArray | None,
-    rules: Curve | None,
-    missing: Sequence[str],
-) -> tuple[Classified, Tiles]:
-    """Return measures of predicted classes, and the figures at the head of the report."""
-    sentences = list(missing)
-    known = list(map(str, classes))
-    is_of, said = _texts(truth), _texts(predicted)
-    names = known + sorted({*is_of, *said} - {*known})
-    matrix = confusion_matrix(is_of, said, labels=names)
-    rows = matrix.sum(axis=1)
-    n, right = len(truth), float(np.mean(is_of == said))
-    hits = binomtest(int(np.count_nonzero(is_of == said)), n)
-    low, high = hits.proportion_ci(method="wilson")
-    majority = float(rows.max() / n)
-    largest = names[int(rows.argmax())]
-    present = rows > 0
-    recall = float(np.mean(np.diag(matrix)[present] / rows[present]))
-    tiles: Tiles = [
-        ("Accuracy", f"{right:.1%}", f"95% interval {100 * low:.1f} to {high:.1%}"),
-        ("Majority", f"{majority:.1%}", f"always {largest}"),
-        ("Balanced accuracy", f"{recall:.1%}", f"{1 / max(present.sum(), 1):.1%} by one class"),
-    ]
-    shown = np.arange(len(names))
-    if len(names) > MAX_MATRIX:
-        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX])
-        sentences.append(
-            f"The confusion matrix has the {MAX_MATRIX} largest of {len(names)} classes."
-        )
-    areas, curves = _roc(known, is_of, scores if chances is None else chances, sentences)
-    if areas:
-        mean = float(np.mean(list(areas.values())))
-        kind = f"of {known[1]}" if len(known) == 2 else "mean, each class against the rest"
-        tiles.append(("Area under ROC", f"{mean:.3f}", kind))
-    calibration = None
-    if chances is not None:
-        calibration = _calibration(known, is_of, chances)
-        inside = np.isin(is_of, known)
-        if inside.all() and len(known) > 1:
-            order = np.argsort(known)  # as scikit-learn takes labels
-            clipped = np.clip(chances[:, order], 1e-12, None)
-            clipped = clipped / clipped.sum(axis=1, keepdims=True)
-            loss = log_loss(is_of, clipped, labels=np.array(known)[order])
-            shares = rows[rows > 0] / n
-            base = float(-(shares * np.log(shares)).sum())
-            tiles.append(("Log loss", f"{loss:.3f}", f"{base:.3f} by the shares of classes"))
-    quality = Classified(
-        [names[k] for k in shown],
-        matrix[np.ix_(shown, shown)].tolist(),
-        curves,
-        calibration,
-        None if rules is None else _thinned(rules),
-        majority,
-        sentences,
-    )
-    return quality, tiles
-
-
-def _regressed(
-    truth: FloatArray,
-    predicted: FloatArray,
-    target: str,
-    rules: Curve | None,
-    missing: Sequence[str],
-) -> tuple[Regressed, Tiles]:
-    """Return measures of predicted numbers, and the figures at the head of the report."""
+def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
+    """Return points and errors of predicted numbers, next to those of a constant."""
     errors = predicted - truth
-    share = float(r2_score(truth, predicted)) if np.ptp(truth) else math.nan
-    typical, absolute = float(np.sqrt(np.mean(errors**2))), float(np.abs(errors).mean())
-    deviation = float(np.abs(truth - np.median(truth)).mean())
-    tiles = [
-        ("R²", "" if math.isnan(share) else f"{share:.3f}", "1 is perfect, 0 the mean of these"),
-        ("Mean absolute error", f"{absolute:.4g}", f"{deviation:.4g} by the median of these"),
-        ("Root mean square error", f"{typical:.4g}", f"{truth.std():.4g} by the mean of these"),
-    ]
-    some = slice(MAX_POINTS)
-    quality = Regressed(
-        truth[some],
-        predicted[some],
-        errors,
-        None if rules is None else _thinned(rules),
-        target,
-        missing,
-    )
-    return quality, tiles
+    points = np.column_stack([truth, predicted])[:MAX_POINTS]
+    counts, edges = np.histogram(errors, bins=min(30, 5 + len(errors) // 5))
+    return {
+        "r2": r2_score(truth, predicted) if np.ptp(truth) else None,
+        "absolute": (np.abs(errors).mean(), np.abs(truth - np.median(truth)).mean()),
+        "square": (np.sqrt(np.mean(errors**2)), truth.std()),
+        "points": points,
+        "ends": around(points, 0.03),
+        "counts": counts,
+        "edges": (edges[0], edges[-1]),
+    }
+
+
+def _rule_curve(values: ModelValues, majority: float | None = None) -> dict[str, Any]:
+    """Return the score against the number of rules, a staircase, and the range of its heights."""
+    if values.curve is None:
+        return {"rules": None, "majority": majority}
+    name, reached, about = values.curve
+    numbers = np.arange(float(len(reached)))
+    stairs = np.column_stack([np.repeat(numbers, 2)[1:], np.repeat(reached, 2)[:-1]])
+    heights = around(reached if majority is None else [*reached, majority], 0.08)
+    return {"rules": (name, stairs, about), "heights": heights, "majority": majority}
 
 
 def _roc(
-    known: list[str], is_of: npt.NDArray[Any], scores: FloatArray | None, sentences: list[str]
-) -> tuple[dict[str, float], list[Curve]]:
-    """The area of each class, and the curves of the most frequent ones."""
-    if scores is None:
-        return {}, []
-    areas: dict[str, float] = {}
-    curves = {}
+    known: list[str], is_of: npt.NDArray[Any], scores: Any, missing: list[str]
+) -> dict[str, Any]:
+    """Return the curves of the most frequent classes, and the mean area."""
+    found = []
     for k in [1] if len(known) == 2 else range(len(known)):
         positive = is_of == known[k]
-        if positive.all() or not positive.any():
-            continue
-        areas[known[k]] = float(roc_auc_score(positive, scores[:, k]))
-        x, y, _ = roc_curve(positive, scores[:, k])
-        curves[known[k]] = _thinned(Curve(known[k], x, y, f"{areas[known[k]]:.3f}"))
-    if not areas:
-        sentences.append("No ROC curve: these rows are all of one class.")
-    largest = sorted(areas, key=lambda name: -int((is_of == name).sum()))[:MAX_LINES]
-    if len(areas) > MAX_LINES:
-        sentences.append(f"ROC curves of the {MAX_LINES} largest of {len(areas)} classes.")
-    return areas, [curves[name] for name in largest]
+        if positive.any() and not positive.all():
+            x, y, _ = roc_curve(positive, scores[:, k])
+            at = np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(np.intp)
+            found.append((int(positive.sum()), auc(x, y), known[k], np.column_stack([x, y])[at]))
+    if not found:
+        missing.append("No ROC curve: these rows are all of one class.")
+        return {}
+    area = np.mean([area for _, area, _, _ in found])
+    found.sort(key=lambda one: -one[0])
+    if len(found) > MAX_LINES:
+        missing.append(f"ROC curves of the {MAX_LINES} largest of {len(found)} classes.")
+    curves = [(f"{name}: area {area:.3f}", line) for _, area, name, line in found[:MAX_LINES]]
+    return {"roc": curves, "area": area}
 
 
-def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray) -> Curve:
-    """Groups of rows by the probability of the second class, or of the most probable one."""
-    codes = {name: k for k, name in enumerate(known)}
-    places = np.array([codes.get(name, -1) for name in is_of])
-    every = np.where(places[:, None] == np.arange(len(known)), 1.0, 0.0)
+def _calibration(
+    known: list[str], is_of: npt.NDArray[Any], chances: FloatArray
+) -> tuple[str, float, FloatArray, FloatArray]:
+    """Return groups of rows by the probability of the second class, or of the most probable one."""
+    every = (is_of[:, None] == np.array(known, dtype=object)).astype(np.float64)
     if len(known) == 2:
         name, probability, true = known[1], chances[:, 1], every[:, 1]
         score = float(np.mean((probability - true) ** 2))
@@ -415,55 +327,55 @@ def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray)
     cuts = np.arange(1, GROUPS) * len(order) // GROUPS
     ends = np.searchsorted(probability[order], probability[order][cuts])
     groups = [g for g in np.split(order, np.unique(ends)) if len(g)]
-    x = np.array([probability[g].mean() for g in groups])
-    y = np.array([true[g].mean() for g in groups])
+    points = [(probability[g].mean(), true[g].mean()) for g in groups]
     hits = [binomtest(int(true[g].sum()), len(g)) for g in groups]
-    bars = np.array([one.proportion_ci(method="wilson") for one in hits]).T
-    return Curve(name, x, y, f"{score:.3f}", bars)
-
-
-def _thinned(curve: Curve) -> Curve:
-    """At most so many points, the last one among them."""
-    if len(curve.x) <= MAX_POINTS:
-        return curve
-    at = np.unique(np.linspace(0, len(curve.x) - 1, MAX_POINTS).round().astype(np.intp))
-    return replace(curve, x=curve.x[at], y=curve.y[at])
-
-
-def _texts(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.array([str(value) for value in values.tolist()], dtype=object)
+    bars = np.array([one.proportion_ci(method="wilson") for one in hits])
+    return name, score, np.array(points), bars
 
 
 # -- columns --------------------------------------------------------------------------------------
 
 
-def _summary(
-    table: Table,
-    plans: Sequence[ColumnPlan],
-    used: Mapping[str, int] | None,
-    target: ListedTable | None,
-) -> DataSummary:
-    """The columns of a table."""
-    of_name = {plan.name: plan for plan in plans}
-    unseen = unseen_shares(table, plans)
+def _data(
+    model: Any,
+    table: Table | None,
+    values: ModelValues,
+    truth: npt.NDArray[Any] | None,
+    predicted: npt.NDArray[Any],
+) -> dict[str, Any] | str:
+    """Return the first columns of a table, which values are new, and a table of the target."""
+    if table is None:
+        return "These rows are no table with columns of their own: nothing is said of columns."
+    used = None
+    if values.rule_columns is not None:
+        used = Counter(str(name) for columns in values.rule_columns for name in set(columns))
+    plans = {plan.name: plan for plan in _plans(model)}
     names = list(table.names)
-    columns = [
-        _column(table, name, of_name.get(name), used, unseen.get(name, math.nan))
-        for name in names[:MAX_COLUMNS]
-    ]
-    rows, missing = len(table), sum(int(table.missing(name).sum()) for name in names)
-    said = [f"{rows:,} rows were given to this report."]
-    share = missing / max(rows * len(names), 1)
-    said.append(f"{share:.1%} of their entries are missing." if missing else "No entry is missing.")
-    new = [name for name in names if unseen.get(name, 0.0) > 0]
-    if plans:
-        said.append(
-            "Values that training did not show, which count as none of the known ones, are in "
-            f"{', '.join(new[:8])}{', …' * (len(new) > 8)}."
-            if new
-            else "No column of values holds one that training did not show."
-        )
-    return DataSummary([" ".join(said)], columns, len(names), target)
+    with warnings.catch_warnings():  # the prediction has warned already
+        warnings.simplefilter("ignore")
+        unseen = unseen_shares(table, list(plans.values()))
+        columns = [
+            {
+                "name": name,
+                "n_rules": None if used is None else used[name],
+                "unseen": unseen.get(name, math.nan),
+                **_column(table, name, plans.get(name)),
+            }
+            for name in names[:MAX_COLUMNS]
+        ]
+    missing = sum(int(table.missing(name).sum()) for name in names)
+    target = None
+    if values.classes is not None and truth is not None:
+        target = _target_table(values.target, truth.tolist(), predicted.tolist())
+    return {
+        "missing": missing / max(len(table) * len(names), 1),
+        "new": [name for name in names if unseen.get(name, 0.0) > 0],
+        "planned": bool(plans),
+        "columns": columns,
+        "total": len(names),
+        "knows_unseen": any(name in unseen for name in names[:MAX_COLUMNS]),
+        "target": target,
+    }
 
 
 def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> ListedTable:
@@ -483,27 +395,27 @@ def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> 
     )
 
 
-def _column(
-    table: Table, name: str, plan: ColumnPlan | None, used: Mapping[str, int] | None, unseen: float
-) -> ColumnSummary:
+def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
+    """Return the plan of a column and its rows, in bins of equal width or with each value."""
     numeric, missing = table.is_numeric(name), table.missing(name)
-    summary = ColumnSummary(
-        name,
-        plan.kind if plan is not None else "number" if numeric else "values",
-        None if plan is None else len(plan.propositions),
-        None if used is None else used.get(name, 0),
-        missing=float(missing.mean()) if len(missing) else 0.0,
-        unseen=unseen,
-    )
-    if plan is not None:
-        summary = replace(summary, cuts=_cuts(plan), known=_known_values(plan))
+    known = [] if plan is None else [clip(str(value), 30) for value in plan.values]
+    summary = {
+        "kind": plan.kind if plan is not None else "number" if numeric else "values",
+        "n_propositions": None if plan is None else len(plan.propositions),
+        "missing": float(missing.mean()) if len(missing) else 0.0,
+        "cuts": [] if plan is None else _cuts(plan),
+        "known": known[:MAX_CUTS],
+        "n_known": len(known),
+        "counts": [],
+        "values": [],
+    }
     if numeric and (plan is None or plan.kind not in ("boolean", "nominal")):
         numbers = np.asarray(table.column(name), dtype=np.float64)
         numbers = numbers[np.isfinite(numbers)]
         if len(numbers):
             ends = (float(numbers.min()), float(numbers.max()))
             bins, _ = np.histogram(numbers, bins=BINS if ends[1] > ends[0] else 1)
-            return replace(summary, counts=bins.tolist(), ends=ends)
+            return summary | {"counts": bins.tolist(), "ends": ends}
     present = np.flatnonzero(~missing)
     entries = table.column(name)[present].tolist()
     common = Counter(entries).most_common()
@@ -515,31 +427,15 @@ def _column(
     if len(common) > MAX_VALUES:
         values.append(f"{len(common) - MAX_VALUES:,} more")
         counts.append(len(entries) - sum(counts))
-    return replace(summary, counts=counts, values=values)
+    return summary | {"counts": counts, "values": values}
 
 
 def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
-    """Return the cut points of a column with their texts."""
+    """Return the cut points of a column, nan for dates, which have no histogram, as text too."""
     places = {
-        str(p.value): _number(p.value)
+        str(p.value): float(p.value) if isinstance(p.value, int | float) else math.nan
         for p in plan.propositions
         if isinstance(p, Comparison) and p.relation in ("<=", ">=")
     }
     cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
     return cuts[:MAX_CUTS] + [(math.nan, "…")] * (len(cuts) > MAX_CUTS)
-
-
-def _known_values(plan: ColumnPlan) -> str:
-    if not plan.values:
-        return ""
-    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MAX_CUTS])
-    more = ", …" * (len(plan.values) > MAX_CUTS)
-    return f"{len(plan.values):,} values in training: {listed}{more}"
-
-
-def _number(value: Any) -> float:
-    """Return a cut point as a number; nan for dates, which have no histogram."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan

@@ -280,17 +280,13 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             self._set_rules(training, learn(training))
             if self.stopped_ == "time":
                 self._warn_late()
-            elif self._decides_for_one():
+            elif all(rule.label == self.rules_.default for rule in self.rules_.rules):
                 encoder = PropositionEncoder()
                 known = isinstance(table, PackedTable)
                 encoded: Any = table if known else encoder.pack(encoder.fit_table(table)[0])
                 names = self.propositions_ if known else encoder.get_feature_names_out()
                 warn_if_told(self.rules_.default, encoded, data.labels, names, OTHER_CLASS)
             return self
-
-    def _decides_for_one(self) -> bool:
-        """Return whether all rules, and what is left, are of one class."""
-        return all(rule.label == self.rules_.default for rule in self.rules_.rules)
 
     # -- prediction ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import and_
 from typing import Any
 
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
-from formulakern.encoding.bits import Words, n_words, pack_truths
+from formulakern.encoding.bits import Words, n_words, pack_rows
 from formulakern.encoding.plan import ColumnPlan, plan_boolean, plan_nominal
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.summary import Summary
@@ -44,6 +45,7 @@ from formulakern.learning.covering.tree_rules import (
     ordered,
     shortest_subset,
 )
+from formulakern.rules.cases import OPPOSITES
 from formulakern.rules.class_rules import RuleList
 from formulakern.rules.decision import ClassRule, class_positions
 from formulakern.rules.rule import Rule
@@ -55,10 +57,11 @@ from formulakern.tables.table import Table
 
 __all__ = ["rules_from_tree"]
 
-FORESTS = (RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier)
 KINDS = (
     DecisionTreeClassifier,
-    *FORESTS,
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    AdaBoostClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
 )
@@ -129,24 +132,21 @@ def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
 
 
 def _trees(model: Any) -> Iterator[tuple[npt.NDArray[Any], Truths]]:
-    if isinstance(model, DecisionTreeClassifier):
-        yield _nodes_of_tree(model.tree_, concludes=True)
-    elif isinstance(model, FORESTS):
-        for part in model.estimators_:
-            if not isinstance(part, DecisionTreeClassifier):
-                raise ParameterError(
-                    f"{type(model).__name__} of {type(part).__name__}; expected one of "
-                    "DecisionTreeClassifier, whose paths are rules."
-                )
-            yield _nodes_of_tree(part.tree_, concludes=True)
-    elif isinstance(model, GradientBoostingClassifier):
-        for part in model.estimators_.ravel():
-            yield _nodes_of_tree(part.tree_, concludes=False)
-    else:
-        columns = _columns_of_features(model)
-        for stage in model._predictors:
-            for predictor in stage:
-                yield _nodes_of_predictor(predictor, columns)
+    if isinstance(model, HistGradientBoostingClassifier):
+        columns = np.arange(model.n_features_in_)
+        if model.is_categorical_ is not None:  # the trees number categorical columns first
+            columns = np.argsort(~model.is_categorical_, kind="stable")
+        for predictor in chain.from_iterable(model._predictors):
+            yield _nodes_of_predictor(predictor, columns)
+        return
+    boosted = isinstance(model, GradientBoostingClassifier)
+    for part in model.estimators_.ravel() if boosted else getattr(model, "estimators_", [model]):
+        if not boosted and not isinstance(part, DecisionTreeClassifier):
+            raise ParameterError(
+                f"{type(model).__name__} of {type(part).__name__}; expected one of "
+                "DecisionTreeClassifier, whose paths are rules."
+            )
+        yield _nodes_of_tree(part.tree_, concludes=not boosted)
 
 
 def _nodes_of_tree(tree: Any, *, concludes: bool) -> tuple[npt.NDArray[Any], Truths]:
@@ -175,13 +175,6 @@ def _nodes_of_predictor(predictor: Any, columns: IntArray) -> tuple[npt.NDArray[
     return nodes, np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
 
 
-def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
-    """Return the columns in the order in which the trees number them: categorical ones first."""
-    if model.is_categorical_ is None:
-        return np.arange(model.n_features_in_)
-    return np.argsort(~model.is_categorical_, kind="stable")
-
-
 def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
     """For each categorical column, by position, the numbers of its categories in the trees."""
     if getattr(model, "is_categorical_", None) is None:
@@ -201,8 +194,6 @@ def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
 
 #: Kinds of conditions: a rank below a bound, at least a bound, any rank, a set of ranks.
 BELOW, FROM, PRESENT, MEMBER = range(4)
-OPPOSITE = {"=": "!=", "<=": ">", ">=": "<", "in": "not in", "is missing": "is not missing"}
-OPPOSITE |= {other: relation for relation, other in OPPOSITE.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +224,7 @@ class Conditions:
             else:
                 truths = ranks < bound if kind == BELOW else ranks >= bound
                 truths[ranks == n] = missing
-            words[place] = pack_truths(truths[None])[0]
+            words[place] = pack_rows(truths[None])[0]
         return words
 
     def said(self, condition: int) -> Formula:
@@ -295,7 +286,7 @@ def negation(leaf: Formula, table: Table) -> Formula:
     if isinstance(leaf, Comparison):
         asks = leaf.relation.endswith("missing")
         if asks or not table.missing(leaf.column).any():
-            return leaf.replaced(relation=OPPOSITE[leaf.relation])
+            return leaf.replaced(relation=OPPOSITES[leaf.relation])
     elif isinstance(leaf, Variable) and not table.missing(leaf.name).any():
         return Comparison(leaf.name, "=", 0)
     return ~leaf
@@ -496,9 +487,8 @@ def rules_from_tree(
         paths = replace(paths, labels=weights.argmax(axis=1))
     if prune:
         paths, default = _pruned(paths, conditions, rows, confidence)
-        counts = decided(paths.covers(conditions, rows), rows)
-    else:
-        counts = decided(paths.covers(conditions, rows), rows)
+    counts = decided(paths.covers(conditions, rows), rows)
+    if not prune:
         default = default_class(counts[-1], rows)
     listed = (
         ClassRule(Rule(formula), classes[label], tuple(weights))

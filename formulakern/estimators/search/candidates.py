@@ -79,11 +79,6 @@ def draw_candidates(
     return list(drawn.values())
 
 
-def _parsed(text: str, name: str) -> Formula:
-    check_no_keyword(name, text, KEYWORDS)
-    return parse(text)
-
-
 def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
     """Number of variables, with repetition, and of connectives; kernels come behind all formulas.
 
@@ -104,21 +99,19 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
     >>> equal_kernels([parse("~~a"), parse("b & c"), parse("a")], "bound")
     [2, None, None]
     """
-    groups: dict[Any, list[int]] = {}
+    simplest: dict[Any, int] = {}
+    keys: list[Any] = [*range(len(candidates))]
     for place, candidate in enumerate(candidates):
-        key: Any = place
         if isinstance(candidate, Formula) and candidate.n_leaves <= COMPARED:
             choices = any(leaf.inside for leaf in candidate.leaves)
             with suppress(FormulaKernError):
                 if not choices and not any(leaf.domain for leaf in candidate.variables):
-                    key = _values(candidate, variables)
-        groups.setdefault(key, []).append(place)
-    simplest: list[int | None] = [None] * len(candidates)
-    for places in groups.values():
-        first = min(places, key=lambda place: (*simplicity(candidates[place]), place))
-        for place in places:
-            simplest[place] = None if place == first else first
-    return simplest
+                    keys[place] = _values(candidate, variables)
+        first = simplest.setdefault(keys[place], place)
+        if simplicity(candidate) < simplicity(candidates[first]):
+            simplest[keys[place]] = place
+    found = [simplest[key] for key in keys]
+    return [None if k == place else k for place, k in enumerate(found)]
 
 
 def read_candidates(
@@ -126,21 +119,23 @@ def read_candidates(
 ) -> list[Formula | Kernel]:
     """Formulas and kernels, texts parsed."""
     other = f", or {otherwise}" if otherwise else ""
-    if isinstance(candidates, (str, Formula, Kernel)) or not isinstance(candidates, Iterable):
+    one, several = name.removesuffix("s"), isinstance(candidates, Iterable)
+    listed = (
+        list(candidates) if several and not isinstance(candidates, (str, Formula, Kernel)) else []
+    )
+    if not listed:
         raise ParameterError(
             f"{name}={candidates!r}; expected a list of formulas and kernels such as "
             f"['a & b', 'a | ~b']{other}."
         )
-    one = name.removesuffix("s")
     read: list[Formula | Kernel] = []
-    for candidate in candidates:
+    for candidate in listed:
         if not isinstance(candidate, (str, Formula, Kernel)):
             raise ParameterError(
                 f"{one} {len(read)} is {candidate!r}; expected a str, Formula or Kernel."
             )
-        read.append(_parsed(candidate, one) if isinstance(candidate, str) else candidate)
-    if not read:
-        raise ParameterError(f"{name} is empty; expected at least one formula or kernel{other}.")
+        check_no_keyword(one, candidate, KEYWORDS)
+        read.append(parse(candidate) if isinstance(candidate, str) else candidate)
     return read
 
 
@@ -155,5 +150,5 @@ def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:
     """The kernel in exact integers at three triples of counts."""
     program = FormulaKernel(formula, variables).program
     s, p, q = TRIPLES.T.astype(object)
-    values = run(program, [s], [p], [q], [N], object)[0]
+    values = run(program, ([s], [p], [q]), [N], object)[0]
     return tuple(int(v) // program.divisor for v in np.broadcast_to(values, len(TRIPLES)))

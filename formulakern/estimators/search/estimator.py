@@ -7,10 +7,10 @@ import time
 import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -23,13 +23,19 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_flag, check_integer, check_number, is_integer
-from formulakern.deadline import Deadline, check_time_limit
+from formulakern.checks import check_flag, check_integer, check_number, is_integer, is_number
+from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.display.plots import search_results
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
-from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, class_score
-from formulakern.estimators.path_search import COMPARING, compared, scorer_of
+from formulakern.estimators.path_search import (
+    COMPARING,
+    Path,
+    PathSearch,
+    compared,
+    numbers_of,
+    scorer_of,
+)
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.search.candidates import (
     draw_candidates,
@@ -43,16 +49,14 @@ from formulakern.estimators.targets import (
     Split,
     TrainingData,
     random_source,
-    require_target,
     splits,
 )
 from formulakern.estimators.workers import Workers
-from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.markup import small_table
-from formulakern.measures import enclosing_ball, margin
+from formulakern.measures import ball_and_ratio
 from formulakern.optional import data_frame
 from formulakern.progress import Progress
 from formulakern.rules.refitting import logistic_weights
@@ -82,8 +86,6 @@ LARGEST = 1e100
 SAME = 1e-12
 #: So many of the best candidates, and the first one, are scored with every C.
 AGAIN = 3
-#: The share of a bar that scoring has, if there is no time limit.
-SCORING = 0.8
 #: Rows that all candidates are scored on at first, by how much they grow, and by what power of that
 #: a candidate takes longer, at most: a Gram matrix has n² entries, its solver takes up to n³ steps.
 FIRST, GROWTH, POWER = 400, 2, 3
@@ -118,6 +120,10 @@ class CandidateScore:
     status: str = "ok"
     one_class: bool = False
     scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether a ratio or a score is known."""
+        return math.isfinite(self.ratio) or math.isfinite(self.mean_score)
 
 
 class SearchResults(UserDict[str, Any]):
@@ -168,21 +174,19 @@ class SearchResults(UserDict[str, Any]):
         for name in ("radius", "margin", "ratio", "mean_score", "std_score", "C", "seconds"):
             self[name] = np.array([getattr(score, name) for score in scores], dtype=float)
         self["status"] = [score.status for score in scores]
-        losses = np.array([float(f"{loss:.12g}") for loss in self._losses()])
+        known = np.isfinite(self[by])
+        losses = np.where(known, self[by] if by == "ratio" else -self[by], np.inf)
+        losses = np.array([float(f"{loss:.12g}") for loss in losses])
         variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
-        unscored = np.isinf(losses)
         one_class = np.array([score.one_class for score in scores])
-        self._order = np.lexsort((connectives, variables, losses, one_class, unscored))  # stable
-        best = scores[self._order[0]].scores
-        known = [len(score.scores) == len(best) > 0 for score in scores]
-        pairs = [
-            compared(best, score.scores) if some else (np.nan, np.nan)
-            for score, some in zip(scores, known, strict=True)
-        ]
-        self["behind"], self["error"] = np.array(pairs).T
-        rank = np.empty(len(scores), dtype=np.int64)
-        rank[self._order] = np.arange(1, len(scores) + 1)
+        # stable: of equal candidates the first
+        self._order = np.lexsort((connectives, variables, losses, one_class, ~known))
+        rank = np.argsort(self._order) + 1
         self["rank"] = np.minimum(rank, self.n_scored + 1)
+        best, none = scores[self._order[0]].scores, np.empty(0)
+        others = [one.scores if len(one.scores) == len(best) else none for one in scores]
+        pairs = [compared(best[: len(other)], other) for other in others]
+        self["behind"], self["error"] = np.array(pairs).T
 
     def leading(self, n: int) -> list[int]:
         """The positions of the n best candidates of those with a finite criterion."""
@@ -191,36 +195,26 @@ class SearchResults(UserDict[str, Any]):
     @property
     def best_index(self) -> int | None:
         """The position of the best candidate; None if there is no finite criterion."""
-        best = int(self._order[0])
-        return best if np.isfinite(self._losses()[best]) else None
+        return next(iter(self.leading(1)), None)
 
     @property
     def n_scored(self) -> int:
         """How many candidates have a finite criterion."""
-        return int(np.isfinite(self._losses()).sum())
+        return int(np.isfinite(self[self.by]).sum())
 
     def to_frame(self) -> pd.DataFrame:
         """Return the columns as a pandas DataFrame, the best candidate first."""
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
-    def pictured(self, score_name: str = "score") -> dict[str, Any]:
-        """Return what :func:`formulakern.plot.search_results` draws; the score has this name."""
+    def pictured(self, score_name: str) -> tuple[Any, Any, str, str]:
+        """Return x, y and their names, which :func:`formulakern.plot.search_results` draws."""
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
-        x, y, titles = ratio, score, names
-        if not (np.isfinite(ratio) & np.isfinite(score)).any():
-            y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
-            x, titles = self["rank"].astype(float), ("rank", name)
-        texts = [str(formula) for formula in self["formula"]]
-        return {
-            "formulas": texts,
-            "x": x,
-            "y": y,
-            "xlabel": titles[0],
-            "ylabel": titles[1],
-            "best": self.best_index,
-        }
+        if (np.isfinite(ratio) & np.isfinite(score)).any():
+            return ratio, score, *names
+        y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
+        return self["rank"].astype(float), y, "rank", name
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what :meth:`FormulaSearch.plot` draws."""
@@ -257,91 +251,52 @@ class SearchResults(UserDict[str, Any]):
             rows.append([str(self["rank"][i]), formula, *numbers, self["status"][i]])
         return ["rank", "formula", *names, "status"], rows, "><" + ">" * len(names) + "<"
 
-    def _losses(self) -> npt.NDArray[np.float64]:
-        """What is smallest for the best candidate; infinite for those that cannot be ranked."""
-        column = self[self.by]
-        losses = column if self.by == "ratio" else -column
-        return np.where(np.isfinite(losses), losses, np.inf)
-
 
 def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[float, float, float]:
     """Radius, margin and radius-margin ratio of a Gram matrix."""
-    diagonal = gram.diagonal().copy()
+    diagonal = gram.diagonal()
     distances_from_first = diagonal + diagonal[0] - 2 * gram[0]  # squared
     if (distances_from_first <= 1e-14 * diagonal.max(initial=0.0)).all():
         raise DataError("all rows have equal feature vectors: the kernel tells none apart.")
-    if C is not None:
-        np.fill_diagonal(gram, diagonal + 1 / C)
-    try:
-        radius = enclosing_ball(gram, check=False).radius
-        classes = np.unique(y)
-        parts = classes[1:] if len(classes) == 2 else classes
-        distances = [margin(gram, y == part, check=False).distance for part in parts]
-    finally:
-        np.fill_diagonal(gram, diagonal)
-    ratios = [radius**2 / distance**2 if distance else math.inf for distance in distances]
-    ratio = math.fsum(ratios) / len(ratios)
-    return radius, radius / math.sqrt(ratio) / 2, ratio
+    ball, ratio = ball_and_ratio(gram, y, C=C, normalize=False, check=False)
+    return ball.radius, ball.radius / math.sqrt(ratio) / 2, ratio
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """What is computed for every candidate, on the Gram matrices of the training rows.
 
-    ``svc`` has the parameters of the support vector machine of a fold, ``weights`` what multiplies
-    C for every row.  ``splits`` is empty to leave cross-validation out, and ``scorer`` is None for
-    the log loss of what is held out (see :func:`log_scores`).  ``ratio`` is whether to compute the
-    radius-margin ratio.  ``buffers`` are the Gram matrices that no candidate is written to, and
-    ``running`` has an entry for each candidate that a thread is scoring.
+    ``splits`` is empty to leave cross-validation out, and ``scorer`` is None for the log loss of
+    what is held out (see :func:`log_scores`).  ``ratio`` is whether to compute the radius-margin
+    ratio.  ``running`` has an entry for each candidate that a thread is scoring.
     """
 
     grams: CandidateGrams
-    y: npt.NDArray[Any]
-    svc: dict[str, Any]
-    weights: FloatArray
+    data: TrainingData
     splits: Sequence[Split]
     scorer: Scorer | None
     ratio: bool
     margin_C: float | None
-    buffers: list[FloatArray] = field(default_factory=list)
-    running: list[Any] = field(default_factory=list)
+    running: list[Any]
 
-    def score(self, kernel: Kernel | FormulaKernError, C: float | None = None) -> CandidateScore:
+    def score(
+        self, kernel: Kernel | FormulaKernError, C: float, _: Deadline = UNLIMITED
+    ) -> tuple[CandidateScore, None]:
         """Return everything about one candidate, with the error of its kernel as its status."""
         begun = time.perf_counter()
-        svc = self.svc if C is None else self.svc | {"C": C}
-        found: dict[str, Any] = {"C": svc["C"]}
-        out = self.buffers.pop() if self.buffers else None
+        found: dict[str, Any] = {"C": C}
         self.running.append(kernel)
         try:
             if isinstance(kernel, FormulaKernError):
                 raise kernel
-            out = gram = self.grams.gram(kernel, out)
+            gram = self.grams.gram(kernel)
             if self.ratio:
-                found["radius"], found["margin"], found["ratio"] = ratio_of(
-                    gram, self.y, self.margin_C
-                )
+                ratios = ratio_of(gram, self.data.labels, self.margin_C)
+                found |= zip(("radius", "margin", "ratio"), ratios, strict=True)
                 if math.isinf(found["ratio"]):
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
-                largest = float(gram.diagonal().max())  # of the matrix, as it is semidefinite
-                if largest > LARGEST:
-                    raise MagnitudeError(
-                        f"the largest K[i, i] is {largest:.3g}, beyond what the support vector "
-                        "machine can square. Use normalize=True."
-                    )
-                folds = [self._fold(svc, gram, *split) for split in self.splits]
-                if self.scorer is None:
-                    of_folds, scores = self._log_loss(folds)
-                    decided = np.unique(np.concatenate(folds).argmax(axis=1))
-                    if len(decided) == 1:
-                        found |= {"one_class": True, "status": ONE_CLASS}
-                else:
-                    of_folds = scores = np.array(folds)
-                found["mean_score"], found["std_score"] = np.nanmean(scores), np.std(of_folds)
-                found["scores"] = scores
-                if not np.isfinite(found["mean_score"]):
-                    found["status"] = "the score is not a finite number"
+                found |= self._validated(gram, C)
         except MemoryError:
             raise
         except FormulaKernError as error:
@@ -349,44 +304,52 @@ class Scoring:
             found["status"] = f"{type(error).__name__}: {first}"
         finally:
             self.running.pop()
-            if out is not None:
-                self.buffers.append(out)
-        return CandidateScore(seconds=time.perf_counter() - begun, **found)
+        return CandidateScore(seconds=time.perf_counter() - begun, **found), None
+
+    def _validated(self, gram: FloatArray, C: float) -> dict[str, Any]:
+        """Return the scores of the rows or folds that are held out, and what they mean."""
+        largest = float(gram.diagonal().max())  # of the matrix, as it is semidefinite
+        if largest > LARGEST:
+            raise MagnitudeError(
+                f"the largest K[i, i] is {largest:.3g}, beyond what the support vector machine can "
+                "square. Use normalize=True."
+            )
+        folds = [self._fold(gram, C, *split) for split in self.splits]
+        found: dict[str, Any] = {}
+        if self.scorer is not None:
+            of_folds = scores = np.array(folds)
+        else:
+            rows, codes = np.concatenate([test for _, test in self.splits]), self.data.codes
+            decisions = np.concatenate(folds)
+            values = log_scores(decisions, codes[rows])
+            ends = np.cumsum(list(map(len, folds)))[:-1]
+            of_folds = np.array([part.mean() for part in np.split(values, ends) if len(part)])
+            with np.errstate(invalid="ignore"):  # of rows that are never held out
+                scores = np.bincount(rows, values, len(codes)) / np.bincount(rows, None, len(codes))
+            if len(np.unique(decisions.argmax(axis=1))) == 1:
+                found = {"one_class": True, "status": ONE_CLASS}
+        mean = np.nanmean(scores)
+        if not np.isfinite(mean):
+            found["status"] = "the score is not a finite number"
+        return {**found, "mean_score": mean, "std_score": np.std(of_folds), "scores": scores}
 
     def _fold(
-        self,
-        svc: dict[str, Any],
-        gram: FloatArray,
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
+        self, gram: FloatArray, C: float, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> Any:
         """The score of a fold; for the log loss, the decisions for all classes."""
+        data, rows = self.data, gram[np.ix_(test, train)]
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            model = SVC(kernel="precomputed", **svc)
-            model.fit(gram[np.ix_(train, train)], self.y[train], self.weights[train])
-            rows = gram[np.ix_(test, train)]
+            model = SVC(kernel="precomputed", C=C)
+            model.fit(gram[np.ix_(train, train)], data.labels[train], data.weights[train])
             if self.scorer is not None:
-                return float(self.scorer(model, rows, self.y[test]))
+                return float(self.scorer(model, rows, data.labels[test]))
             decision = model.decision_function(rows)
         if decision.ndim == 1:
             decision = np.stack([-decision, decision], axis=1)
-        classes = np.unique(self.y)
         least = decision.min(axis=1, keepdims=True) - 1  # for classes that the fold does not have
-        whole = np.repeat(least, len(classes), axis=1)
-        whole[:, np.searchsorted(classes, model.classes_)] = decision
+        whole = np.repeat(least, len(data.classes), axis=1)
+        whole[:, np.searchsorted(data.classes, model.classes_)] = decision
         return whole
-
-    def _log_loss(self, decisions: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """The mean score of every fold, and the mean score of every row (nan if never held out)."""
-        rows = np.concatenate([test for _, test in self.splits])
-        codes = np.unique(self.y, return_inverse=True)[1]
-        values = log_scores(np.concatenate(decisions), codes[rows])
-        ends = np.cumsum([len(test) for _, test in self.splits])
-        folds = np.array([part.mean() for part in np.split(values, ends[:-1]) if len(part)])
-        with np.errstate(invalid="ignore"):
-            return folds, np.bincount(rows, values, len(codes)) / np.bincount(
-                rows, None, len(codes)
-            )
 
 
 def area_score(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
@@ -416,17 +379,14 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     True
     """
     n, n_classes = decisions.shape
-    parts = range(n_classes) if n_classes > 2 else (1,)
-    logs = np.empty((n, n_classes))
-    for k in parts:
+    logs, up = np.empty((n, n_classes)), np.array([[0.0, 1.0]])
+    for k in range(n_classes) if n_classes > 2 else (1,):
         values, of_class = decisions[:, k], (codes == k).astype(np.intp)
         spread = float(values.std())
-        apart = spread > FLAT * float(np.abs(values).max())
-        values = values / spread if apart else np.zeros(n)
-        up = np.array([[0.0, 1.0]])
+        useful = spread > FLAT * float(np.abs(values).max())
+        useful &= values @ (of_class - of_class.mean()) > 0  # else a_k would be negative
+        values = values / spread if useful else np.zeros(n)
         weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
-        if weights[0] < 0:  # worse than none
-            weights, bias = logistic_weights(np.zeros((n, 1)), up, of_class, RIDGE)
         score = weights[0] * values + bias[1] - bias[0]
         logs[:, k] = -np.logaddexp(0.0, -score)
         if n_classes == 2:
@@ -442,145 +402,96 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
 
 @dataclass(eq=False)
 class Race:
-    """The candidates of a search, scored several at once, within a time limit on few rows first.
+    """The candidates of a search, scored in one round, or within a time limit in several.
 
-    The latter is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
+    The first of several rounds has few rows, and the next one half of the candidates and twice as
+    many rows.  This is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
     identification and hyperparameter optimization", AISTATS 2016, arXiv:1502.07943.  ``scoring_of``
-    takes positions of rows, or None for all; ``make`` has a function for the kernel of each of the
-    formulas; ``by`` is the column of :class:`SearchResults` that ranks.
+    takes positions of rows; ``kernels`` are those of the formulas, or errors; ``by`` is the column
+    of :class:`SearchResults` that ranks.  The first of ``Cs`` scores all candidates; the first
+    candidate and the best ones are also scored with each of the others.
+
+    ``scores`` are those of all candidates, and ``n_rows`` is the number of rows that they are from.
     """
 
-    scoring_of: Callable[[npt.NDArray[np.intp] | None], Scoring]
+    scoring_of: Callable[[npt.NDArray[np.intp]], Scoring]
     classes: npt.NDArray[Any]
     formulas: Sequence[Formula | Kernel]
-    make: Sequence[Callable[[], Kernel]]
+    kernels: Sequence[Kernel | FormulaKernError]
     by: str
-    n_jobs: int | None
-    bar: Progress
-    deadline: Deadline
+    Cs: Sequence[float]
+    scores: dict[int, CandidateScore]
+    running: list[Any] = field(default_factory=list)
+    n_rows: int = field(default=0, init=False)
+    _others: Sequence[int] = field(default=(), init=False)
 
-    def run(self, Cs: Sequence[float]) -> tuple[list[CandidateScore], int]:
-        """Return a score for each candidate, and the number of rows that the best ones had.
+    def run(self, n_jobs: int | None, bar: Progress, deadline: Deadline) -> None:
+        """Score the candidates until the time is over, or Ctrl-C ends it."""
+        search = PathSearch(
+            [],
+            [],
+            Scoring.score,
+            lambda setting, *_: (self.kernels[setting[0]], setting[1]),
+            itemgetter(0),
+            lambda setting: clip(str(self.formulas[setting[0]]), 20),
+            lambda setting, score: _line(setting[0], self.formulas[setting[0]], score),
+            words=("candidates", "the first"),
+            workers=Workers(n_jobs, threads=True),
+        )
+        try:
+            search.run(self._rounds(search, deadline), bar, deadline)
+        finally:
+            while self.running:  # in threads, which end what they have begun
+                time.sleep(0.01)
+        if not any(self.scores.values()):  # not even the first round is complete
+            self.scores |= {search.settings[i][0]: search.trials[i] for i in search.known}
+        for i in filter(search.known.get, self._others):
+            (k, _), score = search.settings[i], search.trials[i]
+            least = self.scores[k].mean_score + SAME
+            better = (not score.one_class, score.mean_score) > (not self.scores[k].one_class, least)
+            if better and np.isfinite(score.mean_score):
+                self.scores[k] = score
 
-        The first candidate and the best ones are also scored with each of ``Cs``.
-        """
-        n, done, seconds = len(self.classes), 0, 0.0
-        found = dict.fromkeys(range(len(self.make)), CandidateScore(status="the time was over"))
-        places, size = [*found], n
-        if self.deadline.limited:
+    def _rounds(self, search: PathSearch, deadline: Deadline) -> Iterator[Path]:
+        """Yield rounds, each with the better half of the candidates on twice as many rows."""
+        n, places = len(self.classes), [*self.scores]
+        size = n
+        if deadline.limited:
             second = int(np.sort(np.unique(self.classes, return_counts=True)[1])[-2])
             size = max(FIRST, -(-ENOUGH * n // second))
         while True:
             rows = subsample(self.classes, size)
-            scoring = self.scoring_of(None if len(rows) == n else rows)
-            new = self.scored(scoring, places)
-            ended = any(score.status == "interrupted" for score in new.values())
-            if ended and done:
-                break  # all candidates are known on fewer rows
-            found, done = found | new, len(rows)
-            best = self.leading(new, -(-len(places) // 2))
+            self.n_rows, scoring = self.n_rows or len(rows), self.scoring_of(rows)
+            added = search.add([(k, self.Cs[0]) for k in places])
+            yield Path(added, folds=[scoring])
+            new = {k: search.trials[i] for k, i in zip(places, added, strict=True)}
+            self.scores, self.n_rows = self.scores | new, len(rows)
+            best = self._leading(new, -(-len(places) // 2))
             seconds = float(np.mean([new[k].seconds for k in best] or [0.0]))
-            longer = min(GROWTH, n / done) ** POWER * seconds * len(best)
-            if ended or not best or done == n or self.deadline.over(longer):
+            longer = min(GROWTH, n / self.n_rows) ** POWER * seconds * len(best)
+            if not best or self.n_rows == n or deadline.over(longer):
                 break
-            found |= {k: _left_out(found[k], done) for k in places if k not in best}
-            places, size = sorted(best), GROWTH * done
-        if self.by == "mean_score" and not ended and not self.deadline.over(seconds * len(Cs)):
-            found |= self.scored_again(scoring, new, Cs)
-        return [found[k] for k in range(len(found))], done
+            left_out = new.keys() - set(best)
+            self.scores |= {k: _left_out(new[k], self.n_rows) for k in left_out}
+            places, size = sorted(best), GROWTH * self.n_rows
+        if self.Cs[1:] and not deadline.over(seconds * len(self.Cs)):
+            listed = dict.fromkeys([places[0], *self._leading(new, AGAIN)])
+            again = [k for k in listed if np.isfinite(new[k].mean_score)]
+            self._others = search.add([(k, C) for C in self.Cs[1:] for k in again])
+            yield Path(self._others, folds=[scoring])
 
-    def leading(self, scores: Mapping[int, CandidateScore], n: int) -> list[int]:
+    def _leading(self, scores: Mapping[int, CandidateScore], n: int) -> list[int]:
         """Return the n best candidates."""
-        formulas = [self.formulas[k] for k in scores]
-        results, places = SearchResults(formulas, [*scores.values()], self.by), [*scores]
+        formulas, places = [self.formulas[k] for k in scores], [*scores]
+        results = SearchResults(formulas, [*scores.values()], self.by)
         return [places[k] for k in results.leading(n)]
-
-    def scored(
-        self, scoring: Scoring, places: Sequence[int], C: float | None = None
-    ) -> dict[int, CandidateScore]:
-        """Return a score for some candidates, whatever the order in which they are computed."""
-        scores: dict[int, CandidateScore] = {}
-        workers, interrupted = Workers(self.n_jobs), False
-        sent = workers.send(scoring)
-
-        def in_time() -> Iterator[tuple[Any, ...]]:
-            for place in places:
-                if place != places[0] and self.deadline.over():
-                    return
-                try:  # kernels are built in this process
-                    yield place, sent, self.make[place](), C
-                except FormulaKernError as error:
-                    yield place, sent, error, C
-
-        try:
-            with (
-                interruptible(finds=False),
-                closing(workers.answers(_scored, in_time())) as ready,  # type: ignore[type-var]
-            ):
-                for place, score in ready:
-                    scores[place] = score
-                    finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
-                    known = f"best score {max(finite):.4g}" if finite else ""
-                    what = f"candidate {len(scores)} of {len(places)}"
-                    share = SCORING * len(scores) / len(places) * (not self.deadline.limited)
-                    self.bar.at(share, what, known, _line(place, self.formulas[place], score))
-        except KeyboardInterrupt:
-            if not any(np.isfinite(getattr(score, self.by)) for score in scores.values()):
-                raise
-            interrupted = True
-        finally:
-            while scoring.running:  # in threads, which end what they have begun
-                time.sleep(0.01)
-        if interrupted:
-            warnings.warn(
-                f"interrupted after {len(scores)} of {len(places)} candidates: the best of these "
-                "is fitted.",
-                stacklevel=3,
-            )
-        return {place: scores.get(place, CandidateScore(status="interrupted")) for place in places}
-
-    def scored_again(
-        self, scoring: Scoring, scores: Mapping[int, CandidateScore], Cs: Sequence[float]
-    ) -> dict[int, CandidateScore]:
-        """Score the first candidate and the three best with other C; keep the better scores."""
-        found = dict(scores)
-        first = next(iter(scores))
-        listed = dict.fromkeys([first, *self.leading(scores, AGAIN)])
-        again = [k for k in listed if np.isfinite(scores[k].mean_score)]
-        for C in Cs:
-            late = self.deadline.over(sum(scores[k].seconds for k in again))
-            if not again or late or any(s.status == "interrupted" for s in found.values()):
-                break
-            try:
-                new = self.scored(scoring, again, C)
-            except KeyboardInterrupt:
-                warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
-                break
-            for place, score in new.items():
-                before = found[place]
-                if not np.isfinite(score.mean_score) or score.one_class > before.one_class:
-                    continue
-                better = score.mean_score > before.mean_score + SAME
-                if better or score.one_class < before.one_class:
-                    found[place] = score
-        return found
-
-
-def _scored(
-    place: int, scoring: Scoring, kernel: Kernel | FormulaKernError, C: float | None
-) -> tuple[int, CandidateScore]:
-    return place, scoring.score(kernel, C)
 
 
 def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
-    parts = [f"candidate {place}: {formula}"]
-    if not np.isnan(score.ratio):
-        parts.append(f"ratio {score.ratio:.4g}")
-    if not np.isnan(score.mean_score):
-        parts.append(f"score {score.mean_score:.4g}")
-    if score.status != "ok":
-        parts.append(score.status)
-    return ", ".join([*parts, f"{score.seconds:.2f} s"])
+    known = {"ratio": score.ratio, "score": score.mean_score}
+    parts = [f"{name} {value:.4g}" for name, value in known.items() if not np.isnan(value)]
+    parts += [score.status] * (score.status != "ok")
+    return ", ".join([f"candidate {place}: {formula}", *parts, f"{score.seconds:.2f} s"])
 
 
 def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
@@ -623,7 +534,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
     C : "auto", float or sequence of float, default="auto"
-        Penalty parameter of margin errors.  Of a sequence the middle one scores all candidates;
+        Penalty parameter of margin errors.  Of a sequence the middle value scores all candidates;
         then the first candidate and the three best are scored with the others too, and the best
         pair is taken.  ``"auto"`` is (1, 10, 100), or 10 where no score is cross-validated.
     p, eta : float, default=0.4, 0.7
@@ -771,61 +682,53 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         GramSizeError
             If a Gram matrix does not fit into memory.
         """
-        require_target(self, y)
         scorer, Cs = self._check_parameters()
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
-            generator = random_source(self.random_state)
-            seeds = generator.randint(2**31 - 1, size=5)
+            seeds = random_source(self.random_state).randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))
             data = self._read_training(X, y)
-            weights = self._class_weight(classes := data.labels)
-            data = TrainingData.of(table := data.table, classes, weights)
-            # scikit-learn looks at numbers of text, so weights of named classes are given by row
-            balanced = isinstance(weights, str)
-            svc = {"C": Cs[0], "class_weight": weights if balanced else None}
-            ratio = self.compare or self._by_ratio
+            weights = self._class_weight(data.labels)
+            data = TrainingData.of(data.table, data.labels, weights)
 
-            def scoring_of(rows: npt.NDArray[np.intp] | None) -> Scoring:
-                some = data if rows is None else data.take(rows)
-                by_row = np.ones(len(some.codes)) if balanced else some.weights
+            def scoring_of(rows: npt.NDArray[np.intp]) -> Scoring:
+                some = data.take(rows)
                 validated = self.compare or not self._by_ratio
                 folds = self._splits(some.labels, seeds[4]) if validated else ()
+                ratio = self.compare or self._by_ratio
                 grams = CandidateGrams(some.table)
-                given = grams, some.labels, svc, by_row, folds, scorer, ratio, self.margin_C
-                return Scoring(*given)
+                return Scoring(grams, some, folds, scorer, ratio, self.margin_C, race.running)
 
             simpler = equal_kernels(formulas, self.variables)
-            places = [k for k, other in enumerate(simpler) if other is None]
+            different = [k for k, other in enumerate(simpler) if other is None]
             race = Race(
                 scoring_of,
-                classes,
-                [formulas[k] for k in places],
-                [partial(self._kernel, formulas[k], X) for k in places],
+                data.labels,
+                formulas,
+                [self._kernel(formula, X) for formula in formulas],
                 "ratio" if self._by_ratio else "mean_score",
-                self.n_jobs,
-                bar,
-                deadline.part(COMPARING),
+                Cs,
+                dict.fromkeys(different, CandidateScore(status="interrupted")),
             )
-            found, n = race.run(Cs[1:])
-            scores = [CandidateScore(status=f"the kernel of {formulas[k or 0]}") for k in simpler]
-            for place, score in zip(places, found, strict=True):
-                scores[place] = score
-            self.results_ = SearchResults(formulas, scores, race.by)
+            race.run(self.n_jobs, bar, deadline.part(COMPARING))
+            scores = race.scores | {
+                k: CandidateScore(status=f"the kernel of {formulas[other]}")
+                for k, other in enumerate(simpler)
+                if other is not None
+            }
+            listed = [scores[k] for k in range(len(formulas))]
+            self.results_ = SearchResults(formulas, listed, race.by)
             best = self.results_.best_index
             if best is None:
-                raise _no_candidate(found)
+                raise _no_candidate([*race.scores.values()])
             self.best_index_ = best
             self.best_formula_, self.C_ = formulas[best], scores[best].C
             model = self._model(self.best_formula_, self.C_, weights)
             model._share_encoding(self)
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
-            self.best_estimator_ = _fit_in_time(model, data, X, n, deadline)
+            self.best_estimator_ = _fit_in_time(model, data, X, race.n_rows, deadline)
             self.classes_ = self.best_estimator_.classes_
-            if not is_integer(self.candidates):
-                warn_of_columns([self.best_formula_], self)
-            if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
-                warn_of_one_class(self.best_estimator_, data)
+            self.best_estimator_._warn_of_traps(data)
             bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
             return self
 
@@ -887,36 +790,27 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> tuple[Scorer | None, list[float]]:
         """The scorer, and every C, the first to be tried first; errors come before work begins."""
-        Cs: list[Any]
-        if isinstance(self.C, str) and self.C == "auto":
-            Cs = [AUTO_CS[1]] if self._by_ratio else [*AUTO_CS]
-        elif isinstance(self.C, Iterable) and not isinstance(self.C, str):
-            Cs = list(dict.fromkeys(self.C))
-            if not Cs or (self._by_ratio and len(Cs) > 1):
-                raise ParameterError(
-                    f"C={self.C!r}; expected a positive number"
-                    + (" for criterion='radius-margin'." if Cs else ", several of them, or 'auto'.")
-                )
-        else:
-            Cs = [self.C]
-        for C in Cs:
-            check_number("C", C, 0, above=True, otherwise="several such numbers, or 'auto'")
+        Cs = [AUTO_CS[1]] if self._by_ratio else [*AUTO_CS]
+        if not isinstance(self.C, str) or self.C != "auto":
+            several = isinstance(self.C, Iterable) or is_number(self.C)
+            Cs = numbers_of("C", self.C if several else [self.C], 0.0, strict=True)
+        if self._by_ratio and len(Cs) > 1:
+            raise ParameterError(
+                f"C={self.C!r}; expected a positive number for criterion='radius-margin'."
+            )
         Cs.insert(0, Cs.pop(len(Cs) // 2))
         check_number("margin_C", self.margin_C, 0, above=True, otherwise="None for a hard margin")
         check_time_limit(self.time_limit)
-        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise ParameterError(
-                f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
-                "or None for one."
-            )
+        jobs: Any = self.n_jobs
+        jobs = abs(jobs) if is_integer(jobs) else jobs
+        check_integer("n_jobs", jobs, otherwise="None for one, or -1 for one per core")
         for name in ("normalize", "compare"):
             check_flag(name, getattr(self, name))
         criterion = "roc_auc" if self._by_ratio else self.criterion
         known: dict[Any, Scorer | None] = {"roc_auc": area_score, "log_loss": None}
         if isinstance(criterion, str) and criterion in known:
-            return known[criterion], list(map(float, Cs))
-        others = "'radius-margin', 'log_loss', 'roc_auc', "
-        return scorer_of(criterion, "criterion", others), list(map(float, Cs))
+            return known[criterion], Cs
+        return scorer_of(criterion, "criterion", "'radius-margin', 'log_loss', 'roc_auc', "), Cs
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
         given: Any = self.candidates
@@ -944,11 +838,14 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         chosen = {"C": C, "class_weight": class_weight}
         return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
-    def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
-        """The kernel that the model of this formula uses."""
+    def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel | FormulaKernError:
+        """The kernel that the model of this formula uses, or what is wrong with it."""
         model = self._model(formula, 1.0)
         model.encoder_ = self.encoder_
-        return model._make_kernel(X)
+        try:
+            return model._make_kernel(X)
+        except FormulaKernError as error:
+            return error
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         cv = self.cv
@@ -985,18 +882,12 @@ def _fit_in_time(
 
     The latter if time is short, or is over when the solver has hardly begun.
     """
-    n_rows = len(data.codes)
     if not deadline.limited:
         return model._fit_encoded(data, X)
-
-    def of_sample() -> FormulaSVC:
-        rows = subsample(data.codes, n_compared)
-        fitted = copy(model)._fit_encoded(data.take(rows), X)
-        fitted.support_ = rows[fitted.support_]
-        return fitted
-
-    sample = of_sample() if n_compared < n_rows else None
-    short = deadline.over(LAST + n_rows / ROWS if sample is not None else 0.0)
+    n_rows, rows, sample = len(data.codes), subsample(data.codes, n_compared), copy(model)
+    if part := len(rows) < n_rows:
+        sample._fit_encoded(data.take(rows), X)
+    short = deadline.over((LAST + n_rows / ROWS) * part)
     if not short:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -1004,7 +895,7 @@ def _fit_in_time(
         short = len(model.support_) == 0 or not model.gap_ < OPEN
         for one in [] if short else caught:
             warnings.warn(one.message, stacklevel=3)
-    if sample is not None:
+    if part:
         warnings.warn(
             f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
             f"{n_compared:,}, and the best one is fitted to {n_compared if short else n_rows:,}. "
@@ -1012,6 +903,9 @@ def _fit_in_time(
             ConvergenceWarning,
             stacklevel=3,
         )
+    elif short:
+        sample._fit_encoded(data, X)
     if not short:
         return model
-    return of_sample() if sample is None else sample
+    sample.support_ = rows[sample.support_]
+    return sample

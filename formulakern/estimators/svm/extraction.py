@@ -37,6 +37,7 @@ from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.tables import ensemble_html, ensemble_text
 from formulakern.rules.features import Instance, feature_values
 from formulakern.rules.rule import Rule
+from formulakern.solvers.solution import part_of
 from formulakern.syntax.formula import Formula
 from formulakern.text import aligned
 
@@ -162,7 +163,7 @@ class TrainedModel:
             found: list[tuple[float, Instance]] = []
             bound = 0.0
             for search, factor in parts:
-                step = _within(progress, searched, len(pairs) * len(parts))
+                step = part_of(progress, searched, len(pairs) * len(parts))
                 heaviest, outcome = search.run(
                     columns, weights * factor, top=int(top), time_limit=deadline, progress=step
                 )
@@ -228,13 +229,6 @@ class TrainedModel:
                     "Pass the kernel, the rows and the classes that it was trained with (and let "
                     "it converge; rows of sample weight 0 are rows that it was not trained with)."
                 )
-
-
-def _within(
-    progress: Callable[[float], None] | None, done: int, number: int
-) -> Callable[[float], None] | None:
-    """Return the progress of one of several searches."""
-    return None if progress is None else lambda share: progress((done + share) / number)
 
 
 def extract_rules(

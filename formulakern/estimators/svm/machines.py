@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self
+from types import SimpleNamespace
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,8 @@ ADVICE = {
     "stalled": "Normalize the kernel, or choose a smaller C.",
     "interrupted": "The best coefficients so far are kept.",
 }
+#: Reasons that are not those of the parameters.
+EARLY = ("time_limit", "interrupted")
 #: Attributes that are copied from the solved model of all pairs of classes.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "stopped_")
 
@@ -105,6 +107,9 @@ class KernelMachine:
 
     tol: float
     max_iter: int
+    #: The megabytes of a Gram matrix that is held.
+    cache_size: float = 0.0
+    verbose: int = 0
     kernel_: Kernel
     support_: npt.NDArray[np.intp]
     dual_coef_: FloatArray
@@ -113,18 +118,14 @@ class KernelMachine:
     gap_: float
     stopped_: str
     _support_rows: Any
+    #: Later rows as the kernel reads them; rows that are read already stay.
+    _read_table: Any
+    #: The dual problem of the rows of a machine with one expansion, from targets and boxes.
+    _box_problem: Any
 
     report = report
     _showing = showing
     _bar = property(bar_of)
-
-    if TYPE_CHECKING:
-
-        def _read_table(self, X: Any) -> Any:
-            """Return later rows as the kernel reads them; rows that are read already stay."""
-
-        def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:
-            """Return the dual problem of the rows of a machine with one expansion."""
 
     def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
         """Return the folds in which a penalty is chosen."""
@@ -135,17 +136,12 @@ class KernelMachine:
         """Return the limits of the solver, checked."""
         check_number("tol", self.tol, 0, above=True)
         check_integer("max_iter", self.max_iter, -1)
-        check_number("cache_size", self._memory, 0)
+        check_number("cache_size", self.cache_size, 0)
         return Limits(float(self.tol), int(self.max_iter), deadline.left())
-
-    @property
-    def _memory(self) -> float:
-        """The megabytes of a Gram matrix that is held."""
-        return getattr(self, "cache_size", 0.0)
 
     def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
         """Return the problem of training rows, which may be solved for several penalties."""
-        return MachineProblem.of(self._box_problem(targets, boxes), rows, self._memory)
+        return MachineProblem.of(self._box_problem(targets, boxes), rows, self.cache_size)
 
     def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
         """Set what was learned from rows: what ``solve`` of the problem returned."""
@@ -166,12 +162,11 @@ class KernelMachine:
         """Solve the problem of rows, or KernelRows, with ``kernel_``."""
         limits = self._limits(deadline)
         if not isinstance(rows, KernelRows):
-            rows = KernelRows(self.kernel_, rows, self._memory)
+            rows = KernelRows(self.kernel_, rows, self.cache_size)
 
-        def step(share: float, gap: float) -> None:
-            self._bar.at(share, "solving", f"gap {gap:.1e}")
-
-        solved, solution = self._problem(rows, targets, boxes).solve(limits, progress=step)
+        solved, solution = self._problem(rows, targets, boxes).solve(
+            limits, progress=lambda share, gap: self._bar.at(share, "solving", f"gap {gap:.1e}")
+        )
         self._take_over(solved, solution, rows.rows)
         if self.stopped_ != "optimal":
             share = f"{self.gap_:.2g} of the objective" if np.isfinite(self.gap_) else "not known"
@@ -182,9 +177,9 @@ class KernelMachine:
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
-        if getattr(self, "verbose", 0):
-            n = len(self.support_)
-            self._bar.line(f"{n:,} support vectors, duality gap {self.gap_:.1e}")
+        if self.verbose:
+            found = f"{len(self.support_):,} support vectors"
+            self._bar.line(f"{found}, duality gap {self.gap_:.1e}")
 
     def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
         """Return Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
@@ -209,12 +204,10 @@ class PairwiseMachine(KernelMachine):
 
     score = class_score
 
-    def _check_decisions(self) -> None:
-        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-
     def _problem(self, rows: KernelRows, targets: npt.NDArray[Any], boxes: FloatArray) -> Any:
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         several_classes(targets, boxes)
-        return PairwiseProblem.of(rows, targets, boxes, self._memory)
+        return PairwiseProblem.of(rows, targets, boxes, self.cache_size)
 
     def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:  # noqa: ARG002
         self.svc_ = solved
@@ -310,14 +303,6 @@ class FormulaMachine(KernelMachine, TableEstimator):
     time_limit: float | None = None
     cache_size: float = 200
     verbose: int = 0
-    kernel_: Kernel = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
-    dual_coef_: FloatArray = field(init=False)
-    intercept_: FloatArray = field(init=False)
-    n_iter_: Any = field(init=False)
-    gap_: float = field(init=False)
-    stopped_: str = field(init=False)
-    _support_rows: Any = field(init=False)
 
     @property
     def support_vectors_(self) -> Any:
@@ -356,20 +341,6 @@ class FormulaMachine(KernelMachine, TableEstimator):
         rows = self._read_table(X)
         return np.asarray(self.kernel_(rows, None if Z is None else self._read_table(Z)))
 
-    def _warn_of_traps(self, table: Any) -> bool:
-        """Warn of a formula whose names are columns; warn, and return, if the kernel is 0."""
-        if self.formula != FORMULA:
-            warn_of_columns([self.formula], self)
-        return warn_of_zeros(self.kernel_, table)
-
-    def _check_rows(self) -> None:
-        """Raise ParameterError if the kernel reads other rows than those of tables."""
-        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
-            raise ParameterError(
-                f"{self.formula!r} reads {self.formula.reads}, and {type(self).__name__} tables. "
-                "Use fk.StringSVC(kernel)."
-            )
-
     def _make_kernel(self, X: Any) -> Kernel:
         check_flag("normalize", self.normalize)
         check_choice("inputs", self.inputs, ("binary", "graded"))
@@ -397,20 +368,48 @@ class FormulaMachine(KernelMachine, TableEstimator):
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, C: float) -> Self:
-        """Encode the table, and solve for the numbers y, if there are any."""
-        self._check_rows()
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Encode the table, and solve."""
+        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
+            raise ParameterError(
+                f"{self.formula!r} reads {self.formula.reads}, and {type(self).__name__} tables. "
+                "Use fk.StringSVC(kernel)."
+            )
         check_time_limit(self.time_limit)
         with self._showing():
             deadline = Deadline.of(self.time_limit)
-            table = self._fit_table(X, y)
-            n_rows = table.shape[0]
-            weights = read_weights(sample_weight, n_rows)
-            targets = np.zeros(n_rows) if y is None else read_numbers(y, n_rows)
-            self.kernel_ = self._make_kernel(X)
-            self._train(table, targets, C * weights, deadline, stacklevel=4)
-            self._warn_of_traps(table)
+            data = self._read_rows(X, y, sample_weight)
+            self._fit_encoded(data, X, deadline)
+            self._warn_of_traps(data)
             return self
+
+    def _warn_of_traps(self, data: Any) -> None:
+        """Warn if names of the formula are columns, or predictions for the rows are all alike."""
+        if self.formula != FORMULA:
+            warn_of_columns([self.formula], self)
+        constant = warn_of_zeros(self.kernel_, data.table)
+        if isinstance(data, TrainingData) and not constant and self.stopped_ not in EARLY:
+            warn_of_one_class(self, data)
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """Return the encoded table, with a target and a weight for each row."""
+        table = self._fit_table(X, y)
+        numbers = np.zeros(table.n_rows) if y is None else read_numbers(y, table.n_rows)
+        weights = read_weights(sample_weight, table.n_rows)
+        return SimpleNamespace(table=table, labels=numbers, weights=weights)
+
+    def _fit_encoded(self, data: Any, X: Any, deadline: Deadline = UNLIMITED) -> Self:
+        """Fit to rows that are encoded already; of X only the columns' names are read."""
+        self.kernel_ = self._make_kernel(X)
+        C = self._chosen_C(data, deadline)
+        self._train(data.table, data.labels, C * data.weights, deadline, stacklevel=5)
+        if isinstance(data, TrainingData):
+            self._trained = TrainedModel(self.svc_, self.kernel_, data.table, data.labels)
+        return self
+
+    def _chosen_C(self, data: Any, deadline: Deadline) -> float:  # noqa: ARG002
+        """Return the penalty parameter for all rows; ``kernel_`` is known."""
+        return 1.0
 
 
 def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
@@ -428,10 +427,7 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
-    classes_: npt.NDArray[Any] = field(init=False)
-    svc_: PairwiseModel = field(init=False)
     C_: float = field(init=False)
-    _pair_weights: FloatArray = field(init=False)
     _trained: TrainedModel = field(init=False)
 
     rules = rules
@@ -462,34 +458,10 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
         FormulaSyntaxError, ParameterError
             If the formula or a parameter is wrong.
         """
-        self._check_rows()
-        check_time_limit(self.time_limit)
-        with self._showing():
-            deadline = Deadline.of(self.time_limit)
-            data = self._read_training(X, y, sample_weight, self.class_weight)
-            self._fit_encoded(data, X, deadline)
-            if not self._warn_of_traps(data.table) and self.stopped_ not in (
-                "time_limit",
-                "interrupted",
-            ):
-                warn_of_one_class(self, data)
-            return self
+        return self._fit(X, y, sample_weight)
 
-    @abstractmethod
-    def _chosen_C(
-        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
-    ) -> float:
-        """Return the penalty parameter for all rows; ``kernel_`` is known."""
-
-    def _fit_encoded(self, data: TrainingData, X: Any, deadline: Deadline = UNLIMITED) -> Self:
-        """Fit to rows that are encoded already; of X only the columns' names are read."""
-        self._check_decisions()
-        table, classes, weights = data.table, data.labels, data.weights
-        self.kernel_ = self._make_kernel(X)
-        self.C_ = self._chosen_C(table, classes, weights, deadline)
-        self._train(table, classes, self.C_ * weights, deadline, stacklevel=4)
-        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
-        return self
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return self._read_training(X, y, sample_weight, self.class_weight)
 
 
 @dataclass(eq=False, repr=False)
@@ -587,7 +559,8 @@ class FormulaSVC(SupportVectorClassifier):
     C: float | Literal["auto"] = "auto"
 
     def _chosen_C(self, *_: Any) -> float:
-        return number_C(self.C, AUTOMATIC_C)
+        self.C_ = number_C(self.C, AUTOMATIC_C)
+        return self.C_
 
 
 @dataclass(eq=False, repr=False)
@@ -665,7 +638,10 @@ class FormulaSVR(RegressionMachine, FormulaMachine):
         """
         require_target(self, y, "the number of every row")
         check_number("epsilon", self.epsilon, 0)
-        return self._fit_rows(X, y, sample_weight, number_C(self.C, AUTOMATIC_C))
+        return self._fit(X, y, sample_weight)
+
+    def _chosen_C(self, *_: Any) -> float:
+        return number_C(self.C, AUTOMATIC_C)
 
 
 @dataclass(eq=False, repr=False)
@@ -738,7 +714,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
             If the table, the formula or a parameter cannot be used.
         """
         check_number("nu", self.nu, 0, 1, above=True)
-        return self._fit_rows(X, None, sample_weight, 1.0)
+        return self._fit(X, None, sample_weight)
 
     def _box_problem(self, targets: npt.NDArray[Any], boxes: FloatArray) -> BoxProblem:  # noqa: ARG002
         return novelty(boxes, float(self.nu) * float(boxes.sum()))
@@ -810,11 +786,11 @@ def search_penalties(
     kernels: Sequence[Kernel],
     settings: Mapping[str, Sequence[Any]],
     training: tuple[Any, npt.NDArray[Any], FloatArray],
-    splits: list[Split],
+    seed: int,
     scoring: Any,
-    limits: Limits,
-    deadline: Deadline,
+    deadline: Deadline = UNLIMITED,
     behind: float = np.inf,
+    tol: float = 0.0,
     stacklevel: int = 6,
 ) -> tuple[int, dict[str, npt.NDArray[Any]]]:
     """Fit a machine to folds for every kernel and penalty, and return the best setting.
@@ -822,17 +798,20 @@ def search_penalties(
     In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
     coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.  ``settings`` are
     columns of ``cv_results_``, the last one "C": for each kernel the same ascending penalties.
-    ``limits`` are of one fit, ``deadline`` of all.  A path ends after two penalties that are behind
-    the best by ``behind`` standard errors.  Of equal settings the first is the best.
+    Fits have a tolerance of at least ``tol``; ``deadline`` is of all.  A path ends after two
+    penalties that are behind the best by ``behind`` standard errors.  Of equal settings the first
+    is the best.
     """
+    splits, bar = machine._splits(training[1], seed), machine._bar
     machine = copy(machine)
     machine.__dict__.pop("_progress", None)
-    folds = _Folds(machine, scorer_of(scoring), kernels, *training, splits, limits)
+    machine.tol = max(machine._limits().tol, tol)
+    folds = _Folds(machine, scorer_of(scoring), kernels, *training, splits)
     number, n = len(settings["C"]), len(settings["C"]) // len(kernels)
-    names = [
-        ", ".join(f"{name}={value}" for name, value in zip(settings, values, strict=True))
-        for values in zip(*settings.values(), strict=True)
-    ]
+    comparing = deadline.part(COMPARING)
+
+    def name(place: int) -> str:
+        return ", ".join(f"{column}={values[place]}" for column, values in settings.items())
 
     def judge(found: list[tuple[float, float]]) -> Trial:
         scores, gaps = np.array(found).T
@@ -840,22 +819,21 @@ def search_penalties(
 
     def line(place: int, trial: Trial) -> str:
         score, gap = trial.scores.mean(), trial.shapes.max()
-        return f"{names[place]}: {scoring} {score:.4f}, gap {gap:.1e}"
+        return f"{name(place)}: {scoring} {score:.4f}, gap {gap:.1e}"
 
-    comparing = deadline.part(COMPARING)
     search = PathSearch(
         range(number),
         [] if comparing.over() else [folds] * len(splits),
         _Folds.solve,
         lambda place, k, last: (place // n, k, settings["C"][place], last),
         judge,
-        names.__getitem__,
+        name,
         line,
         behind,
         words=("values of C", "the one nearest to 1"),
     )
     paths = [Path(range(start, start + n), patience=PATIENCE) for start in range(0, number, n)]
-    trials = search.run(paths, machine._bar, comparing, stacklevel=stacklevel)
+    trials = search.run(paths, bar, comparing, stacklevel=stacklevel)
     listed = {name: np.array(values) for name, values in settings.items()}
     if not any(trials):
         best = int(np.argmin(np.abs(np.log(listed["C"]))))  # C=1, or nearest to it
@@ -880,12 +858,10 @@ class _Folds:
     targets: npt.NDArray[Any]
     weights: FloatArray
     splits: list[Split]
-    limits: Limits
     made: dict[Any, Any] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        given = self.machine, self.scorer, self.kernels, self.rows, self.targets, self.weights
-        return _Folds, (*given, self.splits, self.limits)
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"made": {}}
 
     def problem(self, number: int, k: int) -> Any:
         """Return the problem of fold k with C = 1; all folds share a Gram matrix that is held."""
@@ -893,14 +869,14 @@ class _Folds:
             if number not in self.made:
                 self.made.clear()  # of the last kernel
                 matrices = 1 + len(self.splits)
-                memory = memory_for(self.rows, self.machine._memory, matrices)
+                memory = memory_for(self.rows, self.machine.cache_size, matrices)
                 rows = KernelRows(self.kernels[number], self.rows, memory)
                 if rows.held:
                     _ = rows.gram
                 self.made[number] = rows
             if (number, k) not in self.made:
                 train, _ = self.splits[k]
-                part = self.made[number].take(train, self.machine._memory)
+                part = self.made[number].take(train, self.machine.cache_size)
                 boxes = self.weights[train]
                 self.made[number, k] = self.machine._problem(part, self.targets[train], boxes)
             return self.made[number, k]
@@ -911,7 +887,7 @@ class _Folds:
         """Return score and gap of a fold; C and its solution, from the last one of a smaller C."""
         machine, (train, test) = copy(self.machine), self.splits[k]
         machine.kernel_ = self.kernels[number]
-        limits = replace(self.limits, seconds=deadline.left())
+        limits = machine._limits(deadline)
         nearer, near = (1.0, None) if last is None else (C / last[0], last[1])
         solved, solution = self.problem(number, k).solve(limits, factor=C, near=near, nearer=nearer)
         machine._take_over(solved, solution, self.rows.take(train))
@@ -992,26 +968,22 @@ class FormulaSVCCV(SupportVectorClassifier):
     best_index_: int = field(init=False)
     cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
 
-    def _chosen_C(
-        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
-    ) -> float:
+    def _chosen_C(self, data: Any, deadline: Deadline) -> float:
         automatic = isinstance(self.Cs, str) and self.Cs == "auto"
         values = [*GRID] if automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
-        limits = self._limits()
-        seed = random_source(self.random_state).randint(2**31 - 1)
         self.best_index_, self.cv_results_ = search_penalties(
             self,
             [self.kernel_],
             {"C": values},
-            (table, classes, weights),
-            self._splits(classes, seed),
+            (data.table, data.labels, data.weights),
+            random_source(self.random_state).randint(2**31 - 1),
             "f1_macro" if self.scoring is None else self.scoring,
-            replace(limits, tol=max(limits.tol, COARSE)),
             deadline,
             BEHIND if automatic else np.inf,
+            COARSE,
             stacklevel=7,
         )
         self.best_score_ = float(self.cv_results_["mean_score"][self.best_index_])
-        C = values[self.best_index_]
-        self._bar.at(0.9, f"C {C:.3g}, all rows")
-        return C
+        self.C_ = values[self.best_index_]
+        self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
+        return self.C_

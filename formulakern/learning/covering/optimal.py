@@ -50,8 +50,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,6 @@ from formulakern.deadline import (
     SLICE,
     UNLIMITED,
     Deadline,
-    TimeIsOver,
     TimeLimit,
     check_time_limit,
     run_slices,
@@ -74,18 +73,15 @@ from formulakern.encoding.bits import Words, n_words, ones, select_bits, transpo
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
+from formulakern.mining.search import unit_exponent
 from formulakern.mining.sums import sort_descending
 
 __all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
 
-#: The total weight is at most 2 to this power, counted in units.
-TOTAL_BITS = 50
 #: Weights that are too different to be grouped are whole numbers of so many bits,
 PLANES = 20
 #: which holds where groups of equal weights take this many times the words of equal weights.
 SPARSE = 8
-#: Words that are counted together.
-VECTOR = 8
 #: Words of covers that are worked on at once.
 CHUNK = 1 << 20
 
@@ -106,7 +102,7 @@ class Grid:
     @classmethod
     def of(cls, weights: FloatArray) -> Grid:
         """Return the finest grid on which sums fit; a coarser one if weights differ much."""
-        fine = cls._at(weights, int(np.frexp(weights.sum())[1]) - TOTAL_BITS, planes=False)
+        fine = cls._at(weights, unit_exponent(float(weights.sum())), planes=False)
         if len(Layout.of(fine.units, False).kinds) <= SPARSE * (n_words(len(weights)) + 8):
             return fine
         return cls._at(weights, int(np.frexp(weights.max())[1]) - PLANES, planes=True)
@@ -155,10 +151,6 @@ class Layout:
                     parts.append((rows, kind, value))
         parts = [part for part in parts if len(part[0]) and part[2]]
         counts = np.array([n_words(len(rows)) for rows, _, _ in parts], dtype=np.int64)
-        for kind in {kind for _, kind, _ in parts}:
-            of = [i for i, part in enumerate(parts) if part[1] == kind]
-            if counts[of].sum() > VECTOR // 2:  # words without atoms, to a whole vector
-                counts[of[-1]] += -counts[of].sum() % VECTOR
         bits = np.full(64 * int(counts.sum()), -1, dtype=np.int64)
         start = 0
         for (rows, _, _), count in zip(parts, counts.tolist(), strict=True):
@@ -177,20 +169,18 @@ class Layout:
             covers[start : start + step] = select_bits(part, n_rows, positions)
         return covers & self.everything
 
-    @property
+    @cached_property
     def everything(self) -> Words:
         """All atoms, uint64 of shape (W,)."""
         bits = np.packbits(self.rows >= 0, bitorder="little")
         return bits.view("<u8").astype(np.uint64, copy=False)
 
-    def sums(self, covers: Words, kinds: int) -> IntArray:
-        """Return the weight of each kind within packed covers, (r, W) → (r, kinds)."""
-        sums = np.zeros((len(covers), kinds), dtype=np.int64)
-        step = max(1, CHUNK // max(1, covers.shape[1]))
-        for start in range(0, len(covers), step):
-            counts = np.bitwise_count(covers[start : start + step]).astype(np.int64) * self.units
-            for kind in range(kinds):
-                sums[start : start + step, kind] = counts[:, self.kinds == kind].sum(axis=1)
+    def sums(self, covers: Words, kinds: int, left: Words | None = None) -> IntArray:
+        """Return the weight of each kind within packed covers and ``left``, (r, W) → (r, kinds)."""
+        sums = np.empty((len(covers), kinds), dtype=np.int64)
+        starts = np.searchsorted(self.kinds, np.arange(kinds + 1))
+        left = self.everything if left is None else left
+        class_sums(np.ascontiguousarray(covers), left, self.units, starts, sums)
         return sums
 
 
@@ -220,8 +210,10 @@ def mine_antecedents(
     least_support: int,
     max_bytes: int,
     deadline: Deadline = UNLIMITED,
-) -> Antecedents:
-    """Return all conjunctions that can stand in an optimal list, one for each cover.
+) -> tuple[Antecedents, bool]:
+    """Return the conjunctions that can stand in an optimal list, one for each cover.
+
+    The second value is False if the time did not suffice for the longest conjunctions.
 
     A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
     captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in
@@ -243,12 +235,13 @@ def mine_antecedents(
     items = np.flatnonzero(kept)
     found: list[tuple[int, ...]] = [(j,) for j in items.tolist()]
     level, covers = found, columns[kept]
-    levels, taken = [covers], covers.nbytes
+    levels, taken, late = [covers], covers.nbytes, False
     for _ in range(1, max_conditions):
         conjunctions: list[tuple[int, ...]] = []
         parts: list[Words] = []
         for parents, children in _extensions(level, items, groups, layout.kinds.size):
-            deadline.check()
+            if late := deadline.over():
+                break
             both = covers[parents] & columns[children]
             new = (both != covers[parents]).any(axis=1) & (both != columns[children]).any(axis=1)
             new[new] = enough(both[new])
@@ -262,19 +255,18 @@ def mine_antecedents(
                 )
             pairs = zip(parents[new].tolist(), children[new].tolist(), strict=True)
             conjunctions += [(*level[parent], child) for parent, child in pairs]
-        if not conjunctions:
+        late = late or deadline.over(Deadline.clock() - began)  # merging rows takes about as long
+        if late or not conjunctions:
             break
         level, covers = conjunctions, np.concatenate(parts)
         found, levels = found + level, [*levels, covers]
-    if deadline.over(Deadline.clock() - began):  # to merge rows takes about as long
-        raise TimeIsOver
     covers = np.concatenate(levels)
     if len(covers) and covers.shape[1]:
         first = np.sort(different_rows(covers)[0])
         first = first[(covers[first] != layout.everything).any(axis=1)]
         found, covers = [found[i] for i in first.tolist()], covers[first]
     base = (n_classes - 1) * int(smallest.sum())
-    return _merged(found, covers, layout, n_classes, base, grid.planes)
+    return _merged(found, covers, layout, n_classes, base, grid.planes), not late
 
 
 def _extensions(
@@ -439,32 +431,35 @@ def optimal_rule_list(
             "above it. Give the weight of each row in each class."
         )
     grid = Grid.of(read)
-    longest = max_conditions if max_rules else 1
-    mine = partial(
-        mine_antecedents,
+    units = grid.floor(penalty * total)
+    found, whole = mine_antecedents(
         table,
         grid,
+        max_conditions=max_conditions if max_rules else 1,
         groups=np.ascontiguousarray(groups, dtype=np.int64),
-        least_correct=grid.floor(penalty * total),
+        least_correct=units,
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
+        deadline=deadline.part(MINING),
     )
-    found, whole = _in_time(mine, longest, deadline)
-    units = grid.floor(penalty * total)
     search = ListSearch(
         found, max_rules, units, grid.floor(tol * total), max_bytes - max_bytes // 3
     )
-    driver = _Driver(search, lambda units: grid.value(units) / total, deadline, report, found.base)
-    stopped = driver.run()
+
+    def share(units: int) -> float:
+        return grid.value(units) / total
+
+    history: list[ListProgress] = []
+    stopped, proven = _prove(search, share, deadline, report, history)
     chosen = [found.conjunctions[a] for a in search.best]
     counts = _counts(table, read, chosen)
     # errors of the rounded weights and the given ones may rank lists otherwise; both are exact here
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
     objective = error + penalty * len(chosen)
     moved = grid.moved / total
-    bound = max(0.0, min(objective, driver.share(driver.bound)) - moved) if whole else 0.0
+    bound = max(0.0, min(objective, share(proven)) - moved) if whole else 0.0
     # penalties are rounded down, which lowers the bound only
-    rounding = moved + len(chosen) * max(0.0, penalty - driver.share(units))
+    rounding = moved + len(chosen) * max(0.0, penalty - share(units))
     labels = counts.argmax(axis=1).tolist()
     return OptimalList(
         conjunctions=chosen,
@@ -480,74 +475,50 @@ def optimal_rule_list(
         n_evaluated=int(search.state.counters[2]),
         seconds=deadline.taken(),
         stopped=stopped if whole else "time",
-        history=tuple(driver.history),
+        history=tuple(history),
     )
 
 
-def _in_time(
-    mine: Callable[..., Antecedents], longest: int, deadline: Deadline
-) -> tuple[Antecedents, bool]:
-    """Antecedents of as many conditions as there is time for, and whether these are all."""
-    if not deadline.limited:
-        return mine(max_conditions=longest), True
-    until, found = deadline.part(MINING), mine(max_conditions=1)
-    for conditions in range(2, longest + 1):  # one more takes several times as long
-        try:
-            found = mine(max_conditions=conditions, deadline=until)
-        except TimeIsOver:
-            return found, False
-    return found, True
+def _prove(
+    search: ListSearch,
+    share: Callable[[int], float],
+    deadline: Deadline,
+    report: Callable[[ListProgress], None] | None,
+    history: list[ListProgress],
+) -> tuple[str, int]:
+    """Raise the threshold until it meets the best list's objective; return why it stopped, a bound.
 
-
-@dataclass(eq=False)
-class _Driver:
-    """Raises the threshold until it meets the best list's objective.
-
-    ``share`` converts an objective from units to a share of the weight.
+    ``share`` converts an objective from units to a share of the weight; ``history`` is filled.
     """
+    bound = search.found.base
 
-    search: ListSearch
-    share: Callable[[int], float]
-    deadline: Deadline
-    report: Callable[[ListProgress], None] | None
-    bound: int
-    history: list[ListProgress] = field(default_factory=list)
-
-    def run(self) -> str:
-        """Search; why it stopped."""
-        search = self.search
-        try:
-            with interruptible():
-                search.start(self.deadline.over)
-                self._raise_bound(self.bound)
-                while (gap := search.objective - self.bound) > search.tol:
-                    if self.deadline.over():
-                        return "time"
-                    last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
-                    search.restart(
-                        search.objective - search.tol if last else self.bound - (-gap // STEPS)
-                    )
-                    if not run_slices(search, self.deadline, self._look).finished:
-                        return "time"
-                    self._raise_bound(search.threshold)
-        except KeyboardInterrupt:
-            warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
-            return "interrupted"
-        self._raise_bound(search.objective - search.tol)
-        return "optimal"
-
-    def _look(self, _: float) -> None:
-        self._raise_bound(self.search.lower())
-
-    def _raise_bound(self, bound: int) -> None:
+    def note(lower: int) -> None:
         """Note a bound that holds now."""
-        self.bound = max(self.bound, min(bound, self.search.objective))
-        step = self.share(self.search.objective), self.share(self.bound)
-        last = self.history[-1] if self.history else None
-        if last is None or step != (last.objective, last.bound):
-            self.history.append(ListProgress(self.deadline.taken(), *step))
-            if self.report is not None:
-                self.report(self.history[-1])
+        nonlocal bound
+        bound = max(bound, min(lower, search.objective))
+        step = share(search.objective), share(bound)
+        if not history or step != (history[-1].objective, history[-1].bound):
+            history.append(ListProgress(deadline.taken(), *step))
+            if report is not None:
+                report(history[-1])
+
+    try:
+        with interruptible():
+            search.start(deadline.over)
+            note(bound)
+            while (gap := search.objective - bound) > search.tol:
+                if deadline.over():
+                    return "time", bound
+                last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
+                search.restart(search.objective - search.tol if last else bound - (-gap // STEPS))
+                if not run_slices(search, deadline, lambda _: note(search.lower())):
+                    return "time", bound
+                note(search.threshold)
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
+        return "interrupted", bound
+    note(search.objective - search.tol)
+    return "optimal", bound
 
 
 def _counts(
@@ -700,8 +671,8 @@ class ListSearch:
         for _ in range(self.most):
             ranked: dict[bytes, tuple[int, Words, int, list[int]]] = {}
             for left, errors, path in beam:
-                sums = self._sums(left)
-                totals = self.found.layout.sums(left[None], n_classes + 1)[0, :n_classes]
+                sums = self.found.layout.sums(self.found.covers, n_classes, left)
+                totals = self.found.layout.sums(left[None], n_classes)[0]
                 covered, rest = sums.sum(axis=1), totals - sums
                 wrong = errors + covered - sums.max(axis=1)
                 open_errors = rest.sum(axis=1) - rest.max(axis=1)
@@ -717,11 +688,6 @@ class ListSearch:
                         ranked[key] = int(score[a]), after, int(wrong[a]), [*path, a]
             best = sorted(ranked.values(), key=lambda item: (item[0], item[3]))[:BEAM]
             beam = [item[1:] for item in best]
-
-    def _sums(self, left: Words) -> IntArray:
-        out = np.zeros((len(self.found.covers), self.found.n_classes + 1), dtype=np.int64)
-        class_sums(self.found.covers, left, self.found.layout.units, self.starts, out)
-        return out[:, : self.found.n_classes]
 
     def _offer(self, path: list[int], errors: npt.NDArray[np.int64]) -> None:
         """Keep the best list of a path and a last rule, if it is better than all so far."""

@@ -360,11 +360,6 @@ class TrainingTable:
             self.report(rule, counts)
 
 
-def rows_of(weights: FloatArray) -> Rows:
-    """Return the rows of positive weight."""
-    return np.flatnonzero(weights.any(axis=1))
-
-
 def of_conditions(conditions: Sequence[Condition] | Sequence[IntArray]) -> IntArray:
     """Conditions as an array."""
     return np.array(conditions, dtype=np.int64).reshape(-1, 3)
@@ -406,7 +401,7 @@ def ripper(
     """
     totals = training.weights.sum(axis=0)
     order = [k for k in np.argsort(totals, kind="stable").tolist() if totals[k] > 0]
-    rows = rows_of(training.weights)
+    rows = np.flatnonzero(training.weights.any(axis=1))
     rules: list[Decision] = []
     for label in order[:-1]:
         learner = _OneClass(training, label, rows, options, generator)
@@ -495,13 +490,9 @@ class _OneClass:
             some = order[self.weights[order, k] > 0]
             weights = self.weights[some, k]
             units = weights / self.training.unit
-            if units.max(initial=1.0) == 1.0:
-                part = (np.arange(len(some)) % FOLDS < FOLDS - 1).astype(np.float64)
-            else:
-                ends = _grown_units(np.cumsum(units))
-                part = np.diff(ends, prepend=0.0) / units
-                part[part < 1e-9] = 0.0
-                part[part > 1 - 1e-9] = 1.0
+            part = np.diff(_grown_units(np.cumsum(units)), prepend=0.0) / units
+            part[part < 1e-9] = 0.0
+            part[part > 1 - 1e-9] = 1.0
             grown[some, k] = part * weights
             rest[some, k] = (1.0 - part) * weights
         return grown, rest
@@ -645,7 +636,7 @@ class _BeamSearch:
         growth.weights[:] = weights
         everything = weights.sum(axis=0)
         growth.expected[:] = everything / everything.sum()
-        beam: list[_Complex] = [((), rows_of(weights))]
+        beam: list[_Complex] = [((), np.flatnonzero(weights.any(axis=1)))]
         best, least = None, self._score(everything, label)
         for _ in range(options.max_conditions):
             listed = [

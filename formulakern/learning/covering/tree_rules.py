@@ -113,8 +113,12 @@ class LabelledRows:
 
     def by_class(self, covers: Words) -> FloatArray:
         """Return the weight of every class in every cover, float64 of shape (R, K)."""
-        sums = np.empty((len(covers), self.n_classes))
-        weigh_covers(np.ascontiguousarray(covers), self.masks, self.weights, sums)
+        return self.within(covers, self.masks[:-1])
+
+    def within(self, covers: Words, masks: Words) -> FloatArray:
+        """Return the weight of every cover within every mask, float64 (covers, masks)."""
+        sums = np.empty((len(covers), len(masks)))
+        weigh_covers(np.ascontiguousarray(covers), masks, self.weights, sums)
         return sums
 
 
@@ -135,9 +139,9 @@ def weigh(word: Any, place: Any, weights: Any) -> Any:
 
 @compiled("void(uint64[:, ::1], uint64[:, ::1], float64[::1], float64[:, ::1])")
 def weigh_covers(covers: Any, masks: Any, weights: Any, out: Any) -> None:
-    """Compute the weight of every class in every cover."""
+    """Compute the weight of every cover within every mask."""
     for r in range(len(covers)):
-        for k in range(out.shape[1]):
+        for k in range(len(masks)):
             total = 0.0
             for w in range(covers.shape[1]):
                 total += weigh(covers[r, w] & masks[k, w], w, weights)
@@ -324,9 +328,8 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
     chosen = np.zeros(len(covers), dtype=np.bool_)
     covered = right = spent = 0.0
     shortest = float(exceptions(covered, right))
-    change = np.empty((len(covers), 2))
     while True:
-        weigh_toggles(covers, chosen, rows.masks[-1], rows.masks[label], rows.weights, change)
+        change = rows.within(toggled(covers, chosen), rows.masks[[-1, label]])
         sign = np.where(chosen, -1.0, 1.0)
         covered_then, right_then = covered + sign * change[:, 0], right + sign * change[:, 1]
         spent_then = spent + sign * bits
@@ -339,60 +342,33 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
         covered, right = float(covered_then[best]), float(right_then[best])
 
 
-@compiled(
-    "void(uint64[:, ::1], boolean[::1], uint64[::1], uint64[::1], float64[::1], float64[:, ::1])"
-)
-def weigh_toggles(covers: Any, chosen: Any, present: Any, own: Any, weights: Any, out: Any) -> None:
-    """Compute the weight that adding a rule to a set would cover more, or removing it less."""
-    n_words = covers.shape[1]
-    once, twice = np.zeros(n_words, np.uint64), np.zeros(n_words, np.uint64)
-    for r in range(len(covers)):
-        if chosen[r]:
-            for w in range(n_words):
-                twice[w] |= once[w] & covers[r, w]
-                once[w] |= covers[r, w]
-    for w in range(n_words):
-        twice[w] = present[w] & once[w] & ~twice[w]
-        once[w] = present[w] & ~once[w]
-    for r in range(len(covers)):
-        changed = twice if chosen[r] else once
-        total, right = 0.0, 0.0
-        for w in range(n_words):
-            rows = covers[r, w] & changed[w]
-            if rows:
-                total += weigh(rows, w, weights)
-                right += weigh(rows & own[w], w, weights)
-        out[r, 0] = total
-        out[r, 1] = right
+def toggled(covers: Words, chosen: Truths) -> Words:
+    """Return the rows whose coverage changes if each rule is added to a set, or removed."""
+    once, twice = np.zeros_like(covers[:2])
+    for cover in covers[chosen]:
+        twice |= once & cover
+        once |= cover
+    return np.asarray(covers & np.where(chosen[:, None], ~twice, ~once))
 
 
-@compiled("void(uint64[:, ::1], int64[::1], uint64[:, ::1], float64[::1], float64[::1])")
-def weigh_harm(covers: Any, claims: Any, masks: Any, weights: Any, out: Any) -> None:
-    """Compute how much less a list of rules would err without each one of them.
+def harm(covers: Words, claims: IntArray, rows: LabelledRows) -> FloatArray:
+    """Return by how much removing each rule of a list lowers the weight of its errors.
 
-    The rows that a rule decides would be decided by the next rule that covers them.
+    Without a rule, the next rule that covers a row decides it.  ``claims`` are the classes of the
+    rules and of the default.
     """
-    n_rules = len(covers)
-    first = np.empty(64, np.int64)
-    for w in range(covers.shape[1]):
-        once, twice = np.uint64(0), ~masks[-1, w]
-        for r in range(n_rules + 1):
-            met = ~twice & (covers[r, w] if r < n_rules else once)
-            twice |= met & once
-            once |= met
-            own = masks[claims[r], w]
-            place = 0
-            while met:
-                if met & np.uint64(1):
-                    bit = np.uint64(1) << np.uint64(place)
-                    if twice & bit:
-                        weight = weights[64 * w + place] if len(weights) else 1.0
-                        before = masks[claims[first[place]], w]
-                        out[first[place]] += weight * ((own & bit != 0) - (before & bit != 0))
-                    else:
-                        first[place] = r
-                met >>= np.uint64(1)
-                place += 1
+    own, without = rows.masks[claims[:-1]], np.empty_like(covers)
+    right = rows.masks[claims[-1]]  # rows that the rules that follow classify correctly
+    for r in reversed(range(len(covers))):
+        without[r] = right
+        right = covers[r] & own[r] | ~covers[r] & right
+    alone = covers.copy()
+    alone[1:] &= ~np.bitwise_or.accumulate(covers, axis=0)[:-1]
+    gained, lost = (
+        rows.within(alone & now & ~then, rows.masks[-1:])[:, 0]
+        for now, then in ((without, own), (own, without))
+    )
+    return np.asarray(gained - lost)
 
 
 def decided(covers: Words, rows: LabelledRows) -> FloatArray:
@@ -444,11 +420,9 @@ def ordered(
     default = default_class(rows.by_class(left[None])[0], rows)
     kept = np.array(order, dtype=np.int64)
     while len(kept):
-        harm = np.zeros(len(kept))
-        claims = np.append(labels[kept], default)
-        weigh_harm(covers[kept], claims, rows.masks, rows.weights, harm)
-        worst = int(harm.argmax())
-        if harm[worst] <= 0:
+        harms = harm(covers[kept], np.append(labels[kept], default), rows)
+        worst = int(harms.argmax())
+        if harms[worst] <= 0:
             break
         kept = np.delete(kept, worst)
     return kept, default

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.mining.conjunctions.answers import Question, answer, sizes, totals, weighed
-from formulakern.mining.conjunctions.search import Lattice, MinedConjunctions
-from formulakern.mining.search import Objective, SearchOptions, unit_exponent
+from formulakern.mining.conjunctions.search import ConjunctionOptions, Lattice, MinedConjunctions
+from formulakern.mining.search import Objective, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["mine_partitioned"]
@@ -233,10 +233,6 @@ def mine_partitioned(
     size: FloatArray | None = None,
     among: NDArray[np.intp] | None = None,
     whole: bool = False,
-    min_length: int = 1,
-    max_length: int | None = 3,
-    length_factor: Any = None,
-    exclusive: Any = None,
     **options: Any,
 ) -> MinedConjunctions:
     """As :func:`.search.mine_conjunctions`, for rows in partitions.
@@ -259,25 +255,17 @@ def mine_partitioned(
     whole : bool
         Whether all shares are whole numbers.  Results are then the same to the last bit whether
         equal rows are merged or not.
-    min_length, max_length, length_factor, exclusive :
-        As there.
     **options
-        Of :class:`~formulakern.mining.search.SearchOptions`, without ``progress``.
+        Of :class:`~formulakern.mining.conjunctions.search.ConjunctionOptions`, without
+        ``progress``.
 
     Sums and scores are those of the rounded weights, which do not depend on the division into
     partitions.  The partitions are read twice, once for every batch, and once for the results.  A
     batch sends some 20 bytes for every child, and brings 16 for every child and column of weights
     from every partition.
     """
-    asked, width = SearchOptions(**options), vectors[0].shape[1]
-    deadline = Deadline.of(asked.time_limit)
-    lattice = Lattice.of(
-        n_propositions,
-        min_length=min_length,
-        max_length=max_length,
-        length_factor=length_factor,
-        exclusive=exclusive,
-    )
+    asked, width = ConjunctionOptions(**options), vectors[0].shape[1]
+    deadline, lattice = Deadline.of(asked.time_limit), asked.lattice(n_propositions)
     try:
         if size is None:
             size = np.sum(partitions.map(sizes, each=vectors, deadline=deadline), axis=0)
@@ -305,7 +293,7 @@ def mine_partitioned(
     among = np.arange(n_propositions) if among is None else among
     most = min(LARGEST_BATCH, max(FIRST_BATCH, BATCH_WORK // max(1, *numbers)))
     threshold = goal.in_units(asked.threshold)
-    search = BestFirst(rows, goal, lattice, pairs, among, over, asked.limit, threshold, most)
+    search = BestFirst(rows, goal, lattice, pairs, among, over, asked.top, threshold, most)
     finished = search.run(deadline)
     found = [w for _, _, w in search.results]
     units = _sums(rows, found, singles, among, everywhere)

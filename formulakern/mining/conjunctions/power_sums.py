@@ -20,7 +20,8 @@ that contribute most.  Only sums over rows are needed, so that these may be in p
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,11 +87,8 @@ def heaviest(
     powers: Powers,
     goal: float,
     *,
-    unit: float = 1.0,
-    rounding: float = 0.0,
-    most: int = LOOKED_AT,
-    n_rows: int | None = None,
     deadline: Deadline = UNLIMITED,
+    **options: Any,
 ) -> Heaviest:
     """List the heaviest conjunctions, until Σ x_w^s over all others is proven to be at most a goal.
 
@@ -98,14 +96,14 @@ def heaviest(
     weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the weights that are meant differs by more
     than ``rounding``.  The search ends once ``most`` conjunctions were looked at, or at the
     deadline; TimeIsOver is raised before the propositions were.  NumPy adds up small numbers of
-    rows in this process, ``n_rows``.  The rows are read once for every level of the tree, and for
+    rows in this process, ``n_rows``.  The ``options`` are ``unit=1``, ``rounding=0``, ``most`` and
+    ``n_rows=None``.  The rows are read once for every level of the tree, and for
     every 2¹⁸ conjunctions of one.
     """
-    logs = float(np.log(goal)), float(np.log(unit))
-    search = _Search(rows, powers, *logs, rounding, items, most, n_rows)
+    search = _Search(rows, items, powers, goal, **options)
     search.open([((), items.astype(np.int64))], deadline)
     try:
-        while not search.reached and search.n_evaluated < most:
+        while not search.reached and search.n_evaluated < search.most:
             search.advance(deadline)
     except TimeIsOver:
         pass
@@ -116,55 +114,37 @@ def heaviest(
 _Node = tuple[tuple[int, ...], NDArray[np.int64]]
 
 
-class _Children(NamedTuple):
-    """Children of opened nodes: a logarithm for each, its block, and its place in the block.
-
-    A block is an opened node and its children that cover rows with weight, the largest bound first;
-    a child may be extended by those before it.
-    """
-
-    value: FloatArray
-    block: NDArray[np.intp]
-    place: NDArray[np.intp]
-
-    def at(self, which: NDArray[np.intp]) -> _Children:
-        return _Children(self.value[which], self.block[which], self.place[which])
-
-    def with_more(self, more: _Children) -> _Children:
-        return _Children(
-            np.concatenate([self.value, more.value]),
-            np.concatenate([self.block, more.block]),
-            np.concatenate([self.place, more.place]),
-        )
+#: Children of opened nodes: a logarithm for each, its block, and its place in the block.
+#:
+#: A block is an opened node and its children that cover rows with weight, the largest bound first;
+#: a child may be extended by those before it.
+_CHILDREN = np.dtype([("value", np.float64), ("block", np.intp), ("place", np.intp)])
 
 
-_NONE = _Children(np.zeros(0), np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
-
-
+@dataclass(eq=False)
 class _Search:
     """The conjunctions that were looked at, and nodes that wait; sums are shares of the goal."""
 
-    def __init__(
-        self,
-        rows: Partitioned,
-        powers: Powers,
-        goal: float,
-        unit: float,
-        rounding: float,
-        items: NDArray[np.intp],
-        most: int,
-        n_rows: int | None,
-    ) -> None:
-        self.rows, self.powers, self.rounding = rows, powers, rounding
-        self.most, self.n_rows = most, n_rows
-        self.goal, self.unit = goal, unit  # logarithms
-        self.n_evaluated, self.positions = 0, np.arange(int(items.max()) + 1)
+    rows: Partitioned
+    items: NDArray[np.intp]
+    powers: Powers
+    goal: float
+    unit: float = 1.0
+    rounding: float = 0.0
+    most: int = LOOKED_AT
+    n_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        self.goal, self.unit = float(np.log(self.goal)), float(np.log(self.unit))
+        self.n_evaluated, self.positions = 0, np.arange(int(self.items.max()) + 1)
         self.blocks: list[_Node] = []
-        self.waiting, self.listed = _NONE, _NONE  # ln of a bound on the sum below, and ln x^s
+        # ln of a bound on the sum below, and ln x^s
+        self.waiting = self.listed = np.zeros(0, _CHILDREN)
         self.closed = self.passed = 0.0  # sums below nodes that are never opened; of unlisted ones
-        if rounding:  # all that rounding may have hidden, where no row has weight
-            most = powers.exponent * (np.log(rounding) - unit)
-            self.closed = float(self.shares(most + powers.below(np.array([len(items)])))[0])
+        if self.rounding:  # all that rounding may have hidden, where no row has weight
+            most = self.powers.exponent * (np.log(self.rounding) - self.unit)
+            below = self.powers.below(np.array([len(self.items)]))
+            self.closed = float(self.shares(most + below)[0])
 
     def shares(self, logs: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -173,27 +153,30 @@ class _Search:
     @property
     def unknown(self) -> float:
         """A bound on the sum over what was not looked at."""
-        return self.closed + float(self.shares(self.waiting.value).sum())
+        return self.closed + float(self.shares(self.waiting["value"]).sum())
 
     @property
     def reached(self) -> bool:
         """Whether what is below unopened nodes is little enough, or there are none."""
-        return not len(self.waiting.value) or self.unknown <= OPEN
+        return not len(self.waiting) or self.unknown <= OPEN
 
     def advance(self, deadline: Deadline) -> None:
         """Open the nodes that contribute most, so that no more than the goal is left of these."""
-        order = np.argsort(-self.waiting.value, kind="stable")
-        left = np.cumsum(self.shares(self.waiting.value[order])[::-1])[::-1]  # from each one on
+        order = np.argsort(-self.waiting["value"], kind="stable")
+        left = np.cumsum(self.shares(self.waiting["value"][order])[::-1])[::-1]  # from each one on
         needed = int(np.count_nonzero(left > OPEN - SMALL))
-        sums = np.cumsum(self.waiting.place[order[:needed]])
+        sums = np.cumsum(self.waiting["place"][order[:needed]])
         batch = min(BATCH, self.most - self.n_evaluated)
         needed = max(1, int(np.searchsorted(sums, batch, side="right")))
-        some = self.waiting.at(order[:needed])
+        self.open(self._nodes(self.waiting[order[:needed]]), deadline, order[needed:])
+
+    def _nodes(self, children: NDArray[Any]) -> list[_Node]:
+        """Return some children as nodes."""
         nodes = []
-        for b, k in zip(some.block.tolist(), some.place.tolist(), strict=True):
+        for _, b, k in children.tolist():
             conjunction, items = self.blocks[b]
             nodes.append(((*conjunction, int(items[k])), items[:k]))
-        self.open(nodes, deadline, order[needed:])
+        return nodes
 
     def open(
         self, nodes: list[_Node], deadline: Deadline, left: NDArray[np.intp] | None = None
@@ -211,7 +194,7 @@ class _Search:
             function = answer if loop else small_answer
         sums, sizes = np.asarray(self.rows.sum(function, question, deadline=deadline)).T
         if left is not None:
-            self.waiting = self.waiting.at(left)
+            self.waiting = self.waiting[left]
         self.n_evaluated += len(every)
         node = np.repeat(np.arange(len(nodes)), [len(items) for items in candidates])
         bound, value = np.zeros(len(node)), np.zeros(len(node))
@@ -230,37 +213,36 @@ class _Search:
             most = np.log(bound[order] + self.rounding) - scale
         ends = np.cumsum(np.bincount(node, minlength=len(nodes)))
         place = np.arange(len(node)) - np.append(0, ends)[node]
-        children = _Children(s * own, len(self.blocks) + node, place)
+        children = np.zeros(len(node), _CHILDREN)
+        children["value"], children["block"] = s * own, len(self.blocks) + node
+        children["place"] = place
         self.blocks += zip(conjunctions, np.split(every, ends[:-1]), strict=True)
         fresh, self.passed = self.without_small(children, self.passed)
-        self.listed = self.listed.with_more(fresh)
-        below = children._replace(value=s * most + self.powers.below(np.maximum(place, 1)))
-        waiting = self.waiting.with_more(below.at(np.flatnonzero(place)))
+        self.listed = np.concatenate([self.listed, fresh])
+        children["value"] = s * most + self.powers.below(np.maximum(place, 1))
+        waiting = np.concatenate([self.waiting, children[place > 0]])
         self.waiting, self.closed = self.without_small(waiting, self.closed, WAITING)
 
     def without_small(
-        self, children: _Children, spent: float, room: int | None = None
-    ) -> tuple[_Children, float]:
+        self, children: NDArray[Any], spent: float, room: int | None = None
+    ) -> tuple[NDArray[Any], float]:
         """Leave out the smallest ones, whose sum is added to ``spent``; beyond ``room`` any."""
-        order = np.argsort(children.value, kind="stable")
-        sums = spent + np.cumsum(self.shares(children.value[order]))
+        order = np.argsort(children["value"], kind="stable")
+        sums = spent + np.cumsum(self.shares(children["value"][order]))
         n = int(np.searchsorted(sums, SMALL, side="right"))
         if room is not None:
             n = max(n, len(order) - room)
-        return children.at(np.sort(order[n:])), float(sums[n - 1]) if n else spent
+        return children[np.sort(order[n:])], float(sums[n - 1]) if n else spent
 
     def result(self) -> Heaviest:
         """The heaviest conjunctions, as few as the goal allows."""
-        order = np.argsort(-self.listed.value, kind="stable")
-        left = np.append(np.cumsum(self.shares(self.listed.value[order])[::-1])[::-1], 0.0)
+        order = np.argsort(-self.listed["value"], kind="stable")
+        left = np.append(np.cumsum(self.shares(self.listed["value"][order])[::-1])[::-1], 0.0)
         unlisted = self.unknown + self.passed
         n = int(np.count_nonzero(left[:-1] > 1.0 - unlisted))
-        kept = self.listed.at(order[:n])
-        found = []
-        for b, k in zip(kept.block.tolist(), kept.place.tolist(), strict=True):
-            conjunction, items = self.blocks[b]
-            found.append(tuple(sorted((*conjunction, int(items[k])))))
+        kept = self.listed[order[:n]]
+        found = [tuple(sorted(conjunction)) for conjunction, _ in self._nodes(kept)]
         with np.errstate(over="ignore"):
             rest = float(np.exp(self.goal) * (unlisted + left[n])) * (1 + 1e-9)
-            x = np.exp(kept.value / self.powers.exponent)
+            x = np.exp(kept["value"] / self.powers.exponent)
         return Heaviest(found, x * (1 + 1e-12), rest)

@@ -19,7 +19,7 @@ compiled for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -30,10 +30,11 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.deadline import DONE, FULL, SLICE, enlarged
 from formulakern.encoding.bits import all_ones, n_words
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 
 __all__ = [
+    "ConjunctionOptions",
     "Lattice",
     "MinedConjunctions",
     "mine_conjunctions",
@@ -72,31 +73,44 @@ class Lattice:
         """The smallest factor of the lengths that are reported."""
         return float(self.factors[1, 0])
 
-    @classmethod
-    def of(
-        cls,
-        p: int,
-        *,
-        min_length: int = 1,
-        max_length: int | None = 3,
-        length_factor: Any = None,
-        complement: bool = False,
-        exclusive: Any = None,
-    ) -> Lattice:
-        """Return the conjunctions of p propositions; parameters of :func:`mine_conjunctions`."""
-        groups = np.full(p, -1) if exclusive is None else np.asarray(exclusive)
+
+@dataclass(frozen=True, eq=False)
+class ConjunctionOptions(SearchOptions):
+    """The options of every search, and which conjunctions are searched.
+
+    Parameters
+    ----------
+    min_length, max_length : int
+        Numbers of propositions; ``min_length=0`` admits the empty conjunction, which is true
+        everywhere, ``max_length=None`` any length.
+    length_factor : sequence of float, optional
+        Positive divisors of the scores of lengths 0, 1, …, up to the greatest length that can
+        occur; in any order, growing or not.
+    exclusive : sequence of int of length p, optional
+        Groups of which a conjunction has at most one proposition (the values of one column, or a
+        literal and its negation); −1 for propositions that are in no group.
+    """
+
+    min_length: int = 1
+    max_length: int | None = 3
+    length_factor: Sequence[float] | NDArray[Any] | None = None
+    exclusive: Sequence[int] | NDArray[Any] | None = None
+
+    def lattice(self, p: int, complement: bool = False) -> Lattice:
+        """Return the conjunctions of p propositions."""
+        groups = np.full(p, -1) if self.exclusive is None else np.asarray(self.exclusive)
         greatest = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
-        if max_length is not None:
-            greatest = min(max_length, greatest)
+        if self.max_length is not None:
+            greatest = min(self.max_length, greatest)
         factors = np.ones((3, greatest + 1))
-        if length_factor is not None:
-            factors[0] = np.asarray(length_factor)[: greatest + 1]
+        if self.length_factor is not None:
+            factors[0] = np.asarray(self.length_factor)[: greatest + 1]
         for length in range(greatest + 1):
-            ahead = factors[0, max(length, min_length) :]
+            ahead = factors[0, max(length, self.min_length) :]
             if len(ahead):
                 factors[1:, length] = ahead.min(), ahead.max()
         groups = np.ascontiguousarray(groups, dtype=np.int64)
-        return cls(min_length, greatest, factors, groups, complement)
+        return Lattice(self.min_length, greatest, factors, groups, complement)
 
 
 class Listed(NamedTuple):
@@ -113,7 +127,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
     Every conjunction of a length is extended by the propositions behind its last one, unless the
     bounds show that no extension can pass the results so far.
     """
-    (m, p), goal, limit = task.table.shape, task.goal, task.limit
+    (m, p), goal, limit = task.table.shape, task.goal, task.top
     threshold = goal.in_units(task.threshold)
     groups, factors, complement = lattice.groups, lattice.factors, lattice.complement
     cost = max(m, 1)
@@ -357,23 +371,14 @@ class MinedConjunctions(MiningResult):
         **known: Any,
     ) -> MinedConjunctions:
         """The results above the threshold: best first, then short ones, then by positions."""
-        passed = np.flatnonzero(scores > asked.threshold).tolist()
-        order = sorted(passed, key=lambda r: (-scores[r], len(found[r]), found[r]))
-        complete = finished and len(found) < asked.limit
+        order = ranked(found, scores, asked.threshold)
+        complete = finished and len(found) < asked.top
         listed = [found[r] for r in order]
         return cls(scores[order], sums[order], finished, complete, conjunctions=listed, **known)
 
 
 def mine_conjunctions(
-    propositions: object,
-    weights: object,
-    *,
-    min_length: int = 1,
-    max_length: int | None = 3,
-    length_factor: Sequence[float] | NDArray[Any] | None = None,
-    complement: bool = False,
-    exclusive: Sequence[int] | NDArray[Any] | None = None,
-    **options: Any,
+    propositions: object, weights: object, *, complement: bool = False, **options: Any
 ) -> MinedConjunctions:
     """The conjunctions w of different propositions with the largest scores.
 
@@ -385,20 +390,11 @@ def mine_conjunctions(
     propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
     weights : array-like of shape (m,) or (m, K)
         c, finite; one column per vector.
-    min_length, max_length : int
-        Numbers of propositions; ``min_length=0`` admits the empty conjunction, which is true
-        everywhere, ``max_length=None`` any length.
-    length_factor : sequence of float, optional
-        Positive divisors of the scores of lengths 0, 1, …, up to the greatest length that can
-        occur; in any order, growing or not.
     complement : bool
         Use T_k − S_k, T_k the sum over all examples, in place of S_k: the sum over the examples
         that w does *not* cover, that is, of the disjunction of the negated propositions.
-    exclusive : sequence of int of length p, optional
-        Groups of which a conjunction has at most one proposition (the values of one column, or a
-        literal and its negation); −1 for propositions that are in no group.
     **options
-        Of :class:`~formulakern.mining.search.SearchOptions`.
+        Of :class:`ConjunctionOptions`.
 
     Conjunctions of equal covers are all candidates; those that tie with the last one returned may
     be left out.  If few conjunctions are looked at (at most 2¹⁹, times examples), nothing is
@@ -410,16 +406,9 @@ def mine_conjunctions(
     >>> result.conjunctions, result.scores, result.proven
     ([(0, 1)], array([3.]), True)
     """
-    task = Task(propositions, weights, SearchOptions(**options))
-    goal = task.goal
-    lattice = Lattice.of(
-        task.table.n_columns,
-        min_length=min_length,
-        max_length=max_length,
-        length_factor=length_factor,
-        complement=complement,
-        exclusive=exclusive,
-    )
+    asked = ConjunctionOptions(**options)
+    task = Task(propositions, weights, asked)
+    goal, lattice = task.goal, asked.lattice(task.table.n_columns, complement)
     listed, finished = enumerated(task, lattice), True
     if listed is None:
         search = _ConjunctionSearch(task, lattice)
@@ -456,7 +445,7 @@ class _ConjunctionSearch(CompiledSearch):
             groups=lattice.groups,
             totals=self.totals,
             flags=np.array([complement, goal.upwards, goal.downwards]),
-            lengths=np.array([least, greatest, task.limit]),
+            lengths=np.array([least, greatest, task.top]),
             factors=lattice.factors,
             levels=levels,
             items=items,
@@ -467,11 +456,6 @@ class _ConjunctionSearch(CompiledSearch):
             values = np.zeros_like(self.totals) if complement else self.totals
             score = float(goal.unit_scores(values[None])[0])
             self.offer_first(score / float(lattice.factors[0, 0]))
-
-    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        levels = self.state.levels[: self.state.counters[0], :2].tolist()
-        for (count, following), bounds in zip(levels, self.state.bounds, strict=False):
-            yield count, following, bounds
 
     def listed(self) -> Listed:
         """The results, in no order, and what bounds the others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from formulakern.syntax.formula import (
 from formulakern.syntax.leaves import Choice
 
 __all__ = [
+    "MAX_PERMUTED",
     "MAX_SLOTS",
     "BitProgram",
     "Expansion",
@@ -40,6 +41,7 @@ __all__ = [
     "bit_program",
     "depends",
     "expand",
+    "symmetries",
     "truth_table",
 ]
 
@@ -133,23 +135,17 @@ def expand(
     )
 
 
+@dataclass
 class _Writer:
-    def __init__(
-        self,
-        distinct: bool,
-        kind_of: Callable[[Variable], Hashable],
-        every_substitution: bool,
-        every_variable: bool,
-    ) -> None:
-        self.distinct = distinct
-        self.kind_of = kind_of
-        self.every_substitution = every_substitution
-        self.every_variable = every_variable
-        self.slots: list[Slot] = []
-        self.leaves: list[Variable] = []
-        self.all_different: list[tuple[int, ...]] = []
-        self.orders: list[Order] = []
-        self.empty = False
+    distinct: bool
+    kind_of: Callable[[Variable], Hashable]
+    every_substitution: bool
+    every_variable: bool
+    slots: list[Slot] = field(default_factory=list)
+    leaves: list[Variable] = field(default_factory=list)
+    all_different: list[tuple[int, ...]] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    empty: bool = False
 
     def instance(
         self, formula: Formula, copy: tuple[int, ...], inside: bool
@@ -177,13 +173,12 @@ class _Writer:
             self.all_different.append(tuple(slot_of.values()))
         # in a choice, features that name the same set differ
         if self.distinct or not (inside or self.every_substitution):
-            for i, j in _exchanges(table, list(slot_of), [self.kind_of_atom(a) for a in atoms]):
+            kinds = [
+                (a.domain, self.kind_of(a)) if isinstance(a, Variable) else None for a in atoms
+            ]
+            for i, j in _exchanges(table, list(slot_of), kinds):
                 self.orders.append(Order((slot_of[i],), (slot_of[j],), self.distinct))
         return substitute(formula, written), tuple(range(first, len(self.slots)))
-
-    def kind_of_atom(self, atom: Formula) -> Hashable:
-        """What an atom ranges over; only variables are ever exchanged."""
-        return (atom.domain, self.kind_of(atom)) if isinstance(atom, Variable) else None
 
     def _slot(self, variable: Variable, copy: tuple[int, ...]) -> Variable:
         if len(self.slots) == MAX_SLOTS:
@@ -322,6 +317,26 @@ def depends(table: NDArray[np.bool_], axis: int) -> bool:
     return not np.array_equal(table.take(0, axis), table.take(1, axis))
 
 
+def symmetries(
+    table: NDArray[np.bool_], axes: Sequence[int], kinds: Sequence[Hashable]
+) -> list[tuple[int, ...]]:
+    """Return the permutations of some axes that keep a truth table and the kinds of the axes.
+
+    Each has the images of all axes.  For more than six axes only exchanges of two are examined.
+    """
+    still = range(table.ndim)
+    if len(axes) <= MAX_PERMUTED:
+        every = (dict(zip(axes, to, strict=True)) for to in itertools.permutations(axes))
+    else:
+        every = ({i: j, j: i} for i, j in itertools.combinations(axes, 2))
+    found = (tuple(image.get(i, i) for i in still) for image in every)
+    return [
+        g
+        for g in found
+        if all(kinds[i] == kinds[g[i]] for i in still) and np.array_equal(table, table.transpose(g))
+    ]
+
+
 def _exchanges(
     table: NDArray[np.bool_], axes: Sequence[int], kinds: Sequence[Hashable]
 ) -> list[tuple[int, int]]:
@@ -330,23 +345,12 @@ def _exchanges(
     Along a chain of stabilisers: j is where i can be moved by a permutation that keeps the table,
     and keeps the axes before i in place.  With all permutations at hand this leaves exactly one
     instance of each where propositions differ (J.-F. Puget, *Breaking symmetries in all different
-    problems*, IJCAI 2005); for many variables only exchanges of two are used.
+    problems*, IJCAI 2005).
     """
-    n = table.ndim
-
-    def keeps(image: dict[int, int]) -> bool:
-        if any(kinds[i] != kinds[j] for i, j in image.items()):
-            return False
-        return np.array_equal(table, table.transpose([image.get(i, i) for i in range(n)]))
-
-    if len(axes) <= MAX_PERMUTED:
-        every = (dict(zip(axes, to, strict=True)) for to in itertools.permutations(axes))
-    else:
-        every = ({i: j, j: i} for i, j in itertools.combinations(axes, 2))
-    group = [image for image in every if keeps(image)]
+    group = symmetries(table, axes, kinds)
     pairs: list[tuple[int, int]] = []
     for place, i in enumerate(axes):
         still = axes[:place]
-        moves = {g.get(i, i) for g in group if all(g.get(h, h) == h for h in still)}
+        moves = {g[i] for g in group if all(g[h] == h for h in still)}
         pairs += [(i, j) for j in axes if j in moves and j != i]
     return pairs

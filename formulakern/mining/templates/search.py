@@ -18,7 +18,7 @@ propositions are sums of two modified weights over their bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -29,7 +29,7 @@ from formulakern.compilation import compiled
 from formulakern.deadline import DONE, SLICE
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, offer, sort_descending
 from formulakern.mining.templates.expansion import (
     Expansion,
@@ -309,9 +309,9 @@ def mine_templates(
         if key in (v, v.name)
     }
     expansion = expand(formula, bool(distinct), ranges.get)
-    limit = capacity = task.limit
+    limit = capacity = task.top
     while True:
-        task.limit = capacity
+        task.top = capacity
         search = _InstanceSearch(task, expansion, ranges)
         finished = task.run(search)
         assignments = _different(expansion, search.assignments())
@@ -330,7 +330,7 @@ def mine_templates(
 
     sums = task.sums(assignments, covers)
     scores = task.goal.scores(sums)
-    order = task.ranked(assignments, scores)
+    order = ranked(assignments, scores, task.threshold)
     bound = task.goal.from_units(search.bound()) + task.goal.rounding
     if len(order) > limit:
         bound = max(bound, float(scores[order[limit]]))
@@ -386,7 +386,7 @@ class _InstanceSearch(CompiledSearch):
             different=different,
             orders=orders,
             strict=np.array([order.strict for order in expansion.orders], dtype=np.bool_),
-            limit=task.limit,
+            limit=task.top,
             assigned=np.zeros(n, dtype=np.int64),
             levels=np.zeros((n, 2), dtype=np.int64),
             items=np.zeros((n, p), dtype=np.int64),
@@ -399,11 +399,6 @@ class _InstanceSearch(CompiledSearch):
             self.state.counters[2] = 1
             empty = True
         self.nothing = empty
-
-    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        state = self.state
-        for level, (count, following) in enumerate(state.levels[: state.counters[0]].tolist()):
-            yield count, following, state.bounds[level]
 
     def assignments(self) -> list[tuple[int, ...]]:
         """The results, best first."""

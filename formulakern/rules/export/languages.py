@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.encoding.propositions import number_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.optional import data_frame, needed
-from formulakern.rules.conditions import ColumnType, ConditionWriter, inferred_types, read_types
+from formulakern.rules.conditions import ColumnType, inferred_types, read_types
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.json import JsonRules, plain
 from formulakern.rules.export.tables import (
@@ -27,12 +26,18 @@ from formulakern.rules.export.tables import (
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.python.files import PythonConditions, PythonFile
 from formulakern.rules.rule import Rule
-from formulakern.rules.sql import DialectName, Query, TableName, cases, wrapped
+from formulakern.rules.sql import (
+    Dialect,
+    DialectName,
+    Query,
+    SqlConditions,
+    TableName,
+    cases,
+    wrapped,
+)
 from formulakern.rules.sums import LONGEST_CHAIN, in_groups
-from formulakern.syntax.formula import Variable
-from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
-from formulakern.tables.temporal import RELATIONS, value_of_kind
+from formulakern.syntax.temporal import UNITS, Temporal, TemporalKind
+from formulakern.tables.temporal import RELATIONS
 from formulakern.text import is_unicode
 
 if TYPE_CHECKING:
@@ -114,12 +119,12 @@ def sql_query(
     if rules.labels is None:
         return query.text(sums[0], f"predicted {rules.target}")
     if rules.factors:
-        present = " AND ".join(map(query.writer.present, rules.factors))
+        present = " AND ".join(query.writer.present(name)[0] for name in rules.factors)
         lines.append(f"WHEN NOT ({present}) THEN NULL")
     labels = list(map(query.label, _of_one_type([*rules.labels, *rules.default], kind)))
     if rules.thresholds is not None:
         for label, end in zip(labels, rules.thresholds, strict=False):
-            largest = query.dialect.number(end, exact=False)
+            largest = query.writer.literal(end)
             lines.append(f"{wrapped('WHEN ', sums[0])} <= {largest} THEN {label}")
         answer = cases(lines, labels[-1])
     elif rules.default:
@@ -157,11 +162,7 @@ def _value(query: Query, term: Term) -> str:
      WHEN "t"."age" < 70.0 THEN (CAST("t"."age" AS REAL) / 2.0 - 10.0) / 25.0
      WHEN "t"."age" IS NOT NULL THEN 1.0 ELSE 0.0 END)
     """
-    writer, double = query.writer, query.dialect.double
-
-    def number(value: float) -> str:
-        return query.dialect.number(value, exact=False)
-
+    writer, double, number = query.writer, query.dialect.double, query.writer.literal
     if isinstance(term, Rule):
         return writer.expression(term.formula)
     if isinstance(term, Monomial):
@@ -173,7 +174,7 @@ def _value(query: Query, term: Term) -> str:
     return (
         f"(CASE WHEN {column} <= {number(term.least)} THEN {number(0.0)} "
         f"WHEN {column} < {number(term.largest)} THEN {share} "
-        f"WHEN {writer.present(term.column)} THEN {number(1.0)} ELSE {number(0.0)} END)"
+        f"WHEN {writer.present(term.column)[0]} THEN {number(1.0)} ELSE {number(0.0)} END)"
     )
 
 
@@ -207,10 +208,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
         f"r{k} = {_expression(file.conditions, term)}" for k, term in enumerate(rules.terms, 1)
     ]
     sums = _python_sums(rules)
-    if rules.labels is None or rules.thresholds is not None:
-        total = [*lines, f"return {sums[0]}"]
-    else:
-        total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
+    total = [*lines, f"return {sums[0]}"]
     if rules.labels is None:
         file.define("predict", "The number that is predicted.", "float", total, reads=True)
         file.define("score", "The same.", "float", ["return predict(row, missing)"])
@@ -224,6 +222,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
         name, found, about = "CLASSES", "scores", "The class of a row; of equal scores the first."
         chosen = "CLASSES[scores.index(max(scores))]"
         scored, kind = "The score of each of CLASSES.", "list[float]"
+        total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
     if rules.default:
         file.constants.append(f"DEFAULT = {plain(rules.default[0])!r}")
         about = "The class of a row; of equal scores the first, without votes the default."
@@ -278,17 +277,18 @@ def _of_one_type(labels: Sequence[Any], target: str) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class PolarsConditions(ConditionWriter[Expression]):
+class PolarsConditions(SqlConditions):
     """Expressions of conditions and sums."""
 
-    TARGET = "expression of polars"
+    TARGET = "expressions of polars"
 
     pl: Any
-    types: Mapping[str, ColumnType]
 
-    def constant(self, value: bool | float) -> Expression:
-        """Return a constant."""
-        return self.pl.lit(value)
+    # -- operations -------------------------------------------------------------------------------
+
+    def column(self, name: str) -> Expression:
+        """Return a column."""
+        return self.pl.col(name)
 
     def present(self, name: str) -> Expression:
         """Return the condition that an entry is neither null nor NaN."""
@@ -298,108 +298,21 @@ class PolarsConditions(ConditionWriter[Expression]):
         number = column if kind == "number" else column.cast(self.pl.Float64, strict=False)
         return column.is_not_null() & number.is_not_nan().fill_null(True)
 
-    def truth(self, name: str) -> Expression:
-        """Return the condition that a column is true, or 1."""
-        return self._equal(name, 1).fill_null(False)
+    def _absent(self, name: str) -> Expression:
+        return ~self.present(name)
 
-    def negated(self, part: Expression) -> Expression:
-        """Return the condition that another one is not true."""
-        return ~part
+    def _finite(self, name: str) -> Expression:
+        return self.present(name) if self.types.get(name) in (None, "number") else None
 
-    def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
-        """Return conditions joined by "and" or "or"."""
-        return reduce(operator.and_ if word == "and" else operator.or_, parts)
+    def _equals(self, name: str, value: bool) -> Expression:
+        return self.pl.col(name) == int(value)
 
-    def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
-        """Return the condition that two others are both true or both not, or else differ."""
-        return left == right if same else left != right
+    def _one_or_zero(self, name: str) -> Expression:
+        return self.pl.col(name).cast(self.pl.Float64)
 
-    def comparison(self, leaf: Comparison) -> Expression:
-        """Return the condition of a comparison; it is never null."""
-        return self._comparison(leaf).fill_null(False)
+    _text = column
 
-    def _comparison(self, leaf: Comparison) -> Expression:
-        name, relation = leaf.column, leaf.relation
-        if leaf.value is None:
-            present = self.present(name)
-            return present if relation == "is not missing" else ~present
-        named = [value.name for value in leaf.values if isinstance(value, ColumnName)]
-        known = reduce(operator.and_, map(self.present, [name, *named]))
-        if relation in ORDERS:
-            return self._ordered(leaf, relation, leaf.value) & known
-        equal = [self._ordered(leaf, "=", value).fill_null(False) for value in leaf.values]
-        if relation in ("!=", "not in"):
-            return ~reduce(operator.or_, equal) & known
-        present = [
-            self.present(value.name) if isinstance(value, ColumnName) else self.constant(True)
-            for value in leaf.values
-        ]
-        true = reduce(operator.or_, map(operator.and_, equal, present))
-        return true & self.present(name)
-
-    def _ordered(self, leaf: Comparison, relation: str, value: Any) -> Expression:
-        """A column, or a part of it, compared with one value."""
-        name, compare = leaf.column, RELATIONS[relation]
-        kind = self._temporal(name, value)
-        if leaf.part is not None:
-            return compare(self._part(name, leaf.part, kind), value)
-        if isinstance(value, Level) and relation in ORDERS:
-            return self.pl.col(name).is_in(list(value.passed(relation)))
-        if isinstance(value, ColumnName):
-            return self._pair(name, compare, value.name)
-        if kind is not None:
-            found = value_of_kind(value, kind, name)
-            count, rest = divmod(found.nanoseconds, UNITS["us"])
-            if rest:  # columns are of microseconds: y < x is y <= c with c the next below x
-                if relation == "=":
-                    return self.constant(False)
-                compare = RELATIONS[{"<": "<=", ">=": ">"}.get(relation, relation)]
-            return compare(self._counts(name, kind), count)
-        if relation == "=":
-            return self._equal(name, value)
-        number = number_of(value) if isinstance(value, str) else value
-        if number is None or self.types.get(name) == "text":
-            raise DataError(
-                f'column "{name}" and {value!r} have no order here; expected a column of numbers '
-                "and a number, or ordered categories."
-            )
-        return compare(self.pl.col(name), _held(number))
-
-    def _equal(self, name: str, value: Any) -> Expression:
-        column, kind = self.pl.col(name), self.types.get(name)
-        if kind == "text" and not isinstance(value, str):
-            raise DataError(
-                f'column "{name}" holds text, and is compared with {value!r}. '
-                f'Write {Variable(name)} = "{value}".'
-            )
-        if isinstance(value, str) and kind not in ("text", None):
-            value = number_of(value)
-        if value is None or (isinstance(value, str) and not is_unicode(value)):
-            return self.constant(False)  # no column of a data frame holds it
-        return column == _held(value)
-
-    def _pair(self, name: str, compare: Any, other: str) -> Expression:
-        kinds = [self._temporal(column) for column in (name, other)]
-        if (kind := kinds[0] or kinds[1]) is not None:
-            if not {*kinds} <= {kind, None}:
-                raise DataError(f'columns "{name}" and "{other}" differ in kind; convert one.')
-            return compare(self._counts(name, kind), self._counts(other, kind))
-        return compare(self.pl.col(name), self.pl.col(other))
-
-    # -- dates and times --------------------------------------------------------------------------
-
-    def _temporal(self, name: str, value: Any = None) -> TemporalKind | None:
-        kind = self.types.get(name)
-        if kind in KINDS:
-            return kind
-        if isinstance(value, Temporal):
-            raise DataError(
-                f'column "{name}" holds no {KINDS[value.kind][0]}, and is compared with {value}. '
-                "Give its type in types."
-            )
-        return None
-
-    def _counts(self, name: str, kind: TemporalKind) -> Expression:
+    def _moment(self, name: str, kind: TemporalKind) -> Expression:
         """Microseconds since 1970, since midnight, or long."""
         column = self.pl.col(name)
         if kind == "duration":
@@ -410,15 +323,41 @@ class PolarsConditions(ConditionWriter[Expression]):
 
     def _part(self, name: str, part: str, kind: TemporalKind | None) -> Expression:
         column = self.pl.col(name)
-        if kind == "instant" or (kind is not None and part not in PARTS_OF[kind]):
-            raise DataError(
-                f'column "{name}" holds {KINDS[kind][0]}, which have no {part} of their own.'
-            )
         if kind == "stamp":
             column = column.cast(self.pl.Datetime("us"))
-        if part == "quarter":
-            return (column.dt.month() + 2) // 3
         return getattr(column.dt, part)()
+
+    def literal(self, value: Any) -> Any:
+        """Return a constant; whole numbers beyond 64 bits are rounded, as in a table."""
+        if isinstance(value, Temporal):
+            return value.nanoseconds // UNITS["us"]
+        return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+
+    def _compared(self, column: Expression, relation: str, other: Any) -> Expression:
+        return RELATIONS[relation](column, other)
+
+    def _among(self, column: Expression, relation: str, constants: Sequence[Any]) -> Expression:
+        parts = [self._compared(column, relation, constant) for constant in constants]
+        return self.joined("and" if relation == "!=" else "or", parts)
+
+    def constant(self, value: bool) -> Expression:
+        """Return a condition that is always true or always false."""
+        return self.pl.lit(value)
+
+    def negated(self, part: Expression) -> Expression:
+        """Return the condition that another one is not true."""
+        return ~part.fill_null(False)
+
+    def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
+        """Return conditions joined by "and" or "or"."""
+        if not parts:
+            return self.constant(word == "and")
+        return reduce(operator.and_ if word == "and" else operator.or_, parts)
+
+    def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
+        """Return the condition that two others are both true or both not, or else differ."""
+        left, right = left.fill_null(False), right.fill_null(False)
+        return left == right if same else left != right
 
     # -- numbers and answers ----------------------------------------------------------------------
 
@@ -426,7 +365,7 @@ class PolarsConditions(ConditionWriter[Expression]):
         """A term as a number."""
         when, lit, double = self.pl.when, self.pl.lit, self.pl.Float64
         if isinstance(term, Rule):
-            return self.condition(term.formula).cast(double)
+            return when(self.condition(term.formula)).then(lit(1.0)).otherwise(lit(0.0))
         if isinstance(term, Monomial):
             factors = (self.pl.col(name).cast(double) for name in term.columns)
             return reduce(lambda left, right: left * right, factors, lit(1.0))
@@ -447,28 +386,10 @@ class PolarsConditions(ConditionWriter[Expression]):
 
         def total(first: float, weights: Sequence[float]) -> Expression:
             weighted = (value * w for value, w in zip(values, weights, strict=True) if w)
-            return added(in_groups([self.constant(first), *weighted], added))
+            return added(in_groups([self.pl.lit(first), *weighted], added))
 
         columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
         return [total(*column) for column in columns]
-
-    def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
-        """The label of the first condition that is true."""
-        answer = self.pl.lit(otherwise)
-        for condition, label in reversed(cases):
-            answer = self.pl.when(condition).then(self.pl.lit(label)).otherwise(answer)
-        return answer
-
-    def leading(self, sums: Sequence[Expression], labels: Sequence[Any]) -> Expression:
-        """The label of the largest sum, of several that of the first."""
-        best = self.pl.max_horizontal(*sums)
-        cases = [(total >= best, label) for total, label in zip(sums, labels, strict=True)]
-        return self.cases(cases[:-1], labels[-1])
-
-
-def _held(value: Any) -> Any:
-    """A number that fits in 64 bits; whole numbers beyond them are rounded, as in a table."""
-    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def _polars_classes(labels: Sequence[Any]) -> list[Any]:
@@ -485,27 +406,30 @@ def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
     """Return what rules predict; see :meth:`formulakern.RuleEnsemble.to_polars`."""
     import polars
 
-    frames = PolarsConditions(polars, term_types(rules.terms, types))
+    types = term_types(rules.terms, types)
+    frames = PolarsConditions(Dialect("polars", backslash="escape"), "", types, polars)
+    found: list[tuple[Expression, Any]] = []
     if isinstance(rules, FirstRule):
-        *labels, otherwise = _polars_classes(rules.labels)
-        conditions = [frames.condition(rule.formula) for rule in rules.terms]
-        answer = frames.cases(list(zip(conditions, labels, strict=True)), otherwise)
-        return answer.alias("predicted_class")
-    sums = frames.sums(rules)
-    if rules.labels is None:
-        return sums[0].alias(f"predicted {rules.target}")
-    labels = _polars_classes([*rules.labels, *rules.default])
-    if rules.thresholds is not None:
-        *below, last = labels
-        ends = zip(rules.thresholds, below, strict=False)
-        answer = frames.cases([(sums[0] <= end, label) for end, label in ends], last)
+        labels = _polars_classes(rules.labels)
+        conditions = (frames.condition(rule.formula) for rule in rules.terms)
+        found += zip(conditions, labels, strict=False)
     else:
-        answer = frames.leading(sums, labels[: len(sums)])
-    if rules.default:
-        unknown = polars.max_horizontal(*sums) == 0
-        answer = polars.when(unknown).then(polars.lit(labels[-1])).otherwise(answer)
-    for name in rules.factors:
-        answer = polars.when(frames.present(name)).then(answer).otherwise(polars.lit(None))
+        sums = frames.sums(rules)
+        if rules.labels is None:
+            return sums[0].alias(f"predicted {rules.target}")
+        labels = _polars_classes([*rules.labels, *rules.default])
+        best = polars.max_horizontal(*sums)
+        found += [(~frames.present(name), None) for name in rules.factors]
+        if rules.default:
+            found.append((best == 0, labels.pop()))
+        if rules.thresholds is not None:
+            ends = zip(rules.thresholds, labels, strict=False)
+            found += [(sums[0] <= end, label) for end, label in ends]
+        else:
+            found += [(sums[k] >= best, label) for k, label in enumerate(labels[:-1])]
+    answer = polars.lit(labels[-1])
+    for condition, label in reversed(found):
+        answer = polars.when(condition).then(polars.lit(label)).otherwise(answer)
     return answer.alias("predicted_class")
 
 

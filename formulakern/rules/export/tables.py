@@ -47,20 +47,12 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
 
     Of rules that predict a number only weight, support, coverage and text.
     """
-    columns = {
-        "weight": [item.weight for item in ensemble],
-        "class": [item.winner for item in ensemble],
-        "against": [item.loser for item in ensemble],
-        "support": ensemble.support.tolist(),
-        "coverage": ensemble.coverage.tolist(),
-        "precision": ensemble.precision.tolist(),
-        "base_rate": ensemble.base_rate.tolist(),
-        "rule": [str(rule) for rule in ensemble.rules],
-    }
+    names = ["weight", "class", "against", "support", "coverage", "precision", "base_rate"]
     if ensemble.classes is None:
-        for name in ("class", "against", "precision", "base_rate"):
-            del columns[name]
-    return columns
+        names = ["weight", "support", "coverage"]
+    fields = {"class": "winner", "against": "loser"}
+    columns = {name: [getattr(item, fields.get(name, name)) for item in ensemble] for name in names}
+    return columns | {"rule": [str(rule) for rule in ensemble.rules]}
 
 
 def stance(
@@ -196,7 +188,12 @@ def decision_columns(decision: DecisionRules) -> dict[str, list[Any]]:
     return columns
 
 
-def decision_cells(decision: DecisionRules, top: int | None = None) -> dict[str, list[str]]:
+def decision_cells(
+    decision: DecisionRules,
+    top: int | None = None,
+    rule: Callable[[Rule], str] = str,
+    name: Callable[[Any], str] = str,
+) -> dict[str, list[str]]:
     """The first rules and the default as text: number, class, covered, accuracy, rule."""
     columns = decision_columns(decision)
     shown = [*range(len(decision))[:top], -1]
@@ -204,10 +201,13 @@ def decision_cells(decision: DecisionRules, top: int | None = None) -> dict[str,
     whole = all(number != number or number == int(number) for number in numbers)
     cells = {
         "": [*(str(k + 1) for k in shown[:-1]), ""],
-        "class": [_class_text(columns["class"][k], decision) for k in shown],
+        "class": [
+            name(label) if label in decision.classes else "unknown"
+            for label in (columns["class"][k] for k in shown)
+        ],
         "covered": ["" if x != x else f"{x:,.{0 if whole else 2}f}" for x in numbers],
         "accuracy": ["" if x != x else f"{x:.1%}" for x in (columns["accuracy"][k] for k in shown)],
-        "rule": [*(columns["rule"][k] for k in shown[:-1]), "otherwise"],
+        "rule": [*(rule(item.rule) for item in decision.rules[:top]), "otherwise"],
     }
     return {name: cells[name] for name in cells if name in ("class", "rule") or any(cells[name])}
 
@@ -218,10 +218,6 @@ def decision_text(decision: DecisionRules) -> str:
     if len(decision) > MAX_ROWS:
         lines.insert(-1, f"… and {len(decision) - MAX_ROWS:,} more rules")
     return "\n".join(lines)
-
-
-def _class_text(label: Any, decision: DecisionRules) -> str:
-    return "unknown" if label is None and None not in decision.classes else str(label)
 
 
 def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -307,15 +303,7 @@ def ensemble_latex(ensemble: VotingRules) -> str:
 
 def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
     """Return the first rules with their classes; see :meth:`formulakern.RuleList.to_latex`."""
-    cells = decision_cells(decision, top)
-    known = [label in decision.classes for label in (item.label for item in decision)][:top]
-    known.append(decision.default in decision.classes)
-    cells["class"] = [
-        _latex_class(text) if sure else text
-        for text, sure in zip(cells["class"], known, strict=True)
-    ]
-    cells["rule"] = [*(f"${item.rule.latex()}$" for item in decision.rules[:top]), "otherwise"]
-    return _tabular(cells)
+    return _tabular(decision_cells(decision, top, lambda rule: f"${rule.latex()}$", _latex_class))
 
 
 def _tabular(cells: Mapping[str, Sequence[str]]) -> str:

@@ -11,13 +11,11 @@ from importlib import import_module
 from typing import Any
 
 from formulakern.encoding.propositions import number_of
-from formulakern.errors import DataError
 from formulakern.rules.conditions import ConditionWriter
-from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
-__all__ = ["PythonConditions", "PythonFile", "formula_python"]
+__all__ = ["PythonConditions", "PythonFile"]
 
 #: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
@@ -113,49 +111,47 @@ class PythonConditions(ConditionWriter[Text]):
         if leaf.value is None:
             negated = "" if relation == "is missing" else "not "
             return Text(f"{self.read('entry', name)} is {negated}None", COMPARISON)
-        if leaf.part is not None:
-            found = self.read("part", name, leaf.part)
-            if relation in ORDERS:
-                return Text(f"{found} {relation} {values[0]}", COMPARISON)
-            return _all_or_one(relation, self._among(relation, found, values))
-        if relation in ORDERS:
+        if relation in ORDERS and leaf.part is None:
             return self._order(name, relation, values[0])
+        if relation in ORDERS:
+            return self._compared(self.read("part", name, str(leaf.part)), relation, values[0])
+        sign = {"in": "=", "not in": "!="}.get(relation, relation)
         parts = []
         if numbers := [value for value in values if isinstance(value, (int, float))]:
-            parts += self._among(relation, self.read("number_or_word", name), numbers)
+            read = ("number_or_word", name) if leaf.part is None else ("part", name, leaf.part)
+            parts += self._among(sign, self.read(*read), numbers)
         if words := [value for value in values if isinstance(value, str)]:
             meant = [item for word in words for item in _meanings(word)]
             dated = any(isinstance(item, tuple) for item in meant)
             found = self.read("dated_entry" if dated else "entry", name)
-            parts += self._among(relation, found, meant, f"{found} is not None")
+            parts += self._among(sign, found, meant, f"{found} is not None")
         moments = [value for value in values if isinstance(value, Temporal)]
         for kind in dict.fromkeys(value.kind for value in moments):
             alike = [value for value in moments if value.kind == kind]
-            parts += self._among(relation, self.read("moment_or_word", name, kind), alike)
-        positive = "=" if relation in ("=", "in") else "!="
-        others = [value.name for value in values if isinstance(value, ColumnName)]
-        parts += [self._pair(name, positive, other) for other in others]
-        return _all_or_one(relation, parts)
+            parts += self._among(sign, self.read("moment_or_word", name, kind), alike)
+        parts += [self._pair(name, sign, v.name) for v in values if isinstance(v, ColumnName)]
+        return _joined("or" if sign == "=" else "and", parts)
 
-    def _among(
-        self, relation: str, found: str, values: Sequence[Any], present: str = ""
-    ) -> list[Text]:
+    def _among(self, sign: str, found: str, values: Sequence[Any], present: str = "") -> list[Text]:
         """Whether an entry equals one of some values; or that it is not missing, and none."""
-        positive = relation in ("=", "in")
-        parts = [] if positive else [Text(present or f"{found} == {found}", COMPARISON)]
-        large = [v for v in values if isinstance(v, (int, float)) and abs(v) >= EXACT]
-        shown = [self._literal(v) for v in values if v not in large]
-        if len(shown) == 1:
-            parts.append(Text(f"{found} {'==' if positive else '!='} {shown[0]}", COMPARISON))
-        elif shown:
-            sign = "in" if positive else "not in"
-            parts.append(Text(f"{found} {sign} ({', '.join(shown)})", COMPARISON))
-        signs = "=" if positive else "!="
-        return parts + [self._compared(found, signs, value) for value in large]
+        parts = [] if sign == "=" else [Text(present or f"{found} == {found}", COMPARISON)]
+        alone = [value for value in values if _is_large(value)]
+        listed = [value for value in values if value not in alone]
+        if len(listed) > 1:
+            texts = ", ".join(map(self._literal, listed))
+            text = f"{found} {'in' if sign == '=' else 'not in'} ({texts})"
+            parts.append(Text(text, COMPARISON))
+        else:
+            alone = listed + alone
+        return parts + [self._compared(found, sign, value) for value in alone]
 
     def _compared(self, found: str, relation: str, value: Any) -> Text:
-        self.functions.setdefault("compare")
-        return Text(f"compare({found}, {relation!r}, {value!r})")
+        """Whether an entry is in a relation to a value; large numbers compare as in columns."""
+        if _is_large(value):
+            self.functions.setdefault("compare")
+            return Text(f"compare({found}, {relation!r}, {value!r})")
+        sign = "==" if relation == "=" else relation
+        return Text(f"{found} {sign} {self._literal(value)}", COMPARISON)
 
     def _literal(self, value: Any) -> str:
         """A literal; a date or time is a named constant."""
@@ -174,18 +170,11 @@ class PythonConditions(ConditionWriter[Text]):
             number = number_of(value)
             moment = read_moment(value) if number is None else None
             if number is None and moment is None:
-                raise DataError(
-                    f"the order of {value!r} among the entries of column {name!r} is not known "
-                    "here. Write the categories with in, or learn from ordered categories."
-                )
+                raise self._unordered(name, value)
             value = number if moment is None else Temporal(*moment)
         if isinstance(value, Temporal):
-            found = self.read("moment", name, value.kind)
-            return Text(f"{found} {relation} {self._literal(value)}", COMPARISON)
-        found = self.read("number", name)
-        if abs(value) >= EXACT:
-            return self._compared(found, relation, value)
-        return Text(f"{found} {relation} {value!r}", COMPARISON)
+            return self._compared(self.read("moment", name, value.kind), relation, value)
+        return self._compared(self.read("number", name), relation, value)
 
     def _pair(self, name: str, relation: str, other: str) -> Text:
         self.functions.setdefault("compare_columns")
@@ -193,11 +182,8 @@ class PythonConditions(ConditionWriter[Text]):
         return Text(self._assigned("compare_columns", f"compare_columns({arguments})"))
 
 
-def _all_or_one(relation: str, parts: Sequence[Text]) -> Text:
-    """Of a relation that is positive one part, else all."""
-    return (
-        parts[0] if len(parts) == 1 else _joined("or" if relation in ("=", "in") else "and", parts)
-    )
+def _is_large(value: Any) -> bool:
+    return isinstance(value, (int, float)) and abs(value) >= EXACT
 
 
 def _meanings(word: str) -> list[Any]:
@@ -211,13 +197,18 @@ def _meanings(word: str) -> list[Any]:
 
 
 def _joined(word: str, parts: Sequence[Text]) -> Text:
+    if len(parts) == 1:
+        return parts[0]
     binds = AND if word == "and" else OR
     text = f" {word} ".join(part.inside(binds + 1) for part in parts)
     return Text(text, binds, max(part.depth for part in parts) + 1)
 
 
 #: The modules whose functions and constants are copied; of equal names the last.
-MODULES = ("tables.column", "encoding.propositions", "syntax.temporal", "rules.python.functions")
+MODULES = (
+    "tables.column", "tables.temporal", "encoding.propositions", "syntax.temporal",
+    "rules.python.functions",
+)  # fmt: skip
 ROOT = __name__.partition(".")[0]
 HEAD = '''\
 """predict(row) and what it needs, exported by formulakern.
@@ -259,15 +250,6 @@ class PythonFile:
         lines = "\n".join([*constants, *self.constants, *moments])
         head = HEAD + "\n" + "\n".join(imports)
         return BLANK.join([head + "\n\n" + lines, *self._functions, *others]) + "\n"
-
-
-def formula_python(formula: Formula) -> str:
-    """Return the file of one formula; see :meth:`formulakern.Rule.to_python`."""
-    file = PythonFile()
-    found = file.conditions.condition(formula).text
-    about = "Whether a row satisfies the rule."
-    file.define("predict", about, "bool", [f"return {found}"], reads=True)
-    return file.text()
 
 
 # -- sources ---------------------------------------------------------------------------------------

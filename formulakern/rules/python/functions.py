@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
@@ -19,7 +18,8 @@ from typing import Any
 
 from formulakern.encoding.propositions import number_of
 from formulakern.syntax.temporal import DAY, EPOCH, SECOND, UNITS, date_of, read_moment
-from formulakern.tables.column import read_number
+from formulakern.tables.column import read_number, spelled, to_float
+from formulakern.tables.temporal import RELATIONS
 
 __all__ = [
     "choquet_integral",
@@ -66,10 +66,7 @@ def entry(row: Row, name: str, missing: Texts = ()) -> Any:
         return value
     if isinstance(value, Integral) and -(2**63) <= int(value) < 2**64:
         return int(value)
-    try:
-        found = float(value)
-    except OverflowError:
-        found = -math.inf if str(value).startswith("-") else math.inf  # beyond float64
+    found = to_float(value)
     return found if found == found else None
 
 
@@ -91,23 +88,19 @@ def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
 
 def _moment_of(value: Any) -> tuple[str, int]:
     """The moment that an object of datetime or of pandas is."""
+    kind, total = "time", datetime.timedelta()
     if isinstance(value, datetime.timedelta):
-        whole = value.days * DAY + value.seconds * SECOND + value.microseconds * 1000
-        return ("duration", whole + int(getattr(value, "nanoseconds", 0)))
-    clock, kind, days = 0, "stamp", 0
-    if not isinstance(value, datetime.time):
-        days = value.toordinal() - EPOCH
+        kind, total = "duration", value
+    elif isinstance(value, datetime.date):
+        kind, total = "stamp", datetime.timedelta(value.toordinal() - EPOCH)
     if isinstance(value, (datetime.datetime, datetime.time)):
         seconds = value.hour * 3600 + value.minute * 60 + value.second
-        clock = seconds * SECOND + value.microsecond * 1000 + int(getattr(value, "nanosecond", 0))
-    if isinstance(value, datetime.time):
-        kind = "time"
-    elif isinstance(value, datetime.datetime):
-        offset = value.utcoffset()
-        if offset is not None:
-            kind = "instant"
-            clock -= (offset.days * 86400 + offset.seconds) * SECOND + offset.microseconds * 1000
-    return (kind, days * DAY + clock)
+        total += datetime.timedelta(0, seconds, value.microsecond)
+    offset = value.utcoffset() if isinstance(value, datetime.datetime) else None
+    if offset is not None:
+        kind, total = "instant", total - offset
+    whole = total.days * DAY + total.seconds * SECOND + total.microseconds * 1000
+    return (kind, whole + int(getattr(value, "nanoseconds", getattr(value, "nanosecond", 0))))
 
 
 def _unlike(name: str, found: Any, expected: str) -> ValueError:
@@ -159,15 +152,8 @@ def truth(row: Row, name: str, missing: Texts = ()) -> bool:
 
 def word(row: Row, name: str, missing: Texts = ()) -> str | None:
     """An entry as text, numbers as a rule spells them; None where it is missing."""
-    return _spelled(entry(row, name, missing))
-
-
-def _spelled(found: Any) -> str | None:
-    if found is None:
-        return None
-    if isinstance(found, float) and found.is_integer() and abs(found) < 1e15:
-        return str(int(found))
-    return str(found).lower() if isinstance(found, bool) else str(found)
+    found = entry(row, name, missing)
+    return None if found is None else spelled(found)
 
 
 def moment(row: Row, name: str, missing: Texts, kind: Any) -> Any:
@@ -218,7 +204,7 @@ def compare(found: Any, relation: str, value: int | float) -> bool:
         value = float(value)
     if isinstance(value, float) or isinstance(found, float):
         found, value = float(found), float(value)
-    return bool(_RELATIONS[relation](found, value))
+    return bool(RELATIONS[relation](found, value))
 
 
 def compare_columns(row: Row, name: str, other: str, missing: Texts, relation: str) -> bool:
@@ -233,20 +219,10 @@ def compare_columns(row: Row, name: str, other: str, missing: Texts, relation: s
     elif relation in ("<", "<=", ">", ">="):
         left, right = number(row, name, missing), number(row, other, missing)
     elif isinstance(left, str) or isinstance(right, str):
-        left, right = _spelled(left), _spelled(right)
+        left, right = spelled(left), spelled(right)
     if isinstance(left, float) != isinstance(right, float):
         left, right = float(left), float(right)
-    return bool(_RELATIONS[relation](left, right))
-
-
-_RELATIONS = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    return bool(RELATIONS[relation](left, right))
 
 
 # -- Choquet integrals -----------------------------------------------------------------------------

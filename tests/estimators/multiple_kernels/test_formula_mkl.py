@@ -201,7 +201,7 @@ def test_models_are_cloned_and_pickled(boards):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"formulas": []}, "formulas is empty; expected at least one formula"),
+        ({"formulas": []}, r"formulas=\[\]; expected a list of formulas and kernels"),
         ({"formulas": "a & b"}, r"formulas='a & b'; expected a list"),
         ({"formulas": ["a", 3]}, "formula 1 is 3"),
         ({"formulas": [fk.strings.spectrum(2)]}, "reads strings"),

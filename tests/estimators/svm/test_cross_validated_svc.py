@@ -86,7 +86,7 @@ def test_a_path_ends_where_scores_fall_and_what_is_refused(boards, capsys):
     X, y = boards
     search = fk.FormulaSVCCV("a", cv=3, verbose=1).fit(X, y)
     assert capsys.readouterr().err.count("C=") == (~np.isnan(search.cv_results_["gap"])).sum()
-    for Cs in ([], [0.0], "many", [1, "2"]):
+    for Cs in (None, [], [0.0], "many", [1, "2"]):
         with pytest.raises(fk.ParameterError, match="Cs="):
             fk.FormulaSVCCV(Cs=Cs).fit(X, y)
 

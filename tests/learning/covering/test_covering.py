@@ -22,7 +22,6 @@ from formulakern.learning.covering.sequential import (
     of_conditions,
     one_rule,
     ripper,
-    rows_of,
 )
 
 
@@ -93,7 +92,7 @@ def test_irep_finds_them_without_noise():
 
 def one_class(seed):
     table, _ = random_training(seed)
-    rows = rows_of(table.weights)
+    rows = np.flatnonzero(table.weights.any(axis=1))
     return _OneClass(table, 1, rows, CoveringOptions(min_weight=2.0), np.random.default_rng(seed))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import tables
 
 import formulakern as fk
-from formulakern.deadline import Deadline, Outcome
+from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
@@ -149,8 +149,8 @@ def test_bound_holds_wherever_it_stops(case, slices):
             finished = search.advance(1)
             progress(0.0)
             if finished:
-                return Outcome(True, 0.0)
-        return Outcome(False, 0.0)
+                return True
+        return False
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(optimal, "run_slices", few_slices)
@@ -220,18 +220,20 @@ def test_time_limit_of_nothing():
 @pytest.mark.parametrize("longest", [1, 2])
 def test_without_time_for_all_antecedents_shorter_ones_are_searched(monkeypatch, longest):
     X, weights = planted(noise=0.3)
-    usual = optimal.mine_antecedents
+    usual, over = optimal._extensions, Deadline.over
 
-    def mine(*args, max_conditions, **options):
-        if max_conditions > longest:
-            monkeypatch.setattr(Deadline, "over", lambda *_: True)  # for what comes before merging
-        try:
-            return usual(*args, max_conditions=max_conditions, **options)
-        finally:
-            monkeypatch.setattr(Deadline, "over", over)
+    def extensions(level, *options):
+        if len(level[0]) == longest:
+            monkeypatch.setattr(Deadline, "over", lambda *_: True)
+        yield from usual(level, *options)
 
-    over = Deadline.over
-    monkeypatch.setattr(optimal, "mine_antecedents", mine)
+    def merged(*found):
+        monkeypatch.setattr(Deadline, "over", over)
+        return usual_merged(*found)
+
+    usual_merged = optimal._merged
+    monkeypatch.setattr(optimal, "_extensions", extensions)
+    monkeypatch.setattr(optimal, "_merged", merged)
     options = {"max_rules": 2, "penalty": 0.01}
     found = optimal_rule_list(read_packed(X), weights, max_conditions=3, time_limit=999, **options)
     assert (found.stopped, found.bound) == ("time", 0.0)

@@ -12,6 +12,7 @@ from strategies import choices, countable, tables
 
 import formulakern as fk
 from formulakern.encoding.strict import read_packed
+from formulakern.gram import matrix as gram_matrix
 from formulakern.learning import formula_features
 from formulakern.learning.feature_spaces import spaces_of
 from formulakern.learning.formula_features import (
@@ -195,7 +196,7 @@ def test_threads_write_what_one_writes(monkeypatch):
     X = data(5000, 20, share=0.3)
     found = chosen(fk.kernel("a & ~b").normalized() + fk.kernel("a"), X)
     alone = matrix(found, X)
-    monkeypatch.setattr(formula_features, "THREADED_WORDS", 1)
+    monkeypatch.setattr(gram_matrix, "FEW_PAIRS", 1)
     together = matrix(found, X)
     assert (alone != together).nnz == 0
     table = read_packed(X)
