@@ -50,7 +50,6 @@ from .rules.class_rules import RuleSet as RuleSet
 from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree
 from .rules.ensemble import RuleEnsemble as RuleEnsemble
-from .rules.ensemble import WeightedRule as WeightedRule
 from .rules.properties import LogicalAnswer as LogicalAnswer
 from .rules.properties import exhaustive as exhaustive
 from .rules.properties import mutually_exclusive as mutually_exclusive
@@ -59,6 +58,7 @@ from .rules.quality import rule_quality as rule_quality
 from .rules.rule import MinimalRule as MinimalRule
 from .rules.rule import Rule as Rule
 from .rules.rule import rule as rule
+from .rules.voting import WeightedRule as WeightedRule
 from .solvers.games import GameSolution as GameSolution
 from .solvers.games import solve_game as solve_game
 from .syntax.formula import Formula as Formula

@@ -2,7 +2,5 @@
 
 from formulakern.cli import run
 
-__all__ = ["run"]
-
 if __name__ == "__main__":
     run()

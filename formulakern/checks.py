@@ -12,17 +12,6 @@ import numpy as np
 
 from formulakern.errors import ParameterError
 
-__all__ = [
-    "check_choice",
-    "check_flag",
-    "check_integer",
-    "check_no_keyword",
-    "check_number",
-    "check_verbosity",
-    "is_integer",
-    "is_number",
-]
-
 #: A word is one of another by mistake if so large a share of both is the same.
 ALIKE = 0.8
 

@@ -31,14 +31,6 @@ from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
 from formulakern.interrupts import held
 
-__all__ = [
-    "CompiledFunction",
-    "Intrinsic",
-    "compiled",
-    "compiled_text",
-    "intrinsic",
-]
-
 #: Printed once per process, on standard error, when compiling took ``PATIENCE`` seconds in all.
 NOTICE = "formulakern: compiling once, a few seconds …"
 PATIENCE = 2.0

@@ -14,20 +14,6 @@ from numpy.typing import NDArray
 from formulakern.checks import is_number
 from formulakern.errors import ParameterError
 
-__all__ = [
-    "DONE",
-    "FULL",
-    "SLICE",
-    "UNLIMITED",
-    "Deadline",
-    "Search",
-    "TimeIsOver",
-    "TimeLimit",
-    "check_time_limit",
-    "enlarged",
-    "run_slices",
-]
-
 
 class TimeIsOver(Exception):
     """A step that cannot be divided was given up, because its time was over."""

@@ -6,21 +6,6 @@ user would catch, so ``except ValueError`` keeps working.
 
 from __future__ import annotations
 
-__all__ = [
-    "ClusterError",
-    "DataError",
-    "DataTypeError",
-    "FormulaError",
-    "FormulaKernError",
-    "FormulaSizeError",
-    "FormulaSyntaxError",
-    "FormulaTypeError",
-    "GramSizeError",
-    "MagnitudeError",
-    "MissingDependencyError",
-    "ParameterError",
-]
-
 
 class FormulaKernError(Exception):
     """Root of all errors that formulakern raises on purpose."""

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["completed", "held", "interruptible"]
-
 
 class _Handler:
     """The handler of SIGINT during a fit or an indivisible step."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Barred", "rendered", "small_table"]
-
 
 @dataclass(frozen=True)
 class Barred:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-__all__ = ["data_frame", "needed", "new_axes"]
-
 
 def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
     """A pandas DataFrame of these columns."""

@@ -30,29 +30,6 @@ from formulakern.arrays import FloatArray
 from formulakern.errors import FormulaSizeError, MagnitudeError
 from formulakern.text import aligned
 
-__all__ = [
-    "BEYOND",
-    "CELLS",
-    "FLOAT64_MAX",
-    "Builder",
-    "Extended",
-    "Program",
-    "Triples",
-    "as_float",
-    "bits",
-    "cell_count",
-    "check_nodes",
-    "choices",
-    "dimension",
-    "fold",
-    "listing",
-    "repeated",
-    "run",
-    "run_extended",
-    "upper_bound",
-    "values_of",
-]
-
 T = TypeVar("T")
 
 #: A program with more nodes is refused while it is being built.

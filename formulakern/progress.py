@@ -16,8 +16,6 @@ from formulakern.checks import is_number
 from formulakern.deadline import Deadline
 from formulakern.interrupts import held
 
-__all__ = ["Progress", "answered", "stage"]
-
 #: How often a bar is drawn, per second.
 DRAWN = 4
 #: The most characters of a title and an activity together, and the least of a bar.

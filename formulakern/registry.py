@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["LEARNERS", "Learner", "module_of"]
-
 
 class Learner(NamedTuple):
     """A learner: its class and module, what it learns in a few words, and its data."""

@@ -31,18 +31,6 @@ from formulakern.syntax.formula import (
 from formulakern.syntax.leaves import Choice
 from formulakern.syntax.parser import parse
 
-__all__ = [
-    "ALL_READINGS",
-    "FUNCTION_READINGS",
-    "MAX_OPERATIONS",
-    "RewriteStep",
-    "Rewriting",
-    "Rule",
-    "rewrite",
-    "rules",
-    "without_repeats",
-]
-
 ALL_READINGS = frozenset({"bound", "free", "distinct"})
 #: Readings in which the kernel depends on the Boolean function alone.
 FUNCTION_READINGS = frozenset({"bound", "distinct"})

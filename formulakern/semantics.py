@@ -58,8 +58,6 @@ from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
 from formulakern.syntax.leaves import Choice
 
-__all__ = ["READINGS", "check_reading", "lower"]
-
 # -- steps, and the reading in which every occurrence is substituted independently
 
 #: A formula that becomes more steps is refused.

@@ -8,20 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = [
-    "aligned",
-    "blocks",
-    "clip",
-    "counted",
-    "is_unicode",
-    "preformatted",
-    "quoted",
-    "significant",
-    "table",
-    "width",
-    "within",
-]
-
 #: Reports keep to so many columns; on a terminal that has fewer, to those.
 _WIDTH = ContextVar("width", default=100)
 

@@ -24,20 +24,6 @@ from formulakern.backends.tables import ROWS, BlockWriter, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
-__all__ = [
-    "UFUNCS",
-    "CountWriter",
-    "Factors",
-    "bound_of",
-    "check_finite",
-    "cut",
-    "joined",
-    "multiplied",
-    "rows_of",
-    "then",
-    "within",
-]
-
 #: Values that the steps of a composed kernel pass over together: one megabyte.
 BAND = 1 << 17
 #: Values that NumPy computes together.

@@ -50,20 +50,6 @@ from formulakern.program import (
     upper_bound,
 )
 
-__all__ = [
-    "BACKENDS",
-    "NAMES",
-    "Choice",
-    "Scale",
-    "Task",
-    "check_backend",
-    "choose_backend",
-    "emit_pair",
-    "guarded",
-    "loop_of",
-    "loop_of_task",
-]
-
 Scale = Literal["count", "probability"]
 
 #: Values are computed from exact integers where these have at most so many bits.

@@ -18,8 +18,6 @@ from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.loops import look_up, look_up_domains
 from formulakern.backends.tables import PairedTables
 
-__all__ = ["Layout", "count_entries", "lay_out", "look_up_sums", "row_classes"]
-
 Integers = npt.NDArray[np.int64]
 
 

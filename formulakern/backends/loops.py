@@ -22,21 +22,6 @@ from formulakern.arrays import IntArray
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import CompiledFunction, compiled, intrinsic
 
-__all__ = [
-    "JOINS",
-    "TILE",
-    "choose",
-    "count_tile",
-    "evaluate",
-    "fill_block",
-    "look_up",
-    "look_up_domains",
-    "look_up_rows",
-    "packed",
-    "vectorized",
-    "whole",
-]
-
 #: Columns of the result that are finished together; a multiple of PANEL.
 TILE = 256
 #: What is done with the values of a row: stored, added to what is there, multiplied with it.

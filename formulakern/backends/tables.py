@@ -18,16 +18,6 @@ from formulakern.encoding.strict import RealTable, read_packed, read_real
 from formulakern.errors import DataError
 from formulakern.tables.read import column_positions
 
-__all__ = [
-    "PANEL",
-    "ROWS",
-    "BlockWriter",
-    "PairedTables",
-    "RowPair",
-    "TablePair",
-    "pair_tables",
-]
-
 #: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16
 

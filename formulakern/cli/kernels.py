@@ -29,8 +29,6 @@ from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks
 
-__all__ = ["cache", "gram", "inspect"]
-
 #: Bytes that are written without asking.
 MAX_UNASKED = 10**9
 

@@ -44,8 +44,6 @@ from formulakern.tables.column import did_you_mean
 from formulakern.tables.table import Table
 from formulakern.text import blocks, clip, table
 
-__all__ = ["compare", "datasets", "learn", "learner"]
-
 #: The learners that are compared by default.
 COMPARED = "hkl,prl,rules,svm"
 #: Characters of a formula or of a closed form that are shown.

@@ -37,18 +37,6 @@ if TYPE_CHECKING:
     from formulakern.datasets.reader import TableFile
     from formulakern.tables.table import Table
 
-__all__ = [
-    "RULES_SECONDS",
-    "SHOWN_RULES",
-    "explain",
-    "export",
-    "learned_text",
-    "predict",
-    "report",
-    "show",
-    "uncalibrated",
-]
-
 #: The number of rules of a model that are shown by default.
 SHOWN_RULES = 15
 #: The time limit of the search for the rules of a support vector machine.

@@ -25,30 +25,6 @@ if TYPE_CHECKING:
     from formulakern.kernels.graded import GradedKernel
     from formulakern.tables.table import Table
 
-__all__ = [
-    "FOLDS",
-    "FORMULA",
-    "MODEL",
-    "NOMINAL",
-    "ROWS",
-    "TABLE",
-    "check_output",
-    "command",
-    "data_line",
-    "described",
-    "kernel_of",
-    "listed",
-    "nominal_columns",
-    "open_file",
-    "opened_output",
-    "option",
-    "output",
-    "read_dataset",
-    "select_columns",
-    "training_columns",
-    "unwritable",
-]
-
 #: The endings of files that hold tables.
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
 #: Larger tables are sampled for the scores.

@@ -19,8 +19,6 @@ from formulakern.cli.models import explain, export, predict, report, show
 from formulakern.errors import FormulaKernError
 from formulakern.text import within
 
-__all__ = ["main", "run"]
-
 #: In the order of the help.
 COMMANDS = (learn, compare, show, predict, explain, export, report, inspect, gram, datasets, cache)
 #: Exit code after Ctrl-C.

@@ -22,19 +22,6 @@ from formulakern.registry import Learner
 from formulakern.tables.table import Table
 from formulakern.text import blocks, table
 
-__all__ = [
-    "SHARES",
-    "Score",
-    "check_target",
-    "expected_warnings_ignored",
-    "fold_scores",
-    "held_scores",
-    "plain_learners",
-    "score_line",
-    "scores_table",
-    "spread",
-]
-
 #: Scores that are shares, shown in percent.
 SHARES = ("accuracy", "macro F1", "AUC")
 #: A column with more different numbers is not one of classes.

@@ -23,18 +23,6 @@ from formulakern.syntax.leaves import Choice
 from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
 
-__all__ = [
-    "BUILT_IN",
-    "MAX_COLUMNS",
-    "Dataset",
-    "balance_scale",
-    "load",
-    "make_formula_classification",
-    "monks",
-    "poker_hands",
-    "tic_tac_toe",
-]
-
 #: 2^n rows are made for n columns; more columns than this are refused.
 MAX_COLUMNS = 20
 

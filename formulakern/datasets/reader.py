@@ -26,8 +26,6 @@ from formulakern.tables.table import Table
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["TableFile", "open_table", "read_table"]
-
 #: Rows of a partition.
 PARTITION_ROWS = 50_000
 #: UTF-8, with or without a byte order mark.

@@ -16,8 +16,6 @@ from formulakern.text import aligned
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["History"]
-
 #: Steps of a table in a notebook.
 SHOWN = 40
 

@@ -27,32 +27,6 @@ from formulakern.text import clip, significant
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "SEQUENTIAL",
-    "axes_for",
-    "bar_chart",
-    "colour_of",
-    "colour_scale",
-    "coverage_precision",
-    "cv_results",
-    "draw_bounds",
-    "draw_gaps",
-    "draw_importance",
-    "escaped",
-    "gram",
-    "history",
-    "kernel_pca",
-    "marker_of",
-    "rule_counts",
-    "rule_curves",
-    "rule_overlap",
-    "rule_weights",
-    "search_results",
-    "spread",
-    "tidy",
-    "waterfall",
-]
-
 #: Their contrast with white and with #111111 is 3:1 at least.  No two look alike to eyes without
 #: red or green cones; markers tell them apart too.
 COLOURS = ("#2a7fbf", "#d5620f", "#00785a", "#8a4bd6", "#9c9440")

@@ -15,16 +15,6 @@ import numpy.typing as npt
 from formulakern.markup import rendered
 from formulakern.text import significant
 
-__all__ = [
-    "Learned",
-    "ListedColumn",
-    "ListedTable",
-    "around",
-    "page",
-    "rule_parts",
-    "ticks",
-]
-
 Range = tuple[float, float]
 
 

@@ -10,8 +10,6 @@ from rich.text import Text
 
 from formulakern.kernels.algebra import Inspection, Section
 
-__all__ = ["show_inspection"]
-
 
 def show_inspection(inspection: Inspection, console: Console | None = None) -> None:
     """Print an inspection: as it is, or with colours where it goes to a terminal.

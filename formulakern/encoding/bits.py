@@ -18,23 +18,6 @@ from numpy.typing import NDArray
 from formulakern.compilation import compiled, intrinsic
 from formulakern.errors import DataError
 
-__all__ = [
-    "Words",
-    "all_ones",
-    "first_offence",
-    "is_zero_or_one",
-    "n_words",
-    "ones",
-    "pack_coordinates",
-    "pack_rows",
-    "row_blocks",
-    "row_counts",
-    "select_bits",
-    "transposed",
-    "turn_squares",
-    "unpack_rows",
-]
-
 #: Packed rows: uint64, shape (n_rows, n_words).
 Words = NDArray[np.uint64]
 

@@ -22,19 +22,6 @@ from formulakern.tables.temporal import (
     value_at,
 )
 
-__all__ = [
-    "Cut",
-    "Strategy",
-    "counted",
-    "cut_between",
-    "cut_gaps",
-    "cuts",
-    "cutter",
-    "informative_gaps",
-    "shortest_between",
-    "unit_of",
-]
-
 Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
 #: Decimals are only compared and averaged here; a float64 prints with at most 17 digits.

@@ -29,14 +29,6 @@ from formulakern.encoding.bits import (
 from formulakern.errors import DataError
 from formulakern.tables.read import row_positions
 
-__all__ = [
-    "MAX_PACKED_BYTES",
-    "PackedTable",
-    "check_same_columns",
-    "paired_rows",
-    "varying_columns",
-]
-
 #: Packed words of one sparse table never take more than this.
 MAX_PACKED_BYTES = 4 * 2**30
 

@@ -24,8 +24,6 @@ from formulakern.progress import stage
 from formulakern.tables.table import Table
 from formulakern.text import quoted
 
-__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows"]
-
 #: Partitions are joined up to so many rows, as long as there are so many partitions.
 JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
 #: The name of the stage that reads and packs the rows.

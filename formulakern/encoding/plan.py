@@ -31,23 +31,6 @@ from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 from formulakern.text import quoted
 
-__all__ = [
-    "ColumnPlan",
-    "Degrees",
-    "Scales",
-    "check_options",
-    "identifiers",
-    "learn_degrees",
-    "plan_boolean",
-    "plan_nominal",
-    "plans_of",
-    "refuse_missing",
-    "refuse_unknown",
-    "unseen_shares",
-    "warn_of_identifiers",
-    "warn_of_unseen",
-]
-
 DegreeScale = Literal["linear", "rank"]
 Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 

@@ -27,8 +27,6 @@ from formulakern.tables.temporal import (
     value_of_kind,
 )
 
-__all__ = ["content_of", "evaluate_formula", "evaluate_proposition", "number_of", "numbers_of_part"]
-
 #: One truth value per row.
 Truths = NDArray[np.bool_]
 

@@ -26,8 +26,6 @@ from formulakern.tables.column import text_column
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import counts_of, value_at
 
-__all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
-
 #: Relations of conditions.
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL = range(4)
 LARGEST = np.finfo(np.float64).max

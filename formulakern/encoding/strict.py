@@ -29,8 +29,6 @@ from formulakern.tables.read import (
 )
 from formulakern.tables.table import Table
 
-__all__ = ["RealTable", "read_packed", "read_real"]
-
 REAL = (
     "this kernel reads finite numbers.\n"
     "Fill or leave out such entries, and encode text as numbers, first."

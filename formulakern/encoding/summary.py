@@ -20,8 +20,6 @@ from formulakern.partitions.partitioned import Partitioned
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
 
-__all__ = ["OUTER", "Summary", "merged", "nearest_rank", "summaries_of"]
-
 #: Different numbers of a column that every partition sends at once, and texts of all partitions.
 MANY, MOST_TEXTS = 5_000, 1_000_000
 #: Bytes of columns with more different numbers that come to this process at a time.

@@ -16,8 +16,6 @@ from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.text import clip
 
-__all__ = ["telling", "warn_if_told", "warn_of_columns", "warn_of_one_class", "warn_of_zeros"]
-
 #: At most so many rows are looked at, and as many rows of each class as that leaves.
 LOOKED_AT = 1000
 #: Shorter names are those of variables.

@@ -31,15 +31,6 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import column_positions, default_names, is_sparse
 
-__all__ = [
-    "TableEstimator",
-    "bar_of",
-    "class_score",
-    "number_score",
-    "propositions_of",
-    "showing",
-]
-
 #: Attributes of a table that was read, and of the encoding of a rule model next to propositions.
 FEATURES, NEXT = ("n_features_in_", "feature_names_in_"), ("_terms", "_directions")
 

@@ -47,8 +47,6 @@ from formulakern.syntax.formula import Formula
 from formulakern.tables.read import check_columns, is_pandas, is_sparse
 from formulakern.tables.table import Table
 
-__all__ = ["PropositionEncoder"]
-
 
 @lazy_transform
 @dataclass(eq=False, repr=False)

@@ -27,8 +27,6 @@ from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance
 from formulakern.syntax.formula import Formula
 
-__all__ = ["FormulaFeatures"]
-
 #: Rows that features are drawn by, if the table stays in its partitions.
 DRAWN_ROWS = 100_000
 

@@ -20,8 +20,6 @@ from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 
-__all__ = ["asked_of", "check_one_score", "read_directions"]
-
 #: What each relation asks for where the score must not fall with the column.
 ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
 

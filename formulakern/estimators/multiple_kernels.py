@@ -38,8 +38,6 @@ from formulakern.solvers.solution import warn_unless
 from formulakern.syntax.formula import Formula
 from formulakern.text import clip, significant, table
 
-__all__ = ["FORMULAS", "FormulaMKL", "FormulaWeights"]
-
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes

@@ -34,23 +34,6 @@ from formulakern.progress import Progress
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
 
-__all__ = [
-    "COMPARING",
-    "LEAST",
-    "Fold",
-    "Path",
-    "PathSearch",
-    "Scores",
-    "SearchedModel",
-    "Trial",
-    "compared",
-    "folds_of",
-    "numbers_of",
-    "scorer_of",
-    "stretched",
-    "turn",
-]
-
 #: ``cv="auto"``: the number of folds, repeated until this number of rows is held out, at most
 #: ``REPEATS`` times.
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3

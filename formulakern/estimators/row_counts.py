@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.rules.ensemble import WeightedRule
-
-__all__ = ["RowCounts"]
+from formulakern.rules.voting import WeightedRule
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,17 +25,16 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
-from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql import DialectName, TableName
+from formulakern.rules.voting import WeightedRule
 from formulakern.syntax.leaves import Comparison
 
 if TYPE_CHECKING:
     import pandas
     import polars
-
-__all__ = ["PropositionModel", "RuleClassifier", "RuleModel"]
 
 
 @dataclass(eq=False, repr=False)

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-__all__ = ["CANDIDATES", "StringSVC"]
-
 HEAD = ("k-mer", "position", "weight", "for", "against")
 
 

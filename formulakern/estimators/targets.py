@@ -34,21 +34,6 @@ from formulakern.tables.column import is_missing
 from formulakern.tables.table import Table
 from formulakern.text import clip
 
-__all__ = [
-    "Split",
-    "TrainingData",
-    "class_order",
-    "random_source",
-    "read_classes",
-    "read_codes",
-    "read_numbers",
-    "read_weights",
-    "refused",
-    "require_target",
-    "several_classes",
-    "splits",
-]
-
 #: Positions of training rows and of test rows.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 

@@ -19,8 +19,6 @@ from joblib.parallel import get_active_backend
 
 from formulakern.partitions.partitioned import cluster_errors, keep_workers, sending
 
-__all__ = ["Workers"]
-
 #: What is on a cluster already: the client and the future of a value, as long as there is one.
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 #: The status of a future whose value no worker has.

@@ -25,8 +25,6 @@ from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
 
-__all__ = ["Reader", "Writer", "canonical", "known_names", "load", "save"]
-
 #: The classes that files may name, by module; the module is not in the files.
 CLASSES = {
     "builtins": "range slice",

@@ -22,21 +22,6 @@ from formulakern.backends.block_writers import bound_of, cut, within
 from formulakern.backends.tables import PANEL, ROWS, BlockWriter
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 
-__all__ = [
-    "bands",
-    "fill_file",
-    "fill_matrix",
-    "float_type",
-    "n_threads",
-    "narrowed",
-    "output",
-    "product",
-    "row_blocks",
-    "tiles",
-    "transposing",
-    "work_off",
-]
-
 #: Rows and columns of a block.
 Block = tuple[slice, slice]
 

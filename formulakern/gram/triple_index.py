@@ -26,8 +26,6 @@ from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 
-__all__ = ["Counts", "TripleIndex", "with_themselves"]
-
 #: Tables with more triples than this are not numbered.
 MAX_TRIPLES = 3 << 21
 #: Nor those with more possible triples for each pair of rows.

@@ -47,19 +47,6 @@ from formulakern.text import clip
 if TYPE_CHECKING:
     import sympy
 
-__all__ = [
-    "DerivedKernel",
-    "Inspection",
-    "Kernel",
-    "NormalizedKernel",
-    "ProductKernel",
-    "ScaledKernel",
-    "Section",
-    "SumKernel",
-    "inverse_length",
-    "n_columns",
-]
-
 #: Kernels made of more kernels than this, or more deeply nested ones, are refused.
 MAX_PARTS, MAX_DEPTH = 10_000, 50
 #: Up to this many columns, counting twice is faster than copying what was counted once.

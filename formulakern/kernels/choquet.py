@@ -39,8 +39,6 @@ from formulakern.kernels.boolean import (
 )
 from formulakern.tables.read import unfit_entry
 
-__all__ = ["ChoquetKernel", "choquet"]
-
 #: A sum below this, when the largest entry of either row is about 1, may have lost digits.
 SMALL_SUM = 2.0**-960
 #: Numbers as fraction·2^exponent.

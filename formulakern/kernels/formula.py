@@ -41,8 +41,6 @@ from formulakern.text import clip
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["KEYWORDS", "FormulaKernel", "inner_formula", "kernel"]
-
 Reading = Literal["bound", "free", "distinct"]
 Inputs = Literal["binary", "graded"]
 

@@ -29,8 +29,6 @@ from formulakern.tables.read import unfit_entry
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["GradedKernel", "LevelSets", "graded"]
-
 ADVICE = (
     "a graded kernel reads degrees of truth, from 0 to 1.\n"
     "Scale the columns first: fk.PropositionEncoder(graded=True), or sklearn's MinMaxScaler."

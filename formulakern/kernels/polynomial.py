@@ -11,8 +11,6 @@ from sympy.core.function import AppliedUndef
 from formulakern.errors import FormulaSizeError
 from formulakern.program import CELLS, Program, cell_count, values_of
 
-__all__ = ["closed_form", "on_diagonal", "symbols"]
-
 #: Longer expressions than of so many operations are not written out.
 MAX_OPERATIONS = 2_000
 #: Shorter programs, and polynomials of at most so many terms, are tried in factored and in expanded

@@ -19,8 +19,6 @@ from formulakern.gram.matrix import fill_matrix, output
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
 
-__all__ = ["CandidateGrams"]
-
 
 class CandidateGrams:
     """Gram matrices of one kernel after another, on one table or between two.

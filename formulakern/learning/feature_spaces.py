@@ -42,8 +42,6 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, fold
 from formulakern.syntax.leaves import Choice
 
-__all__ = ["Clauses", "Space", "parts_of", "spaces_of"]
-
 #: What joins the variables of a plain clause.
 FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
     AND: "conjunction",

@@ -84,8 +84,6 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, substitute
 from formulakern.syntax.leaves import Choice
 
-__all__ = ["FeatureList", "choose_features"]
-
 #: So many substitutions of a formula are listed; of more, a sample is drawn.
 MAX_LISTED = 1 << 22
 #: Instances that are extended together.

@@ -38,24 +38,6 @@ from formulakern.interrupts import held, interruptible
 from formulakern.kernels.algebra import Kernel
 from formulakern.solvers.solution import share_done
 
-__all__ = [
-    "BoxProblem",
-    "DualSolution",
-    "KernelRows",
-    "Limits",
-    "MachineProblem",
-    "PairwiseModel",
-    "PairwiseProblem",
-    "classification",
-    "expansion_values",
-    "memory_for",
-    "novelty",
-    "pair_weights",
-    "pairwise_votes",
-    "regression",
-    "solve_dual",
-]
-
 Rows = npt.NDArray[np.intp]
 #: Called with the share that is done and the relative duality gap.
 Progress = Callable[[float, float], None]

@@ -41,16 +41,6 @@ from formulakern.solvers.games import optimal_strategies
 from formulakern.solvers.simplex_qp import ROUNDING, hull_margin
 from formulakern.solvers.solution import Certified, part_of, share_done
 
-__all__ = [
-    "KernelFamily",
-    "KernelWeights",
-    "Task",
-    "easy_weights",
-    "lp_norm_weights",
-    "norm_weights",
-    "one_against_one",
-]
-
 #: Pairs of rows whose products are summed together.
 BAND = 1 << 18
 

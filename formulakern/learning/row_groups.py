@@ -23,8 +23,6 @@ from formulakern.encoding.partitioned import WeightedRows
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["DividedRows", "Division", "GroupsOfRows", "whole_sums"]
-
 Conjunctions = Sequence[tuple[int, ...]]
 
 

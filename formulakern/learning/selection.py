@@ -20,8 +20,6 @@ from typing import Any, ClassVar
 from formulakern.deadline import Deadline
 from formulakern.interrupts import held, interruptible
 
-__all__ = ["Selection"]
-
 #: Share of the features that leave at a time on the way back from the optimal support.
 LEAVING = 0.1
 

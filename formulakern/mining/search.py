@@ -23,18 +23,6 @@ from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
 
-__all__ = [
-    "TOTAL_BITS",
-    "CompiledSearch",
-    "MiningResult",
-    "Objective",
-    "SearchOptions",
-    "Task",
-    "objective_of",
-    "ranked",
-    "unit_exponent",
-]
-
 #: Totals are at most 2 to this power, counted in units.
 TOTAL_BITS = 50
 

@@ -16,8 +16,6 @@ import numpy as np
 from formulakern.compilation import compiled, intrinsic
 from formulakern.encoding.bits import ones
 
-__all__ = ["bit", "column_sums", "divided", "even_sums", "offer", "sort_descending"]
-
 #: Propositions whose sums are taken together.
 TOGETHER = 4
 #: 64-bit numbers in a vector.

@@ -14,17 +14,6 @@ from numpy.typing import NDArray
 
 from formulakern.optional import needed
 
-__all__ = [
-    "Different",
-    "common_dtype",
-    "different_values",
-    "in_memory",
-    "is_dask",
-    "is_dask_array",
-    "joined",
-    "kind_of",
-]
-
 #: What the classes of collections of tables are called, in dask and in what extends it.
 KINDS: dict[str, Literal["frame", "series", "array"]] = {
     "DataFrame": "frame",

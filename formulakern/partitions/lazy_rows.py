@@ -23,16 +23,6 @@ from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask, is_dask_array
 from formulakern.partitions.partitioned import Partitioned, partitions_of, put
 
-__all__ = [
-    "first_told",
-    "head_of",
-    "lazily",
-    "lazy_gram",
-    "lazy_product",
-    "lazy_transform",
-    "needs_rows",
-]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 

@@ -31,18 +31,6 @@ from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
 from formulakern.progress import answered
 
-__all__ = [
-    "GATHERED",
-    "Partitioned",
-    "cluster_errors",
-    "gather_limit",
-    "gathered_bytes",
-    "keep_workers",
-    "partitions_of",
-    "put",
-    "sending",
-]
-
 #: The default limit, 1 GiB: 64 million rows of 128 propositions.
 GATHERED = 1 << 30
 

@@ -41,8 +41,6 @@ from formulakern.tables.column import Column, text_column, to_float
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import is_temporal, roundest_between
 
-__all__ = ["Assignments", "Box", "RowFunctions", "simplified_condition"]
-
 #: A column, or a comparison of two columns, which counts as a column of its own.
 Key: TypeAlias = str | Formula
 #: Allowed cases of some columns, as bits; those of other columns are all allowed.

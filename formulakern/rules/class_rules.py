@@ -12,14 +12,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation import ListExplanation, SetExplanation, first_of, given_rows
 from formulakern.rules.export.languages import FirstRule, Votes, WrittenRules
 from formulakern.rules.simplification import exclusive_rules, simplified_list, simplified_set
 from formulakern.rules.sums import weighted_sums
-
-__all__ = ["ClassRule", "RuleList", "RuleSet"]
 
 
 @dataclass(frozen=True, repr=False)

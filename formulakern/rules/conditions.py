@@ -16,8 +16,6 @@ from formulakern.syntax.temporal import PARTS_OF, Temporal
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
 
-__all__ = ["ColumnType", "ConditionWriter", "inferred_types", "read_types", "type_of"]
-
 T = TypeVar("T")
 
 

@@ -21,15 +21,6 @@ from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import TRUE, Formula
 from formulakern.tables.table import Table
 
-__all__ = [
-    "ClassRule",
-    "DecisionRules",
-    "class_positions",
-    "conditions_of",
-    "covers_of",
-    "row_weights",
-]
-
 
 @dataclass(frozen=True)
 class ClassRule:

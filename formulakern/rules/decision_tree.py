@@ -20,8 +20,6 @@ from formulakern.syntax.formula import Constant, Formula, both, fold
 from formulakern.tables.table import Table
 from formulakern.text import preformatted
 
-__all__ = ["DecisionTree", "tree_of"]
-
 #: Most nodes of a tree that a list is turned into.
 MAX_NODES = 20_000
 

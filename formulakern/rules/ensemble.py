@@ -12,12 +12,10 @@ from formulakern.rules.export.languages import Votes, Written
 from formulakern.rules.export.tables import columns_of, ensemble_html, ensemble_latex, ensemble_text
 from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.simplification import JoinedRules, joined_votes, simplified_votes
-from formulakern.rules.voting import VotingRules, WeightedRule
+from formulakern.rules.voting import VotingRules
 
 if TYPE_CHECKING:
     import pandas
-
-__all__ = ["RuleEnsemble", "WeightedRule"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

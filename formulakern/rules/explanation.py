@@ -28,15 +28,6 @@ from formulakern.text import aligned, clip, significant, width
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "Explanation",
-    "ListExplanation",
-    "RowExplanations",
-    "SetExplanation",
-    "first_of",
-    "given_rows",
-]
-
 #: Rows of an explanation of many that are printed; reasons of each, and their characters.
 MAX_ROWS, MAX_REASONS, MAX_REASON = 30, 3, 60
 START = "every row (the intercept)"
@@ -197,7 +188,7 @@ class Explanation(RowExplanations):
 
     Examples
     --------
-    >>> from formulakern.rules.ensemble import WeightedRule
+    >>> from formulakern.rules.voting import WeightedRule
     >>> from formulakern.rules.rule import rule
     >>> cost = [WeightedRule(rule("smoker"), 20.0), WeightedRule(rule("age >= 50"), 15.0)]
     >>> explained = Explanation.of(RuleEnsemble.of(cost, None, [3.0], "cost"), [[1, 1], [0, 1]])

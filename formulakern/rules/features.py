@@ -26,18 +26,6 @@ from formulakern.syntax.formula import Formula, Variable, both, evaluate, substi
 from formulakern.tables.column import numbers_in
 from formulakern.tables.table import Table
 
-__all__ = [
-    "BIAS",
-    "Conjunction",
-    "Degree",
-    "Feature",
-    "Instance",
-    "LinearTerm",
-    "Monomial",
-    "Term",
-    "feature_values",
-]
-
 
 @dataclass(frozen=True)
 class Conjunction:

@@ -15,8 +15,6 @@ from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
 
-__all__ = ["LogicalAnswer", "exhaustive", "formulas_of", "mutually_exclusive"]
-
 
 @dataclass(frozen=True)
 class LogicalAnswer:

@@ -29,8 +29,6 @@ from formulakern.text import clip, table
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RuleQuality", "rule_quality"]
-
 #: Measures of a rule as they are shown, with headings.
 MEASURES = {
     "coverage": "coverage", "accuracy": "accuracy", "laplace": "laplace", "m_estimate": "m",

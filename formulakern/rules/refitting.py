@@ -15,8 +15,6 @@ from formulakern.rules.decision import class_positions
 from formulakern.rules.voting import VotingRules, class_codes
 from formulakern.tables.table import Table
 
-__all__ = ["RIDGE", "ensemble_curve", "logistic_weights", "refitted_votes", "ridge_weights"]
-
 #: The penalty on refitted weights by default: they stay finite if rules separate the classes.
 RIDGE = 1e-3
 #: Newton's method ends where the quadratic model promises less than this share of the objective.

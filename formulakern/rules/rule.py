@@ -22,8 +22,6 @@ from formulakern.syntax.leaves import ColumnName, Comparison
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.table import Table
 
-__all__ = ["MinimalRule", "Rule", "rule"]
-
 
 def rule(condition: str | Formula) -> Rule:
     """The rule with this condition.

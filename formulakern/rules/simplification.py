@@ -24,16 +24,6 @@ from formulakern.syntax.formula import FALSE, TRUE, Formula, both
 from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.table import Table
 
-__all__ = [
-    "JoinedRules",
-    "Simplifier",
-    "exclusive_rules",
-    "joined_votes",
-    "simplified_list",
-    "simplified_set",
-    "simplified_votes",
-]
-
 D = TypeVar("D", bound=DecisionRules)
 V = TypeVar("V", bound=VotingRules)
 

@@ -17,10 +17,6 @@ from formulakern.syntax.temporal import DAY, KINDS, PARTS_OF, UNITS, Temporal, T
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
-__all__ = [
-    "Dialect", "DialectName", "Query", "SqlConditions", "TableName", "cases", "wrapped",
-]  # fmt: skip
-
 #: The parts of a qualified name, or them with dots between.
 TableName = str | Sequence[str]
 DialectName = Literal["standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"]

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-__all__ = ["LONGEST_CHAIN", "in_groups", "weighted_sums"]
-
 #: Longer sums are sums of sums: databases limit how deep an expression may be.
 LONGEST_CHAIN = 100
 T = TypeVar("T")

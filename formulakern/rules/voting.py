@@ -21,9 +21,6 @@ from formulakern.rules.sums import weighted_sums
 from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
 
-__all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array", "class_codes"]
-
-
 #: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
 NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate")
 

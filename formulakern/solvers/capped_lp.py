@@ -29,8 +29,6 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 
-__all__ = ["Matrix", "solve_capped_lp"]
-
 #: Up to so many bytes A is turned to floats once; else so many rows whenever needed.
 KEPT_BYTES = 1 << 28
 BLOCK = 16_384

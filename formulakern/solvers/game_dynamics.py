@@ -20,8 +20,6 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray, aligned
 from formulakern.compilation import compiled, intrinsic
 
-__all__ = ["BLOCK", "TINY", "FictitiousPlay", "Hedge", "scaled"]
-
 #: Payoffs up to this fit in a byte together with their negatives.
 LARGEST_BYTE = 127
 #: Sums of whole payoffs up to this fit in 32 bits.

@@ -17,8 +17,6 @@ from formulakern.solvers.game_dynamics import TINY, FictitiousPlay, Hedge, scale
 from formulakern.solvers.input import LARGEST, read_matrix, read_vector
 from formulakern.solvers.solution import Certified, warn_unless
 
-__all__ = ["METHODS", "GameSolution", "Run", "basic_strategies", "optimal_strategies", "solve_game"]
-
 Found = tuple[FloatArray, FloatArray, int] | None
 
 #: Seconds between two looks at the solver, which runs in a thread of its own.

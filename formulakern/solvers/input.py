@@ -10,9 +10,6 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, FormulaKernError
 
-__all__ = ["LARGEST", "read_array", "read_matrix", "read_vector"]
-
-
 #: The largest size of a number in the data: squares and sums of such numbers stay finite.
 LARGEST = 1e100
 

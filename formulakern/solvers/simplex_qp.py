@@ -24,20 +24,6 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.solvers.solution import Certified, share_done
 
-__all__ = [
-    "ROUNDING",
-    "ZERO",
-    "Certificate",
-    "EnclosingBall",
-    "Margin",
-    "QuadraticProgram",
-    "Weighted",
-    "enclosing_ball",
-    "hinge_margin",
-    "hull_margin",
-    "minimise",
-]
-
 #: Steps between two looks at the certificate (and at Ctrl-C); 10 milliseconds at m = 5,000.
 CHUNK = 256
 #: Allowance for the rounding of a sum of products, as a share of the sum of their sizes.

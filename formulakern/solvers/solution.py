@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Certified", "part_of", "share_done", "warn_unless"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certified:

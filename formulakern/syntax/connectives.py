@@ -21,31 +21,6 @@ from typing import Any, Literal
 
 from formulakern.errors import FormulaSizeError, ParameterError
 
-__all__ = [
-    "AND",
-    "ARGUMENTS",
-    "ASCII",
-    "BARE",
-    "CONNECTIVES",
-    "IMPLIES",
-    "LATEX",
-    "NOT",
-    "OR",
-    "RESERVED_WORDS",
-    "UNICODE",
-    "XOR",
-    "Connective",
-    "Notation",
-    "backquote",
-    "connective",
-    "is_bare",
-    "latex_name",
-    "quote",
-    "render",
-    "spell",
-    "unquote",
-]
-
 Chain = Literal["flat", "right", "refused"]
 
 #: The arguments of the entries of a truth table, in their order.

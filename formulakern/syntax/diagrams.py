@@ -39,22 +39,6 @@ import numpy as np
 
 from formulakern.errors import FormulaSizeError
 
-__all__ = [
-    "ADVICE",
-    "Cube",
-    "Diagrams",
-    "cheapest_columns",
-    "count_models",
-    "cube_function",
-    "irredundant_cover",
-    "joined",
-    "models",
-    "models_with_each",
-    "ordered_cubes",
-    "prime_implicants",
-    "smallest_cover",
-]
-
 #: A manager that has built more nodes than this refuses to go on.
 MAX_DIAGRAM_NODES = 200_000
 #: … and so does one that has combined more pairs of nodes than this.

@@ -65,36 +65,6 @@ from formulakern.text import aligned, clip, counted
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "FALSE",
-    "MAX_ARGUMENTS",
-    "TRUE",
-    "Constant",
-    "Form",
-    "Formula",
-    "Leaf",
-    "MinimalForm",
-    "Operation",
-    "TruthTable",
-    "Variable",
-    "WantedForm",
-    "both",
-    "clauses_of",
-    "diagram_of",
-    "diagrams_of",
-    "either",
-    "evaluate",
-    "fold",
-    "from_dimacs",
-    "from_sympy",
-    "literal",
-    "postorder",
-    "random_formula",
-    "shortest_form",
-    "substitute",
-    "variables",
-]
-
 #: A longer chain of one connective is refused.
 MAX_ARGUMENTS = 2_000_000
 #: A form has at most so many terms or clauses by default.

@@ -26,21 +26,6 @@ from formulakern.syntax.connectives import (
 from formulakern.syntax.formula import Formula, Leaf, Variable
 from formulakern.syntax.temporal import PARTS, Temporal, part_text
 
-__all__ = [
-    "CHOICES",
-    "MAX_DEGREE",
-    "MAX_NESTING",
-    "ORDERS",
-    "RELATIONS",
-    "Choice",
-    "ColumnName",
-    "Comparison",
-    "Level",
-    "Value",
-    "columns_read",
-    "degrees_problem",
-]
-
 #: relation → (sign in ASCII, in Unicode, in LaTeX)
 RELATIONS: dict[str, tuple[str, str, str]] = {
     "=": ("=", "=", "="),

@@ -32,8 +32,6 @@ from formulakern.syntax.leaves import (
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 from formulakern.text import clip
 
-__all__ = ["MAX_CHARACTERS", "grammar", "parse", "parse_rule"]
-
 #: A longer text is refused before it is read.
 MAX_CHARACTERS = 1_000_000
 #: A number in a rule has at most this many characters.

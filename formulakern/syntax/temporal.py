@@ -14,25 +14,6 @@ from typing import Literal
 
 from formulakern.errors import ParameterError
 
-__all__ = [
-    "DAY",
-    "EPOCH",
-    "KINDS",
-    "PARTS",
-    "PARTS_OF",
-    "SECOND",
-    "UNITS",
-    "Moment",
-    "Temporal",
-    "TemporalKind",
-    "date_of",
-    "days_of",
-    "part_number",
-    "part_text",
-    "read_moment",
-    "read_temporal",
-]
-
 TemporalKind = Literal["stamp", "instant", "time", "duration"]
 #: The kind and the nanoseconds of a :class:`Temporal`.
 Moment = tuple[TemporalKind, int]

@@ -32,21 +32,6 @@ from formulakern.tables.temporal import (
     value_at,
 )
 
-__all__ = [
-    "Column",
-    "as_series",
-    "did_you_mean",
-    "has_plain_numbers",
-    "is_missing",
-    "is_pandas_series",
-    "numbers_in",
-    "read_number",
-    "spelled",
-    "text_column",
-    "texts",
-    "to_float",
-]
-
 #: What reads as a number: a decimal, with an exponent if need be; no underscores, "nan", "inf".
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\Z", re.ASCII)
 WHOLE = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)

@@ -21,25 +21,6 @@ from formulakern.partitions.collections import in_memory
 from formulakern.tables.column import did_you_mean
 from formulakern.text import clip
 
-__all__ = [
-    "MAX_DENSE_ENTRIES",
-    "Opened",
-    "as_frame",
-    "check_columns",
-    "check_lengths",
-    "column_positions",
-    "default_names",
-    "is_pandas",
-    "is_sparse",
-    "opened",
-    "refuse_records",
-    "refuse_repeated",
-    "row_positions",
-    "spread_out",
-    "unfit_entry",
-    "wrong_dimensions",
-]
-
 #: A sparse matrix with more entries than this (2 GB of numbers) is not spread out into a table.
 MAX_DENSE_ENTRIES = 250_000_000
 

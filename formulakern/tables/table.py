@@ -24,8 +24,6 @@ from formulakern.tables.read import (
 from formulakern.tables.temporal import is_temporal
 from formulakern.text import aligned, clip
 
-__all__ = ["Table", "cell"]
-
 #: Rows that ``repr`` shows; characters of a line and of a cell, and columns of HTML.
 SHOWN_ROWS, SHOWN_WIDTH, SHOWN_CELL, SHOWN_COLUMNS = 6, 100, 24, 20
 

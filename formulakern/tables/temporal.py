@@ -27,24 +27,6 @@ from formulakern.syntax.temporal import (
     read_temporal,
 )
 
-__all__ = [
-    "RELATIONS",
-    "TEMPORAL",
-    "counts_of",
-    "is_temporal",
-    "measure_of",
-    "normal_counts",
-    "of_objects",
-    "of_series",
-    "ordered_columns",
-    "ordered_truths",
-    "part_numbers",
-    "roundest_between",
-    "temporal_bounds",
-    "value_at",
-    "value_of_kind",
-]
-
 Truths = NDArray[np.bool_]
 
 RELATIONS = {

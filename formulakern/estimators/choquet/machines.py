@@ -66,8 +66,6 @@ from formulakern.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AttributeScaling", "ChoquetRegressor", "ChoquetSVC"]
-
 #: A set function of more columns has too many values to be written down.
 MOST_COLUMNS = 14
 #: What is computed on demand, and what only some fits learn; the next fit forgets both.

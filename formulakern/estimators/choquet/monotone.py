@@ -21,8 +21,6 @@ from formulakern.arrays import FloatArray
 from formulakern.estimators.choquet.set_function import pair_features
 from formulakern.learning.kernel_machines import Limits
 
-__all__ = ["Losses", "MonotoneModel", "MonotoneProblem", "solve_monotone"]
-
 #: Rounds of constraints, and steps of an interior-point method within a round.
 ROUNDS, STEPS = 100, 100
 #: The part of the way to the boundary that a step goes.

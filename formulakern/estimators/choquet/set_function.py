@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-__all__ = ["SetFunction", "monotonicity_degree", "pair_features"]
-
 #: Up to so many columns, all sets are listed.
 LISTED = 20
 #: Pairs of sets that are drawn where there are more, so many at a time, until either the one or

@@ -32,27 +32,12 @@ from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
+from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 from formulakern.text import counted
-
-__all__ = [
-    "EARLY",
-    "RAREST",
-    "GrowthHistory",
-    "HierarchicalBase",
-    "HierarchicalClassifier",
-    "SeenRows",
-    "class_sums",
-    "log_probabilities",
-    "problems_of",
-    "seen_rows",
-    "step_line",
-    "whole_problems",
-]
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {

@@ -22,10 +22,8 @@ from formulakern.estimators.monotone import check_one_score
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
-from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
-
-__all__ = ["HKLClassifier"]
+from formulakern.rules.voting import WeightedRule
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
 

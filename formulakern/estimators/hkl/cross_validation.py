@@ -36,8 +36,6 @@ from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 from formulakern.rules.ensemble import RuleEnsemble
 
-__all__ = ["HKLClassifierCV", "calibrated"]
-
 #: Thresholds below and above all scores.
 FAR = 1e6
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.

@@ -16,8 +16,6 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["HKLRegressor"]
-
 
 @dataclass(eq=False, repr=False)
 class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]

@@ -17,8 +17,6 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["EpochHistory", "PreferenceModel", "open_share"]
-
 
 @dataclass(eq=False, repr=False)
 class PreferenceModel(RuleClassifier):

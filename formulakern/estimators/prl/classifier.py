@@ -46,16 +46,14 @@ from formulakern.learning.prl.features import (
 from formulakern.learning.prl.preferences import Preferences, Step, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
-from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
+from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.tables.read import default_names
 from formulakern.tables.table import Table
 from formulakern.text import counted
-
-__all__ = ["PRLClassifier", "automatic_C"]
 
 FAMILIES = ("rules", "conjunctions", "polynomial")
 #: C="auto" is this over the root of the weight of all preferences.

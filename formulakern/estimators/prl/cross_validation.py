@@ -27,8 +27,6 @@ from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.targets import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["PRLClassifierCV"]
-
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many preferences.
 MULTIPLES = (0.25, 1.0, 4.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.

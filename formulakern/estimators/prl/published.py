@@ -17,8 +17,6 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.published import IteratedGame, RandomColumns
 from formulakern.learning.prl.restricted_game import RestrictedGame
 
-__all__ = ["PublishedPRL"]
-
 
 @dataclass(eq=False, repr=False)
 class PublishedPRL(PRLClassifier):

@@ -31,8 +31,6 @@ from formulakern.rules.export.tables import (
 )
 from formulakern.text import clip, counted
 
-__all__ = ["ModelValues", "texts_of", "values_of"]
-
 #: Rules of a table, characters of a rule, terms of one sum, and rules of a curve.
 MAX_RULES, MAX_TEXT, MAX_TERMS, MAX_CURVE = 500, 600, 60, 300
 #: Support vectors of a sum, candidates of a search, weights of a set function, characters of a

@@ -29,8 +29,6 @@ from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table, cell
 from formulakern.text import clip
 
-__all__ = ["report"]
-
 #: Columns whose entries are shown of a row.
 MAX_ENTRIES = 60
 #: Classes of a confusion matrix, lines of a picture, points of a picture, groups of probabilities.

@@ -44,15 +44,14 @@ from formulakern.learning.covering.sequential import (
 )
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily, needs_rows
-from formulakern.rules.class_rules import ClassRule, RuleList, RuleSet
+from formulakern.rules.class_rules import RuleList, RuleSet
+from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table
 from formulakern.text import counted
-
-__all__ = ["LEARNERS", "ListHistory", "RuleListClassifier"]
 
 
 class ListHistory(History):

@@ -55,8 +55,6 @@ from formulakern.tables.column import did_you_mean
 from formulakern.tables.read import default_names
 from formulakern.tables.table import Table
 
-__all__ = ["rules_from_tree"]
-
 KINDS = (
     DecisionTreeClassifier,
     RandomForestClassifier,

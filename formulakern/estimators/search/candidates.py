@@ -18,8 +18,6 @@ from formulakern.rewrite import rewrite
 from formulakern.syntax.formula import Formula, Variable, postorder, random_formula, substitute
 from formulakern.syntax.parser import parse
 
-__all__ = ["draw_candidates", "equal_kernels", "read_candidates", "simplicity"]
-
 #: Kernels of formulas with more leaves are not compared, as their exact numbers are long.
 COMPARED = 50
 

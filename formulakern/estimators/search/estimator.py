@@ -66,8 +66,6 @@ from formulakern.text import aligned, clip
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FormulaSearch"]
-
 #: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
 #: Rows of the printed table, and characters of a formula in it.

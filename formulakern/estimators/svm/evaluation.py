@@ -12,8 +12,6 @@ from sklearn.metrics import roc_auc_score
 from formulakern.checks import check_integer
 from formulakern.errors import DataError
 
-__all__ = ["area_under_curve", "check_folds", "subsample"]
-
 Matrix = npt.NDArray[np.float64]
 
 

@@ -33,10 +33,11 @@ from formulakern.learning.kernel_machines import pair_weights
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.rewrite import without_repeats
-from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.export.tables import ensemble_html, ensemble_text
 from formulakern.rules.features import Instance, feature_values
 from formulakern.rules.rule import Rule
+from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import part_of
 from formulakern.syntax.formula import Formula
 from formulakern.text import aligned
@@ -44,15 +45,6 @@ from formulakern.text import aligned
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
-
-__all__ = [
-    "RuleExtraction",
-    "Simplification",
-    "TrainedModel",
-    "extract_rules",
-    "rules",
-    "simplify_svm",
-]
 
 #: How far decision values of training rows may be from what the solver promises.
 SLACK = 1e-2

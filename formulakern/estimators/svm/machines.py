@@ -66,19 +66,6 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.syntax.formula import Formula
 from formulakern.tables.read import is_sparse
 
-__all__ = [
-    "FormulaOneClass",
-    "FormulaSVC",
-    "FormulaSVCCV",
-    "FormulaSVR",
-    "KernelMachine",
-    "PairwiseMachine",
-    "RegressionMachine",
-    "SupportVectorClassifier",
-    "number_C",
-    "search_penalties",
-]
-
 #: The formula by default, and ``C="auto"`` for kernels that are normalized.
 FORMULA, AUTOMATIC_C = "a & b", 10.0
 #: Why a solution is not optimal, and what to do.

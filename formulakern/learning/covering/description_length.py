@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from formulakern.errors import ParameterError
 
-__all__ = ["exception_bits", "subset_bits", "theory_bits"]
-
 #: Sizes, counts and bits.
 Floats = npt.NDArray[np.float64]
 

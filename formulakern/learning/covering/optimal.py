@@ -76,8 +76,6 @@ from formulakern.interrupts import interruptible
 from formulakern.mining.search import unit_exponent
 from formulakern.mining.sums import sort_descending
 
-__all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
-
 #: Weights that are too different to be grouped are whole numbers of so many bits,
 PLANES = 20
 #: which holds where groups of equal weights take this many times the words of equal weights.

@@ -34,17 +34,6 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, Condition, RankedTable
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 
-__all__ = [
-    "CoveringOptions",
-    "Decision",
-    "LearnedRules",
-    "TrainingTable",
-    "cn2",
-    "of_conditions",
-    "one_rule",
-    "ripper",
-]
-
 #: Bits of the relations that a column has, for each relation.
 ASKED = (1 + 16 + 32, 2, 4, 8)
 #: For each relation, in the order of their numbers.

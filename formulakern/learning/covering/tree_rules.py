@@ -23,17 +23,6 @@ from formulakern.compilation import compiled
 from formulakern.encoding.bits import Words, ones, pack_rows, row_counts
 from formulakern.learning.covering.description_length import exception_bits
 
-__all__ = [
-    "LabelledRows",
-    "covers_of",
-    "decided",
-    "default_class",
-    "generalised",
-    "ordered",
-    "shortest_subset",
-    "upper_error",
-]
-
 #: Conditions of rules that are generalised at a time take about this many bytes.
 BLOCK_BYTES = 1 << 27
 

@@ -33,8 +33,6 @@ from formulakern.solvers.hierarchical.solve import (
     solve_hierarchical,
 )
 
-__all__ = ["GrownSolution", "GrowthStep", "Report", "grow"]
-
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
 #: A search for what the set lacks takes at most this share of the time that is left.

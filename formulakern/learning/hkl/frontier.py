@@ -57,8 +57,6 @@ from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heavie
 from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["Frontier", "pair_forms"]
-
 #: Conjunctions that the first search lists for each node of W, but for no more than SHARED nodes:
 #: where these are too few, W is much too small, and the rounds until it is not take longer.
 FIRST, SHARED = 1000, 40

@@ -17,8 +17,6 @@ import numpy as np
 
 from formulakern.arrays import IntArray
 
-__all__ = ["Node", "Options", "Signs", "closed", "sources_of"]
-
 #: A conjunction: the sorted positions of its propositions.
 Node: TypeAlias = tuple[int, ...]
 

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 
-__all__ = ["Examples", "cumulative_examples", "decision_thresholds", "log_chances"]
-
 #: Halvings of an interval, after which only rounding is left of it.
 HALVINGS = 200
 

@@ -40,13 +40,6 @@ from formulakern.solvers.hierarchical.solve import (
     solve_hierarchical,
 )
 
-__all__ = [
-    "FeatureSelection",
-    "HierarchicalModel",
-    "ScoreFunction",
-    "learn",
-]
-
 #: Share of the time for the problem without a limit of rules, if there is one.
 GROWING = 0.6
 

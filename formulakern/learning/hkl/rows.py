@@ -26,8 +26,6 @@ from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.norm import Lattice
 from formulakern.solvers.hierarchical.solve import Features
 
-__all__ = ["Groups", "Rows"]
-
 
 @dataclass(eq=False)
 class Rows:

@@ -35,8 +35,6 @@ from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.selection import Selection
 from formulakern.text import counted
 
-__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "best_hypothesis", "used"]
-
 #: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
 #: The largest such share for columns that a basic solution is sought among.

@@ -34,15 +34,6 @@ from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import BIAS, Conjunction, Feature, Instance, Monomial
 from formulakern.syntax.formula import Formula
 
-__all__ = [
-    "Column",
-    "ConjunctionFeatures",
-    "FeatureFamily",
-    "MonomialFeatures",
-    "Priced",
-    "TemplateFeatures",
-]
-
 #: Mined results per column that is wanted: many have equal covers.
 SPARE = 3
 #: Payoffs are divided by no more than this: a longer rule pays nothing in any case.

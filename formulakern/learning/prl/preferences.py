@@ -28,8 +28,6 @@ from formulakern.checks import is_integer
 from formulakern.errors import DataError
 from formulakern.solvers.input import read_vector
 
-__all__ = ["ABOVE", "BELOW", "Preferences", "Step", "read_preferences"]
-
 BELOW, ABOVE = 0, 1
 
 

@@ -28,8 +28,6 @@ from formulakern.rules.features import BIAS, Conjunction, Instance, Monomial
 from formulakern.solvers.games import solve_game
 from formulakern.syntax.formula import evaluate
 
-__all__ = ["IteratedGame", "RandomColumns", "random_columns"]
-
 #: The slack columns are held as a matrix; it has at most this number of entries.
 MAX_ENTRIES = 1 << 28
 #: Some drawn columns are known already; the rest is drawn again at most this often.

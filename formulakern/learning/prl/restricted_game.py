@@ -45,8 +45,6 @@ from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, Step
 from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
-__all__ = ["RestrictedGame", "Solution", "slack_value"]
-
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
 #: A cap of the linear program that only values that count as 0 would reach.

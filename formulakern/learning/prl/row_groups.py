@@ -34,8 +34,6 @@ from formulakern.mining.conjunctions.search import MinedConjunctions
 from formulakern.mining.search import TOTAL_BITS, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["PartitionedConjunctions", "RowGroups"]
-
 #: Beyond so many groups columns of little weight leave: few columns tell few rows apart.  Some of
 #: them may be needed after all, so that each time twice as many groups are allowed.
 CROWDED = 20_000

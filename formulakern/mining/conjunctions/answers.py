@@ -21,18 +21,6 @@ from formulakern.encoding.bits import Words
 from formulakern.encoding.packed import PackedTable
 from formulakern.mining.sums import bit, column_sums, even_sums
 
-__all__ = [
-    "GroupedRows",
-    "Question",
-    "WeighedRows",
-    "add_up",
-    "answer",
-    "sizes",
-    "small_answer",
-    "totals",
-    "weighed",
-]
-
 #: Words of 64 rows whose weights are written out at a time.
 BLOCK = 128
 #: Rows whose weights are added up at a time; rows of a small answer.

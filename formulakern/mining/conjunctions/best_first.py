@@ -26,8 +26,6 @@ from formulakern.mining.conjunctions.search import ConjunctionOptions, Lattice, 
 from formulakern.mining.search import Objective, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["mine_partitioned"]
-
 #: Sums of the first batch; each later one is for twice as many, up to the largest, which is also
 #: limited by the number of sums times rows of the largest partition.
 FIRST_BATCH, LARGEST_BATCH, BATCH_WORK = 1 << 10, 1 << 16, 1 << 33

@@ -31,8 +31,6 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.mining.conjunctions.answers import Question, add_up, answer, small_answer
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest"]
-
 #: Answers of one batch; nodes that wait; conjunctions that are looked at before it is given up.
 BATCH, WAITING, LOOKED_AT = 1 << 18, 1 << 21, 1 << 25
 #: Truth values that NumPy looks at while machine code is made.

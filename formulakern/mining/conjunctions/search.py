@@ -33,14 +33,6 @@ from formulakern.encoding.bits import all_ones, n_words
 from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 
-__all__ = [
-    "ConjunctionOptions",
-    "Lattice",
-    "MinedConjunctions",
-    "mine_conjunctions",
-    "search_conjunctions",
-]
-
 #: Conjunctions times examples up to which this is quicker than the compiled search.
 MAX_ENTRIES = 1 << 19
 

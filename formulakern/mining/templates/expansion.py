@@ -30,21 +30,6 @@ from formulakern.syntax.formula import (
 )
 from formulakern.syntax.leaves import Choice
 
-__all__ = [
-    "MAX_PERMUTED",
-    "MAX_SLOTS",
-    "BitProgram",
-    "Expansion",
-    "Order",
-    "Slot",
-    "atoms_of",
-    "bit_program",
-    "depends",
-    "expand",
-    "symmetries",
-    "truth_table",
-]
-
 #: Templates with more slots than this are refused; truth tables have 2 to this power rows.
 MAX_SLOTS = 20
 #: Symmetries of a formula are looked for among all permutations of at most so many variables.

@@ -40,8 +40,6 @@ from formulakern.mining.templates.expansion import (
 )
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
-__all__ = ["function_of", "mine_templates"]
-
 
 @compiled()
 def _run(steps: Any, first: Any, planes: Any) -> None:

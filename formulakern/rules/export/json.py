@@ -18,8 +18,6 @@ from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula, substitute
 from formulakern.syntax.leaves import ORDERS, Comparison, Level
 
-__all__ = ["JsonRules", "plain"]
-
 
 class JsonRules:
     """A dataclass of rules that is written as JSON: a line for each of its fields."""

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["FirstRule", "Votes", "Written", "WrittenRules"]
-
 
 @dataclass(frozen=True)
 class FirstRule:

@@ -18,20 +18,6 @@ from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.syntax.connectives import latex_name
 from formulakern.text import aligned, clip, significant, width
 
-__all__ = [
-    "columns_of",
-    "decision_columns",
-    "decision_html",
-    "decision_latex",
-    "decision_text",
-    "ensemble_html",
-    "ensemble_latex",
-    "ensemble_text",
-    "listed_levels",
-    "said",
-    "stance",
-]
-
 V = TypeVar("V", bound=VotingRules)
 
 #: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.

@@ -15,8 +15,6 @@ from formulakern.rules.conditions import ConditionWriter
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
-__all__ = ["PythonConditions", "PythonFile"]
-
 #: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
 #: Expressions of more levels than this get a name.

@@ -21,26 +21,6 @@ from formulakern.syntax.temporal import DAY, EPOCH, SECOND, UNITS, date_of, read
 from formulakern.tables.column import read_number, spelled, to_float
 from formulakern.tables.temporal import RELATIONS
 
-__all__ = [
-    "choquet_integral",
-    "compare",
-    "compare_columns",
-    "dated_entry",
-    "entry",
-    "factor",
-    "linear_degree",
-    "moment",
-    "moment_or_word",
-    "number",
-    "number_or_word",
-    "part",
-    "rank_degree",
-    "share",
-    "truth",
-    "winner",
-    "word",
-]
-
 Row = Mapping[str, Any]
 Texts = Collection[str]
 

@@ -29,8 +29,6 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 
-__all__ = ["LOSSES", "Expansion", "Loss", "MultinomialLoss", "loss_of"]
-
 #: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
 #: Sums of dual variables below this share of Σ c_i count as zero while the intercept is sought.

@@ -28,9 +28,6 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
 
-__all__ = ["Columns", "Functions", "Point", "minimise_ridge", "point"]
-
-
 #: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
 LEFT_OUT = 0.05
 #: The same for several functions, where each column counts alone.

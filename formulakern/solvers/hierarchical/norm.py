@@ -41,9 +41,6 @@ import numpy as np
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.errors import ParameterError
 
-__all__ = ["DualNorm", "Lattice", "right_signed"]
-
-
 #: The smallest η that the dual norm uses: any positive value gives a valid bound.
 LEAST = 1e-14
 #: Norms below this share of the largest |f_w| count as this share: keeps powers finite.

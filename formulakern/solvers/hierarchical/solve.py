@@ -53,8 +53,6 @@ from formulakern.solvers.hierarchical.newton import (
 )
 from formulakern.solvers.hierarchical.norm import Lattice, right_signed
 
-__all__ = ["Features", "HierarchicalSolution", "solve_hierarchical"]
-
 #: The power of the last change of κ that is added to it; 0 is plain majorisation.
 MOMENTUM = 0.6
 #: The least κ, as a share of the κ at which the dual norm is attained; or the gap, if that is less,
