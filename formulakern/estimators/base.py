@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,8 @@ from sklearn.utils.validation import validate_data
 from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
-from formulakern.encoding.strict import RealTable, read_packed
+from formulakern.encoding.strict import RealTable, read_packed, read_real
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, require_target
@@ -31,8 +32,43 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import column_positions, default_names, is_sparse
 
-#: Attributes of a table that was read, and of the encoding of a rule model next to propositions.
-FEATURES, NEXT = ("n_features_in_", "feature_names_in_"), ("_terms", "_directions")
+#: Attributes of a table that was read.
+FEATURES = ("n_features_in_", "feature_names_in_")
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How a table becomes the propositions that an estimator learns from.
+
+    Parameters
+    ----------
+    encoder : transformer or None
+        Fitted; None if the table needs none.
+    names, leaves : tuple
+        The propositions as text and as formulas.
+    kept : ndarray of shape (n_propositions,), intp
+        Their positions among the columns that the encoder returns.
+    features : dict
+        The attributes of scikit-learn for the columns of the training table.
+    terms : tuple of LinearTerm
+        Numeric columns next to the propositions.
+    directions : dict of str to int
+        1 or −1 for each column with a monotone constraint.
+    """
+
+    encoder: Any
+    names: tuple[str, ...]
+    leaves: tuple[Any, ...]
+    kept: NDArray[np.intp]
+    features: dict[str, Any]
+    terms: tuple[Any, ...] = ()
+    directions: dict[str, int] = field(default_factory=dict)
+
+    def keep(self, positions: NDArray[np.intp]) -> Encoding:
+        """Return the encoding with these of the propositions only."""
+        some = positions.tolist()
+        names, leaves = (tuple(one[j] for j in some) for one in (self.names, self.leaves))
+        return replace(self, names=names, leaves=leaves, kept=self.kept[positions])
 
 
 @contextmanager
@@ -92,8 +128,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: Any = field(init=False)
     propositions_: tuple[str, ...] = field(init=False)
     n_features_in_: int = field(init=False)
-    _leaves: tuple[Any, ...] = field(init=False)  # what the propositions say, as formulas
-    _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
+    _encoding: Encoding = field(init=False)
 
     save = save
     _showing = showing
@@ -103,9 +138,22 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """What ``encoder="auto"`` stands for."""
         return PropositionEncoder()
 
-    def _asked(self, leaf: Formula) -> bool:  # noqa: ARG002
-        """Whether a proposition of the automatic encoder is one to learn from."""
-        return True
+    def _graded(self) -> bool:
+        """Whether it learns from degrees of truth from 0 to 1."""
+        return False
+
+    def _next_to(
+        self,
+        encoder: PropositionEncoder,  # noqa: ARG002
+        table: Any,  # noqa: ARG002
+        summaries: Mapping[str, Summary],  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """What an encoding has next to the propositions of a training table."""
+        return {}
+
+    def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:  # noqa: ARG002
+        """The positions of the propositions to learn from; ``table`` has all."""
+        return np.arange(len(encoding.names))
 
     def _fit_table(self, X: Any, y: Any) -> Any:
         """Fit the encoder, and return the encoded training table, a PackedTable.
@@ -116,41 +164,57 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         none.
         """
         self.__dict__.pop("feature_names_in_", None)
-        self.encoder_, table = self._new_encoder(), None
+        encoder, table, more = self._new_encoder(), None, {}
         if isinstance(self.encoder, str) and is_sparse(X):
             with suppress(DataError):
-                self.encoder_, table = None, self._read_plain(X, reset=True)
-        own = isinstance(self.encoder_, PropositionEncoder)
-        if self.encoder_ is not None:
-            table = self._encode(self.encoder_, X, y)
+                encoder, table = None, self._read_plain(X, reset=True)
+        own = isinstance(encoder, PropositionEncoder)
+        if own and not self._graded():
+            read, summaries = encoder.fit_table(X, y)
+            more = self._next_to(encoder, read, summaries)
+            table = encoder.pack(read, more.get("terms", ()))
+        elif encoder is not None:
+            table = self._transformed(encoder.fit(X, y), X)
         elif table is None:
             table = self._read_plain(X, reset=True)
-        names = getattr(self, "feature_names_in_", default_names(table.n_columns))
-        if self.encoder_ is not None:
-            names = self.encoder_.get_feature_names_out()
-            self._copy_from(self.encoder_, FEATURES)
-        self.propositions_ = tuple(map(str, names))
-        self._leaves = self.encoder_.propositions_ if own else propositions_of(self.propositions_)
-        self._kept = np.arange(len(self._leaves))
-        if isinstance(self.encoder, str):
-            asked = [j for j, leaf in enumerate(self._leaves) if self._asked(leaf)]
-            self._keep(np.array(asked, dtype=np.intp))
-        table = table.select(self._kept)
+        source = self if encoder is None else encoder
+        features = {name: getattr(source, name) for name in FEATURES if hasattr(source, name)}
+        if encoder is None:
+            named = features.get("feature_names_in_", default_names(table.shape[1]))
+        else:
+            named = encoder.get_feature_names_out()
+        names = tuple(map(str, named))
+        leaves = encoder.propositions_ if own else propositions_of(names)
+        encoding = Encoding(encoder, names, leaves, np.arange(len(names)), features, **more)
         if isinstance(table, PackedPartitions):
-            most = gathered_bytes()
-            if table.nbytes <= most:
-                return table.gathered()
-            if self.learns_in_partitions:
-                return table
-            fit = most * table.n_rows // table.nbytes
-            raise DataError(
-                f"{type(self).__name__} needs all rows in this process. The {table.n_rows:,} rows "
-                f"of {table.n_columns:,} propositions take {table.nbytes:,} bytes, above the limit "
-                f"of {most:,}, within which {fit:,} rows fit. Draw that many rows, raise "
-                "formulakern.gather_limit, or use PRLClassifier or HKLClassifier, which leave rows "
-                "in their partitions."
-            )
-        return table
+            table = self._gathered(table)
+        useful = self._useful(encoding, table)
+        self._take_encoding(encoding.keep(useful))
+        return table if len(useful) == len(names) else table.select(useful)
+
+    def _gathered(self, table: PackedPartitions) -> PackedTable | PackedPartitions:
+        """The rows in this process, if they fit; else where they are, or DataError."""
+        most = gathered_bytes()
+        if table.nbytes <= most:
+            return table.gathered()
+        if self.learns_in_partitions:
+            return table
+        fit = most * table.n_rows // table.nbytes
+        raise DataError(
+            f"{type(self).__name__} needs all rows in this process. The {table.n_rows:,} rows "
+            f"of {table.n_columns:,} propositions take {table.nbytes:,} bytes, above the limit "
+            f"of {most:,}, within which {fit:,} rows fit. Draw that many rows, raise "
+            "formulakern.gather_limit, or use PRLClassifier or HKLClassifier, which leave rows "
+            "in their partitions."
+        )
+
+    def _take_encoding(self, encoding: Encoding) -> None:
+        """Learn from the propositions of an encoding; it may be that of another estimator."""
+        self.__dict__.pop("feature_names_in_", None)
+        self._encoding, self.encoder_ = encoding, encoding.encoder
+        self.propositions_ = encoding.names
+        for name, value in encoding.features.items():
+            setattr(self, name, value)
 
     def _read_training(
         self,
@@ -169,12 +233,6 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         table = self._fit_table(X, y)
         return TrainingData.of(table, y, class_weight, sample_weight, ordered, X)
 
-    def _keep(self, positions: NDArray[np.intp]) -> None:
-        """Learn from these of the propositions only."""
-        self._kept = self._kept[positions]
-        self._leaves = tuple(self._leaves[j] for j in positions.tolist())
-        self.propositions_ = tuple(self.propositions_[j] for j in positions.tolist())
-
     def _read_table(self, X: Any) -> Any:
         """Encode a later table; one that is encoded already is taken as it is.
 
@@ -182,16 +240,19 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, (PackedTable, RealTable)):
             return X
-        if self.encoder_ is None:
+        encoder, kept = self._encoding.encoder, self._encoding.kept
+        if encoder is None:
             table = self._read_plain(X, reset=False)
+        elif isinstance(encoder, PropositionEncoder) and not self._graded():
+            table = encoder.pack(encoder.read_table(X), self._encoding.terms)
         else:
-            table = self._encode(self.encoder_, X, reset=False)
-        if not table.n_rows and needs_rows():
+            table = self._transformed(encoder, X)
+        if not table.shape[0] and needs_rows():
             raise DataError(
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
                 "required. Pass at least one row."
             )
-        return table.select(self._kept)
+        return table if len(kept) == table.shape[1] else table.select(kept)
 
     def _domains_of(self, X: Any, domains: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """Domains over the columns of a table as domains over those of the encoded one.
@@ -212,11 +273,6 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
             for name, columns in domains.items()
         }
-
-    def _share_encoding(self, other: TableEstimator) -> None:
-        """Take over the encoding that another estimator was fitted with."""
-        self.__dict__.pop("feature_names_in_", None)
-        self._copy_from(other, ("encoder_", "propositions_", "_leaves", "_kept", *NEXT, *FEATURES))
 
     def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:
         """Its own values of the parameters that another estimator has too, but ``verbose``."""
@@ -254,22 +310,22 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return encoder
 
-    def _read_plain(self, X: Any, *, reset: bool) -> PackedTable:
-        """A table that needs no encoder."""
-        advice = "encoder='auto' encodes any table."
-        return read_packed(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+    def _strict(self, table: Any) -> Any:
+        """Read a table of 0 and 1, or of degrees."""
+        return read_real(table) if self._graded() else read_packed(table)
 
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        """The output of an encoder, which is fitted first where ``reset``."""
-        if isinstance(encoder, PropositionEncoder):
-            if reset:
-                return encoder.pack(encoder.fit_table(X, y)[0])
-            return encoder.transform_packed(X)
-        if not needs_rows():  # others' transformers refuse a table without rows
+    def _read_plain(self, X: Any, *, reset: bool) -> Any:
+        """Read a table that needs no encoder."""
+        advice = "encoder='auto' encodes any table."
+        return self._strict(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _transformed(self, encoder: Any, X: Any) -> Any:
+        """Read the output of a fitted transformer, of 0 and 1 or degrees."""
+        if not needs_rows() and not self._graded():  # others refuse a table without rows
             n_columns = len(encoder.get_feature_names_out())
             return PackedTable.of_columns(np.empty((n_columns, 0), dtype=np.uint64), 0)
-        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
-        return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))
+        encoded = encoder.transform(X)
+        return self._strict(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _validated(self, X: Any, advice: str, **options: Any) -> Any:
         """The table as an array, checked by scikit-learn against that of training."""

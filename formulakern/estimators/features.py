@@ -276,14 +276,14 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             If the names are not those of the training table, or not as many.
         """
         check_is_fitted(self, "weights_")
-        leaves = self._leaves
+        leaves = self._encoding.leaves
         if input_features is not None:
             with refused("Pass the names of the columns of training."):
                 names = _check_feature_names_in(self, input_features)
             if self.encoder_ is not None:
                 names = self.encoder_.get_feature_names_out(input_features)
             every = propositions_of(names)
-            leaves = tuple(every[j] for j in self._kept.tolist())
+            leaves = tuple(every[j] for j in self._encoding.kept.tolist())
         return np.array([str(f.named(leaves)) for f in self._instances()], dtype=object)
 
     def _instances(self) -> list[Instance]:

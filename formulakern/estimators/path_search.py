@@ -26,6 +26,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.deadline import Deadline
 from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, random_source, splits
 from formulakern.estimators.workers import Workers
@@ -281,15 +282,15 @@ class Scores:
 class Fold:
     """Encoded training rows of a fold, and the ``unseen`` rows that are held out.
 
-    ``right`` are the classes of these, and ``test`` their numbers; ``reader`` is an estimator with
-    the encoding of the rows.
+    ``right`` are the classes of these, and ``test`` their numbers; ``encoding`` is that of
+    the rows.
     """
 
     data: TrainingData
     unseen: Any
     right: npt.NDArray[Any]
     test: npt.NDArray[np.intp]
-    reader: Any
+    encoding: Encoding
 
 
 class SearchedModel:
@@ -315,7 +316,7 @@ class SearchedModel:
 
         Ctrl-C raises also if the learner would keep its best so far.
         """
-        model._share_encoding(fold.reader)
+        model._take_encoding(fold.encoding)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
             known = model._fit_encoded(fold.data, start, deadline)
@@ -412,15 +413,15 @@ class SearchedModel:
             rows = np.asarray(X) if rows is None else rows
         folds = []
         for train, test in folds_of(self.cv, labels, seed):
-            reader = self._model()
+            encoding = self._encoding
             if rows is None:
-                reader._share_encoding(self)
                 table, unseen = everyone.table.take(train), everyone.table.take(test)
             else:
+                reader = self._model()
                 table = reader._fit_table(rows[train], labels[train])
-                unseen = reader._read_table(rows[test])
+                unseen, encoding = reader._read_table(rows[test]), reader._encoding
             learned = everyone.take(train, table)
-            folds.append(Fold(learned, unseen, labels[test], test, reader))
+            folds.append(Fold(learned, unseen, labels[test], test, encoding))
         return folds
 
     def _chosen(

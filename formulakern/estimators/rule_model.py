@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.base import TableEstimator, class_score
+from formulakern.estimators.base import Encoding, TableEstimator, class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report
@@ -126,10 +126,11 @@ class PropositionModel(TableEstimator):
 
         int64 of shape (number of propositions,), −1 for none.
         """
-        groups = np.full(len(self._leaves), -1, dtype=np.int64)
+        leaves = self._encoding.leaves
+        groups = np.full(len(leaves), -1, dtype=np.int64)
         if isinstance(self.encoder_, PropositionEncoder):
             number_of = {plan.name: k for k, plan in enumerate(self.encoder_.plans_) if plan.values}
-            for place, leaf in enumerate(self._leaves):
+            for place, leaf in enumerate(leaves):
                 if isinstance(leaf, Comparison) and leaf.relation == "=":
                     groups[place] = number_of.get(leaf.column, -1)
         return groups
@@ -149,8 +150,6 @@ class RuleModel(PropositionModel):
     monotone: Mapping[str, int] | None = None
     rules_: RuleEnsemble = field(init=False)
     _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
-    _terms: tuple[LinearTerm, ...] = field(init=False)  # numeric columns next to propositions
-    _directions: dict[str, int] = field(init=False)  # of the columns of ``monotone``
 
     def _linear_terms(
         self,
@@ -160,38 +159,31 @@ class RuleModel(PropositionModel):
         """The numeric columns to learn from next to propositions."""
         return ()
 
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        if not isinstance(encoder, PropositionEncoder) or not (reset or self._terms):
-            return super()._encode(encoder, X, y, reset=reset)
-        if not reset:
-            return encoder.pack(encoder.read_table(X), self._terms)
-        table, summaries = encoder.fit_table(X, y)
-        given, automatic = (self.monotone, encoder, table), isinstance(self.encoder, str)
-        self._directions = read_directions(*given, summaries, automatic)
-        self._terms = self._linear_terms(encoder, summaries)
-        return encoder.pack(table, self._terms)
+    def _next_to(
+        self, encoder: PropositionEncoder, table: Any, summaries: Mapping[str, Summary]
+    ) -> dict[str, Any]:
+        automatic = isinstance(self.encoder, str)
+        directions = read_directions(self.monotone, encoder, table, summaries, automatic)
+        return {"directions": directions, "terms": self._linear_terms(encoder, summaries)}
 
-    def _fit_table(self, X: Any, y: Any) -> Any:
-        """The encoded training rows, without the propositions that ``monotone`` leaves out."""
-        self._terms, self._directions = (), {}
-        table = super()._fit_table(X, y)
+    def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:
+        """All propositions but those that ``monotone`` leaves out."""
         if not self.monotone:
-            return table
-        if not isinstance(self.encoder_, PropositionEncoder):
+            return super()._useful(encoding, table)
+        if not isinstance(encoding.encoder, PropositionEncoder):
             raise ParameterError(
                 f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
                 "propositions of its columns are not known. Write encoder='auto' and pass a dense "
                 "table, or give a PropositionEncoder."
             )
-        asked = [asked_of(leaf, self._directions) for leaf in self._leaves]
+        asked = [asked_of(leaf, encoding.directions) for leaf in encoding.leaves]
         kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
         if not len(kept):
             raise DataError(
                 "no proposition with <= or >= in this table, and the others get no weight under "
                 f"monotone={self.monotone!r}. Give an encoder with cut points, or rows that differ."
             )
-        self._keep(kept)
-        return table.select(kept)
+        return kept
 
     def explain(self, X: Any) -> Explanation:
         """Explain predictions: the intercept and what each rule adds.
@@ -284,7 +276,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         votes, intercept = self._votes(table, codes, data.weights, deadline)
         found = []
         for feature, weight, winner, loser in votes:
-            rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
+            rule, cover = feature.named(self._encoding.leaves), table.cover(feature.propositions)
             voted = weight, names[winner], names[loser], winner
             found.append((feature, counts.described(rule, cover, *voted)))
         self._set_rules(found, names, intercept, data.name)
@@ -330,7 +322,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             if ended and not data.partitioned:
                 warn_of_one_class(self, data)
             bar.end(line)
-        return self
+            return self
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:

@@ -32,6 +32,7 @@ CLASSES = {
     "formulakern.encoding.packed": "PackedTable",
     "formulakern.encoding.plan": "ColumnPlan Degrees",
     "formulakern.encoding.strict": "RealTable",
+    "formulakern.estimators.base": "Encoding",
     "formulakern.estimators.choquet.machines": "AttributeScaling",
     "formulakern.estimators.choquet.set_function": "SetFunction",
     "formulakern.estimators.encoder": "PropositionEncoder",

@@ -284,7 +284,17 @@ class VotingRules:
         return self.decide(self.scores(table))
 
     def growing(self, values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-        """Iterate over the decisions of the first 0, 1, 2, … rules for their values (m, R)."""
+        """Iterate over the decisions of the first 0, 1, 2, … rules.
+
+        Parameters
+        ----------
+        values : ndarray of shape (m, R)
+            The values of all rules on m rows.
+
+        Yields
+        ------
+        ndarray of shape (m,)
+        """
         scores = np.tile(self.intercept, (len(values), 1))
         yield self.decide(scores)
         for value, votes in zip(values.T, self.votes, strict=True):

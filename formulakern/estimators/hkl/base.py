@@ -21,6 +21,7 @@ from formulakern.display.history import History
 from formulakern.display.plots import draw_gaps
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
+from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.row_counts import RowCounts
@@ -36,7 +37,6 @@ from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
-from formulakern.syntax.formula import Formula
 from formulakern.text import counted
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
@@ -135,21 +135,16 @@ class HierarchicalBase(RuleModel):
         terms = (linear_term(summaries[name]) for name in numeric if self.linear)
         return tuple(term for term in terms if term is not None)
 
-    def _fit_table(self, X: Any, y: Any) -> Any:
-        """The encoded training rows; only different propositions that vary are kept.
+    def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
+        """Different propositions that vary.
 
         Under ``monotone`` an equal one is left out only if its weights have the same sign.
         """
-        table = super()._fit_table(X, y)
-        asked = np.array([asked_of(leaf, self._directions) for leaf in self._leaves], dtype=object)
-        alike = [np.flatnonzero(asked == sign) for sign in (-1, 0, 1) if (asked == sign).any()]
-        if len(alike) > 1:
-            kept = [some[table.select(some).different_columns()] for some in alike]
-            different = np.sort(np.concatenate(kept))
-        else:
-            different = table.different_columns()
-        self._keep(different)
-        return table.select(different)
+        kept = super()._useful(encoding, table)
+        asked = np.array([asked_of(encoding.leaves[j], encoding.directions) for j in kept.tolist()])
+        alike = [kept[asked == sign] for sign in (-1, 0, 1) if (asked == sign).any()]
+        different = [some[table.select(some).different_columns()] for some in alike]
+        return np.sort(np.concatenate(different))
 
     def _check_parameters(self) -> None:
         given = self.get_params(deep=False)
@@ -192,9 +187,10 @@ class HierarchicalBase(RuleModel):
             float(self.tol),
             int(self.max_active),
             None if given["max_rules"] is None else int(given["max_rules"]),
-            signs_of(self._leaves, self._terms, self._directions),
+            signs_of(self._encoding),
         )
-        warm = start._models if start is not None and start._leaves == self._leaves else []
+        same = start is not None and start._encoding.leaves == self._encoding.leaves
+        warm = start._models if start is not None and same else []
         self._bar.at(0.0, "growing")
         models: list[HierarchicalModel] = []
         number = 1 if together else len(names)
@@ -279,10 +275,10 @@ class HierarchicalBase(RuleModel):
             for_class, against_class = (None if j is None else names[j] for j in (k, other))
             votes = -weight if against else weight, for_class, against_class
             if isinstance(node, int):  # it counts in every row, with a number
-                term = self._terms[node]
+                term = self._encoding.terms[node]
                 found.append((Degree(node, term), WeightedRule(term, *votes)))
                 continue
-            rule, cover = Conjunction(node).named(self._leaves), table.cover(node)
+            rule, cover = Conjunction(node).named(self._encoding.leaves), table.cover(node)
             found.append((Conjunction(node), counts.described(rule, cover, *votes, k)))
         return found
 
@@ -303,15 +299,14 @@ def linear_term(one: Summary) -> LinearTerm | None:
     return None if extent is None else LinearTerm(one.name, *extent)
 
 
-def signs_of(
-    leaves: Sequence[Formula], terms: Sequence[LinearTerm], directions: Mapping[str, int]
-) -> Signs | None:
+def signs_of(encoding: Encoding) -> Signs | None:
     """What propositions and linear terms ask for; None where no column has a direction."""
+    directions = encoding.directions
     if not directions:
         return None
     return Signs(
-        np.array([asked_of(leaf, directions) or 0 for leaf in leaves], dtype=np.int64),
-        np.array([directions.get(term.column, 0) for term in terms], dtype=np.int64),
+        np.array([asked_of(leaf, directions) or 0 for leaf in encoding.leaves], dtype=np.int64),
+        np.array([directions.get(term.column, 0) for term in encoding.terms], dtype=np.int64),
     )
 
 

@@ -316,9 +316,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         folds = super()._folds(everyone)
         for k, fold in enumerate(folds):
             different = fold.data.table.different_columns()
-            fold.reader._keep(different)
             data = replace(fold.data, table=fold.data.table.select(different))
-            folds[k] = replace(fold, data=data, unseen=fold.unseen.select(different))
+            unseen, encoding = fold.unseen.select(different), fold.encoding.keep(different)
+            folds[k] = replace(fold, data=data, unseen=unseen, encoding=encoding)
         return folds
 
     def _held_out(self, fold: Fold, model: HKLClassifier) -> FloatArray:
@@ -358,7 +358,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self._choose(settings, search.trials)
         model = self._model(Pair(self.C_, self.depth_penalty_))
         self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
-        model._share_encoding(self)
+        model._take_encoding(self._encoding)
         data = replace(everyone, classes=self._order)
         with warnings.catch_warnings():  # there is one below
             warnings.simplefilter("ignore", ConvergenceWarning)

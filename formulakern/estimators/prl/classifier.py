@@ -51,7 +51,6 @@ from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
-from formulakern.tables.read import default_names
 from formulakern.tables.table import Table
 from formulakern.text import counted
 
@@ -390,8 +389,8 @@ class PRLClassifier(PreferenceModel):
         if templates := self._templates():
             return TemplateFeatures(encoded, bias, templates)
         least, asked = degree if self.features == "conjunctions" else 1, None
-        if self._directions:
-            signs = [asked_of(leaf, self._directions) for leaf in self._leaves]
+        if directions := self._encoding.directions:
+            signs = [asked_of(leaf, directions) for leaf in self._encoding.leaves]
             asked = np.array(signs, dtype=np.int64)
         options = bias, self._exclusive(), least, degree, float(self.depth_penalty), asked
         if isinstance(encoded, PackedTable):
@@ -437,7 +436,9 @@ class PRLClassifier(PreferenceModel):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
             rows = RowCounts(rows.numbers, rows.of_class)
         names = None if self.ordinal else self.classes_.tolist()
-        found, ends = rules_of(outcome, generation.game, rows, self._leaves, names)
+        products = self.features == "polynomial"
+        words = self._encoding.names if products else self._encoding.leaves
+        found, ends = rules_of(outcome, generation.game, rows, words, names)
         nothing = outcome.reason in ("time", "interrupted") and not found
         if names is None:
             ends = largest_alone(rows) if nothing else ends
@@ -509,19 +510,12 @@ class PRLClassifier(PreferenceModel):
         known = f"gap {gap:.2g}, {epoch.support} rules"
         self._bar.at(share_done(1.0, gap, self.tol), "growing", known, line)
 
-    def _fit_table(self, X: Any, y: Any) -> Any:
+    def _new_encoder(self) -> Any:
+        return None if self.features == "polynomial" else super()._new_encoder()
+
+    def _read_plain(self, X: Any, *, reset: bool) -> Any:
         if self.features != "polynomial":
-            return super()._fit_table(X, y)
-        numbers = self._read_numbers(X, reset=True)
-        names = getattr(self, "feature_names_in_", default_names(numbers.shape[1]))
-        self._leaves, self.encoder_ = tuple(map(str, names)), None
-        return numbers
-
-    def _read_table(self, X: Any) -> Any:
-        polynomial = self.features == "polynomial"
-        return self._read_numbers(X, reset=False) if polynomial else super()._read_table(X)
-
-    def _read_numbers(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
+            return super()._read_plain(X, reset=reset)
         if isinstance(X, Table):
             X = np.asarray(X) if X.shape[1] else np.empty(X.shape)
         advice = "features='polynomial' multiplies numbers: encode or impute them first."

@@ -244,7 +244,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     ) -> tuple[float, bool]:
         """Fit the best setting to all rows; the next, while it predicts a single class."""
         model = self._model()
-        model._share_encoding(self)
+        model._take_encoding(self._encoding)
         default = self._automatic and DEFAULT in search.settings
         usual = search.settings.index(DEFAULT) if default else None
         left, several = [*search.known], False

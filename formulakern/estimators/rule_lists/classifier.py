@@ -23,7 +23,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_if_told
-from formulakern.estimators.base import class_score
+from formulakern.estimators.base import Encoding, class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
@@ -413,7 +413,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             if len(table) < n_read:
                 self.encoder_.learn(table)
             return RankedTable.of(table, self.encoder_.plans_)
-        return RankedTable.of_packed(table, self._leaves)
+        return RankedTable.of_packed(table, self._encoding.leaves)
 
     def _auto_encoder(self) -> PropositionEncoder:
         relations = self._checked_relations()
@@ -425,21 +425,24 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             nominal="all" if not orders else nominal,
         )
 
-    def _asked(self, leaf: Formula) -> bool:
-        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
-            return leaf.relation in self._checked_relations() or (
-                leaf.relation == "=" and leaf.value == 0
-            )
-        return True  # Boolean columns, and those that ask for missing values
-
-    def _fit_table(self, X: Any, y: Any) -> Any:
-        table = super()._fit_table(X, y)
-        if not table.n_columns:
+    def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
+        """With the automatic encoder the propositions of ``relations`` and of Boolean columns."""
+        every = super()._useful(encoding, table)
+        if not isinstance(self.encoder, str):
+            return every
+        useful = [j for j in every.tolist() if self._is_asked(encoding.leaves[j])]
+        if not useful:
             raise DataError(
                 f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
                 "'=' for columns of text, '<=' and '>=' for numbers."
             )
-        return table
+        return np.array(useful, dtype=np.intp)
+
+    def _is_asked(self, leaf: Formula) -> bool:
+        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
+            asked = leaf.relation in self._checked_relations()
+            return asked or (leaf.relation == "=" and leaf.value == 0)
+        return True  # Boolean columns, and those that ask for missing values
 
     def _checked_relations(self) -> tuple[str, ...]:
         """Return the relations as a tuple."""

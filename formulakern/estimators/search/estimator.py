@@ -722,7 +722,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             self.best_index_ = best
             self.best_formula_, self.C_ = formulas[best], scores[best].C
             model = self._model(self.best_formula_, self.C_, weights)
-            model._share_encoding(self)
+            model._take_encoding(self._encoding)
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
             self.best_estimator_ = _fit_in_time(model, data, X, race.n_rows, deadline)
             self.classes_ = self.best_estimator_.classes_

@@ -54,13 +54,18 @@ def check_folds(classes: npt.NDArray[Any], n_folds: int) -> None:
     Further classes may be smaller; folds without them are scored on the rest.
     """
     check_integer("n_folds", n_folds, 2)
-    counts = np.unique(classes, return_counts=True)[1]
-    most = int(np.sort([0, *counts])[-2])
+    labels, counts = np.unique(classes, return_counts=True)
+    if len(labels) < 2:
+        raise DataError(
+            f"every row has the class {labels[0]}; a classifier needs at least two classes. "
+            "Name the class column if it is another one."
+        )
+    most = int(np.sort(counts)[-2])
     if most >= n_folds:
         return
     if most < 2:
         raise DataError(
-            f"the class takes {len(counts):,} values, of which fewer than two have two rows or "
+            f"the class takes {len(labels):,} values, of which fewer than two have two rows or "
             "more; a classifier cannot be validated on them. Name another class column, or merge "
             "values."
         )

@@ -352,7 +352,9 @@ def rules(
             "a model of graded inputs votes by degrees, which are not rules: fit one with "
             'inputs="binary" to read its rules.'
         )
-    extraction: RuleExtraction = self._trained.rules(self._leaves, top, time_limit, progress)
+    extraction: RuleExtraction = self._trained.rules(
+        self._encoding.leaves, top, time_limit, progress
+    )
     return extraction
 
 

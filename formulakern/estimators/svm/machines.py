@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
-from formulakern.encoding.strict import RealTable, read_real
+from formulakern.encoding.strict import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing
@@ -64,7 +64,6 @@ from formulakern.learning.kernel_machines import (
 )
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.syntax.formula import Formula
-from formulakern.tables.read import is_sparse
 
 #: The formula by default, and ``C="auto"`` for kernels that are normalized.
 FORMULA, AUTOMATIC_C = "a & b", 10.0
@@ -342,18 +341,6 @@ class FormulaMachine(KernelMachine, TableEstimator):
 
     def _graded(self) -> bool:
         return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
-
-    def _read_plain(self, X: Any, *, reset: bool) -> Any:
-        if not self._graded():
-            return super()._read_plain(X, reset=reset)
-        advice = "encoder='auto' encodes any table."
-        return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
-
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        if not self._graded():
-            return super()._encode(encoder, X, y, reset=reset)
-        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
-        return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Encode the table, and solve."""

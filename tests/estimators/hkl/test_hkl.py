@@ -81,7 +81,7 @@ def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
     C = 10**log_C
     options = {"encoder": None, "loss": loss, "tol": 5e-3, "logit_adjustment": 0}
     model = HKLClassifier(rho, C, depth_penalty=2, **options).fit(X, y)
-    kept = X[:, model._kept]
+    kept = X[:, model._encoding.kept]
     p = kept.shape[1]
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
     columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)
@@ -518,7 +518,7 @@ def test_regression_in_any_units():
     loss = 100 * np.sum((y - model.predict(X)) ** 2)
     [solved] = model._functions
     assert loss < model.objective_
-    kept = X[:, model._kept]
+    kept = X[:, model._encoding.kept]
     p = kept.shape[1]
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
     columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)

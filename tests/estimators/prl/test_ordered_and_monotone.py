@@ -169,7 +169,7 @@ def test_the_value_is_that_of_the_game_that_is_left(generator, C, directions):
     free = quiet(PRLClassifier(**options), X, y)
     model = quiet(PRLClassifier(monotone=directions, **options, **TIGHT), X, y)
     assert set(model.propositions_) <= set(free.propositions_)
-    value = value_of(allowed_game(X, y, free._leaves, directions), C)
+    value = value_of(allowed_game(X, y, free._encoding.leaves, directions), C)
     assert model.value_ == pytest.approx(value, rel=2e-4)
     assert model.value_ - 1e-9 <= value <= model.bound_ + 1e-6
     assert value <= free.bound_ + 1e-9
