@@ -560,11 +560,14 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
 
 
-def numbers_of(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
-    """Different numbers of a range, smallest first."""
+def numbers_of(
+    name: str, values: Any, least: float, *, strict: bool, otherwise: str = ""
+) -> list[float]:
+    """Different numbers of a range, smallest first; one number is a list of one."""
     listed = list(values) if np.iterable(values) and not isinstance(values, str) else [values]
     right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
     if not listed or not all(right):
         above = f"above {least:g}" if strict else f"of at least {least:g}"
-        raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
+        rest = f", or {otherwise}" if otherwise else ""
+        raise ParameterError(f"{name}={values!r}; expected finite numbers {above}{rest}.")
     return sorted({float(v) for v in listed})

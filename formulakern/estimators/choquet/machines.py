@@ -395,7 +395,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         automatic = isinstance(self.C, str) and self.C == "auto"
         given = self._automatic_C if automatic else self.C
         listed = self._listed("C", given, [C * unit for C in PENALTIES])
-        return numbers_of("C", listed, 0.0, strict=True)
+        return numbers_of("C", listed, 0.0, strict=True, otherwise="'auto', 'cv'")
 
     def _additivities(self, n: int) -> list[int | None]:
         some: list[int | None] = [k for k in ADDITIVITIES if k < n]

@@ -265,9 +265,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
+        Cs = numbers_of("Cs", [*MULTIPLES] if self._automatic else self.Cs, 0.0, strict=True)
         depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
-        pairs = [Pair(C, a) for a in depths for C in penalties]
+        pairs = [Pair(C, a) for a in depths for C in Cs]
         self._model(pairs[0])._check_parameters()
         return pairs
 

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_flag, check_integer, check_number, is_integer, is_number
+from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.display.plots import search_results
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
@@ -790,8 +790,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """The scorer, and every C, the first to be tried first; errors come before work begins."""
         Cs = [AUTO_CS[1]] if self._by_ratio else [*AUTO_CS]
         if not isinstance(self.C, str) or self.C != "auto":
-            several = isinstance(self.C, Iterable) or is_number(self.C)
-            Cs = numbers_of("C", self.C if several else [self.C], 0.0, strict=True)
+            Cs = numbers_of("C", self.C, 0.0, strict=True, otherwise="'auto'")
         if self._by_ratio and len(Cs) > 1:
             raise ParameterError(
                 f"C={self.C!r}; expected a positive number for criterion='radius-margin'."

@@ -413,7 +413,7 @@ def test_blocks_copies_and_refits(monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"C": 0}, r"C=\[0\]; expected finite numbers above 0"),
+        ({"C": 0}, r"C=\[0\]; expected finite numbers above 0, or 'auto', 'cv'"),
         ({"C": "best"}, "C='best'; expected one of 'cv'"),
         ({"C": []}, "at least one value"),
         ({"additivity": 0}, "additivity=0; expected an integer, at least 1, or None"),

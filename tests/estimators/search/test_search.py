@@ -384,7 +384,7 @@ def test_all_candidates_failing_is_an_error(boards):
         ({"criterion": "neg_log_loss", "candidates": 2}, DataError, "predict_proba"),
         ({"C": 0}, ParameterError, "C=0; expected finite numbers above 0"),
         ({"C": [1, -1]}, ParameterError, r"C=\[1, -1\]; expected finite numbers above 0"),
-        ({"C": None}, ParameterError, r"C=\[None\]; expected finite numbers"),
+        ({"C": None}, ParameterError, r"C=None; expected finite numbers above 0, or 'auto'"),
         ({"C": []}, ParameterError, r"C=\[\]; expected finite numbers above 0"),
         ({"C": "some"}, ParameterError, "C='some'"),
         ({"C": [1, 2], "criterion": "radius-margin"}, ParameterError, "for criterion='radius-m"),
