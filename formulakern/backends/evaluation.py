@@ -65,9 +65,9 @@ EXTENDED_WORDS = 100
 MAX_ENTRIES, MAX_TABULATED, MAX_EXACT_OPERATIONS = 3 << 21, 200_000_000_000, 4_000_000
 #: Programs with more operations per pair would take the compiler minutes.
 MAX_COMPILED = 3_000
-#: Nanoseconds to lay out tables however few entries they have, to compile a formula or to import
-#: numba, and to read a compiled formula from disk.
-LAYING_OUT, COMPILING, READING = 3e5, 4e8, 1.2e7
+#: Nanoseconds to lay out tables however few entries they have, to look one up, to compile a formula
+#: or to import numba, and to read a compiled formula from disk.
+LAYING_OUT, LOOKING_UP, COMPILING, READING = 3e5, 0.3, 4e8, 1.2e7
 #: The interpreter is out of reach if it takes more nanoseconds.
 PATIENCE = 6e10
 
@@ -366,8 +366,8 @@ class LookupBackend:
         entries = count_entries(task.tables)
         operation = 1.4 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
         build = entries * (45 + operation * len(task.program.kernel_nodes))
-        distant = 0.18 * task.n_pairs * log2(1 + entries / 4096)
-        return LAYING_OUT + build + task.counting + distant
+        each = LOOKING_UP + 0.18 * log2(1 + entries / 4096)
+        return LAYING_OUT + build + task.counting + each * task.n_pairs
 
     def compile(self, task: Task) -> BlockWriter:
         """Build the tables."""
@@ -578,7 +578,8 @@ def choose_backend(name: str, task: Task) -> Choice:
     compiling = _compiling(task) if fused.ok else 0.0
     if fused.ok and not compiling:
         sizes["numba"] = BACKENDS["numba"].size(task)
-        if sizes["numba"] <= min(sizes["interpreter"], LAYING_OUT + task.counting):
+        tabulated_at_least = LAYING_OUT + task.counting + LOOKING_UP * task.n_pairs
+        if sizes["numba"] <= min(sizes["interpreter"], tabulated_at_least):
             return Choice(BACKENDS["numba"], fused.reason)  # without a look at the numbers of ones
     tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:

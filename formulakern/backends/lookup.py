@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import FloatArray, different_groups
+from formulakern.arrays import FloatArray
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.loops import look_up, look_up_domains
 from formulakern.backends.tables import PairedTables
@@ -89,7 +89,12 @@ def count_entries(tables: PairedTables) -> int:
 
 def row_classes(counts: Integers) -> tuple[Integers, Integers]:
     """The different columns of counts (one per class of rows), and the class of every row."""
-    first, row_class = different_groups(counts[0], counts[1:].T.astype(np.uint64))
+    first = np.zeros(min(1, counts.shape[1]), dtype=np.intp)
+    row_class = np.zeros(counts.shape[1], dtype=np.int64)
+    for ones in counts:  # domain after domain, which is faster than sorting columns whole
+        if (ones != ones[:1]).any():
+            key = row_class * (ones.max() + 1) + ones
+            _, first, row_class = np.unique(key, return_index=True, return_inverse=True)
     return counts[:, first], row_class
 
 

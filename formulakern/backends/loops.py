@@ -96,6 +96,21 @@ def array_at(typing_context: Any, address: Any, shape: Any, dtype: Any) -> Any:
 
 
 @intrinsic
+def address_of(typing_context: Any, array: Any) -> Any:
+    """Where an array begins, as an integer; it must be kept alive."""
+    from numba import types
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
+
+        data = make_array(array)(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), code
+
+
+@intrinsic
 def call_at(typing_context: Any, code: Any, numbers: Any) -> Any:
     """Call the machine code at an address with six numbers; see ``_entry``."""
     from numba import types
@@ -253,6 +268,20 @@ def _weigh(to: Any, values: Any, weight: Any) -> None:
 
 
 @compiled(forceinline=True)
+def _add(to: Any, values: Any, others: Any) -> None:
+    vectorized()
+    for j in range(np.uint64(len(to))):
+        to[j] = values[j] + others[j]
+
+
+@compiled(forceinline=True)
+def _multiply(to: Any, values: Any, others: Any) -> None:
+    vectorized()
+    for j in range(np.uint64(len(to))):
+        to[j] = values[j] * others[j]
+
+
+@compiled(forceinline=True)
 def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
     """Multiply a row of values, from this column of z, by :class:`.block_writers.Factors`.
 
@@ -277,12 +306,13 @@ def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: An
 @compiled(forceinline=True)
 def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
     """Add values to those that are found, or multiply them; all are addresses."""
-    vectorized()
     values = array_at(given, (length,), np.float64)
     others = array_at(found, (length,), np.float64)
     joined = array_at(to, (length,), np.float64)
-    for j in range(np.uint64(length)):
-        joined[j] = values[j] + others[j] if join == ADDED else values[j] * others[j]
+    if join == ADDED:
+        _add(joined, values, others)
+    else:
+        _multiply(joined, values, others)
 
 
 @compiled(
@@ -315,9 +345,9 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ou
     join, before, after = steps
     # addresses, not parts of arrays: numba counts references to these, and each time the processor
     # waits until all that was stored has reached the memory
-    to, step, aside = out.ctypes.data, out.strides[0], apart.ctypes.data
-    counts, others = tile.ctypes.data, data.ctypes.data
-    x_begin, z_begin, words = x_words.ctypes.data, z_panels.ctypes.data, x_words.shape[1]
+    to, step, aside = address_of(out), out.strides[0], address_of(apart)
+    counts, others = address_of(tile), address_of(data)
+    x_begin, z_begin, words = address_of(x_words), address_of(z_panels), x_words.shape[1]
     change = before[0] != 0 or before[3] != 1.0
     change_again = after[0] != 0 or after[3] != 1.0
     row_start, row_stop, column_start, column_stop = block

@@ -145,8 +145,11 @@ _are_zero_or_one = np.frompyfunc(is_zero_or_one, 1, 1)
 def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
     """Return row and column of the first entry that is neither 0 nor 1; None if all are."""
     for block in row_blocks(0, values.shape[0], values.shape[1] * values.itemsize):
-        if _zeros_and_ones(values[block]) is None:
-            right = _are_zero_or_one(values[block].astype(object)).astype(np.bool_)
+        part = values[block]
+        if _zeros_and_ones(part) is None:
+            right = (part == 0) | (part == 1)
+            if part.dtype.kind not in "biufc":
+                right = _are_zero_or_one(part.astype(object)).astype(np.bool_)
             row, column = divmod(int(np.argmin(right)), values.shape[1])
             return block.start + row, column
     return None

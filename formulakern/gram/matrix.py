@@ -11,7 +11,8 @@ import itertools
 import mmap
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -153,34 +154,45 @@ def work_off(
 ) -> None:
     """Call ``one(rows, columns)`` for every block, from several threads where that pays.
 
-    An exception in any thread ends the work, and is raised.  ``progress`` is called from the
-    calling thread, with the share of the blocks that are done.
+    The first exception in any thread ends the work, and is raised.  ``progress`` is called from the
+    calling thread, with the share of the blocks that have been begun.
     """
-    queue = list(blocks)
+    queue = deque(blocks)
+    n_blocks = len(queue)
     n_pairs = sum((x.stop - x.start) * (z.stop - z.start) for x, z in queue)
-    threads = min(len(queue), n_pairs // FEW_PAIRS)
+    threads = min(n_blocks, n_pairs // FEW_PAIRS)
     threads = min(n_threads(), threads) if threads > 1 else threads
+    stop = threading.Event()
 
-    def go_on(done: int, work: Callable[[Any], object], parts: Sequence[Any]) -> None:
-        for place, part in enumerate(parts, done + 1):
-            work(part)
-            if progress is not None:
-                progress(place / len(queue))
+    def work(progress: Callable[[float], None] | None = None) -> None:
+        try:
+            while not stop.is_set():
+                try:
+                    block = queue.popleft()
+                except IndexError:
+                    return
+                one(*block)
+                if progress is not None and queue:
+                    progress(1 - len(queue) / n_blocks)
+        except BaseException:
+            stop.set()
+            raise
 
     if threads < 2:
-        go_on(0, lambda block: one(*block), queue)
-        return
-    from concurrent.futures import Future, ThreadPoolExecutor
+        work(progress)
+    else:
+        from concurrent.futures import ThreadPoolExecutor
 
-    # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
-    # leave its lock held by this thread, and a helper that waits for it would wait for ever
-    go_on(0, lambda block: one(*block), queue[:1])
-    with ThreadPoolExecutor(threads) as pool:  # waits for its threads in any case
-        try:
-            go_on(1, Future.result, [pool.submit(one, *block) for block in queue[1:]])
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
+        # leave its lock held by this thread, and a helper that waits for it would wait for ever
+        one(*queue.popleft())
+        with ThreadPoolExecutor(threads - 1) as pool:  # waits for its threads in any case
+            helpers = [pool.submit(work) for _ in range(threads - 1)]
+            work(progress)
+        for helper in helpers:
+            helper.result()
+    if progress is not None:
+        progress(1.0)
 
 
 #: Rows and columns of the tiles that are rounded, or multiplied by vectors, while the cache holds
