@@ -88,21 +88,20 @@ class Loss:
         self.group = np.zeros(len(y), dtype=np.int64) if group is None else group
         self.offset = np.zeros(len(y)) if offset is None else offset
         self.cold = np.zeros(int(self.group.max()) + 1)  # the intercepts to begin with
-        self.members: list[Any] = [slice(None)]
+        self.parts: list[tuple[Any, Loss]] = [(slice(None), self)]
         if len(self.cold) > 1:
-            self.members = [np.flatnonzero(self.group == k) for k in range(len(self.cold))]
+            places = [np.flatnonzero(self.group == k) for k in range(len(self.cold))]
+            offsets = self.offset
+            self.parts = [(own, Loss(name, y[own], c[own], None, offsets[own])) for own in places]
         self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Return the sum over the examples of each group."""
         return np.bincount(self.group, values, len(self.cold)).astype(np.float64)
 
-    def expand(self, u: FloatArray, own: Any = slice(None)) -> Expansion:
-        """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge.
-
-        ``own`` are the examples; all by default.
-        """
-        c, y, u = self.c[own], self.y[own], u - self.offset[own]
+    def expand(self, u: FloatArray) -> Expansion:
+        """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
+        c, y, u = self.c, self.y, u - self.offset
         if self.name == "logistic":
             z = y * u
             share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
@@ -158,21 +157,22 @@ class Loss:
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
         """The b of all groups that minimise L(u − b), smoothed, so that Σ_i β_i = 0 in each."""
         b = start + 0 * self.cold
-        for k, own in enumerate(self.members):
-            b[k], here = self._intercept(u[own], own, float(b[k]))
+        for k, (own, part) in enumerate(self.parts):
+            part.width = self.width
+            b[k], here = part._intercept(u[own], float(b[k]))
         return b, here if len(b) == 1 else self.expand(u - b[self.group])
 
-    def _intercept(self, u: FloatArray, own: Any, b: float) -> tuple[float, Expansion]:
-        """The b of the examples ``own``, from b on: a guarded Newton method."""
-        c, z = self.c[own], u - self.offset[own]
+    def _intercept(self, u: FloatArray, b: float) -> tuple[float, Expansion]:
+        """The b of one group, from b on: a guarded Newton method."""
+        c, z = self.c, u - self.offset
         if self.name == "squared":
-            b = float(c @ (z - self.y[own]) / c.sum())
-            return b, self.expand(u - b, own)
+            b = float(c @ (z - self.y) / c.sum())
+            return b, self.expand(u - b)
         high = math.sqrt(float(z @ z)) + REACH
         low = -high
         scale = BALANCED * float(c.sum())
         for _ in range(200):
-            here = self.expand(u - b, own)
+            here = self.expand(u - b)
             slope, bend = float(here.beta.sum()), float(here.curvature.sum())
             if abs(slope) <= scale:
                 break
@@ -188,7 +188,7 @@ class Loss:
         if self.name != "hinge":
             return smooth, self.expand(u - smooth[self.group]).value
         corners, b = u - self.offset - self.y, 0 * self.cold
-        for k, own in enumerate(self.members):
+        for k, (own, _) in enumerate(self.parts):
             order = np.argsort(corners[own], kind="stable")
             slopes = np.cumsum(self.c[own][order])
             negative = float(self.c[own] @ (self.y[own] < 0))
@@ -232,7 +232,7 @@ class MultinomialLoss(Loss):
         offset = np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1)
         return Loss("logistic", np.where(self.right[:, k], 1.0, -1.0), self.c, None, offset)
 
-    def expand(self, u: FloatArray, own: Any = slice(None)) -> Expansion:  # noqa: ARG002
+    def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and probabilities at u."""
         sums = np.logaddexp.reduce(u, axis=1)
         chances = np.exp(u - sums[:, None])
