@@ -147,8 +147,9 @@ def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
     for block in row_blocks(0, values.shape[0], values.shape[1] * values.itemsize):
         part = values[block]
         if _zeros_and_ones(part) is None:
-            right = (part == 0) | (part == 1)
-            if part.dtype.kind not in "biufc":
+            if part.dtype.kind in "biufc":
+                right = (part == 0) | (part == 1)
+            else:
                 right = _are_zero_or_one(part.astype(object)).astype(np.bool_)
             row, column = divmod(int(np.argmin(right)), values.shape[1])
             return block.start + row, column

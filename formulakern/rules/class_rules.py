@@ -62,7 +62,7 @@ class RuleSet(WrittenRules):
 
     Examples
     --------
-    >>> from formulakern.rules.rule import rule
+    >>> from formulakern import ClassRule, rule
     >>> small = ClassRule(rule("size < 3"), "child", (7.0, 2.0))
     >>> grey = ClassRule(rule("hair = grey"), "adult", (0.0, 8.0))
     >>> voting = RuleSet((small, grey), ("child", "adult"))
@@ -143,7 +143,7 @@ class RuleSet(WrittenRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import ClassRule, rule
         >>> dry = ClassRule(rule("birth = no & fly = no"), "reptile")
         >>> wet = ClassRule(rule("water = sometimes"), "amphibian")
         >>> voting = RuleSet((dry, wet), ("amphibian", "reptile"))
@@ -207,7 +207,7 @@ class RuleList(WrittenRules):
 
     Examples
     --------
-    >>> from formulakern.rules.rule import rule
+    >>> from formulakern import ClassRule, rule
     >>> birds = ClassRule(rule("`can fly` = yes"), "bird", (3.0, 1.0))
     >>> listed = RuleList((birds,), ("bird", "fish"), "fish", (0.0, 2.0))
     >>> listed.predict({"can fly": ["yes", "no", None]})
@@ -271,7 +271,7 @@ class RuleList(WrittenRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import ClassRule, rule
         >>> birds = ClassRule(rule("birth = no & fly = yes"), "bird")
         >>> fishes = ClassRule(rule("water = yes"), "fish")
         >>> listed = RuleList((birds, fishes), ("bird", "fish"))
@@ -318,7 +318,7 @@ class RuleList(WrittenRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import ClassRule, rule
         >>> items = [ClassRule(rule(text), label) for text, label in [
         ...     ("x <= 3 & x <= 5", "a"), ("x < 2 & y = 1", "b"), ("x > 7", "c"), ("y = 2", "c")]]
         >>> print(RuleList(items, ("a", "b", "c"), "c").simplified())
@@ -341,7 +341,7 @@ class RuleList(WrittenRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import ClassRule, rule
         >>> items = [ClassRule(rule("x <= 3"), "a"), ClassRule(rule("y = 1"), "b"),
         ...          ClassRule(rule("x > 3 & z = 1"), "c")]
         >>> print(RuleList(items, ("a", "b", "c"), "c").to_rule_set())
@@ -372,7 +372,7 @@ class RuleList(WrittenRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import ClassRule, rule
         >>> items = [ClassRule(rule("x <= 3 & y = 1"), "a"), ClassRule(rule("x <= 5"), "b")]
         >>> print(RuleList(items, ("a", "b"), "a").to_tree())
         x <= 3?

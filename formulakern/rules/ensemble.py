@@ -72,7 +72,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
     Examples
     --------
-    >>> from formulakern.rules.rule import rule
+    >>> from formulakern import WeightedRule, rule
     >>> poisonous = WeightedRule(rule("odor = foul"), 2.0, "p", "e", 2160, 0.27, 1.0, 0.48)
     >>> ensemble = RuleEnsemble.of([poisonous], ("e", "p"), (1.0, 0.0))
     >>> ensemble.votes
@@ -131,7 +131,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import WeightedRule, rule
         >>> listed = ["legs >= 1", "legs <= 0", "tail & legs >= 2 & legs >= 4", "true"]
         >>> items = [WeightedRule(rule(text), w) for text, w in zip(listed, (3.0, 1.0, 2.0, 0.5))]
         >>> print(RuleEnsemble.of(items).simplified({"legs": int}, missing=False))
@@ -194,7 +194,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import WeightedRule, rule
         >>> listed = {"age >= 30": 2.0, "age >= 31": 0.5, "age <= 60": 0.25, "age >= 61": 0.75}
         >>> ensemble = RuleEnsemble.of(WeightedRule(rule(text), w) for text, w in listed.items())
         >>> print(ensemble.joined({"age": [20, 25, 29, 30, 35, 44, 58, 61, 70]}, tolerance=0.5))
@@ -247,7 +247,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import WeightedRule, rule
         >>> shrunken = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.01, 1, 0)], (0, 1))
         >>> table = {"size": [1, 1, 1, 1, 5, 5, 5, 5]}
         >>> found = shrunken.refitted(table, [0, 0, 0, 1, 1, 1, 1, 0], ridge=1e-6)
@@ -299,7 +299,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         Examples
         --------
-        >>> from formulakern.rules.rule import rule
+        >>> from formulakern import WeightedRule, rule
         >>> items = [WeightedRule(rule("a"), 3.0, 1, 0), WeightedRule(rule("b"), 1.0, 1, 0)]
         >>> ensemble = RuleEnsemble.of(items, (0, 1), [7.0, 0.0])
         >>> table, y = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0]}, [1, 1, 0, 0]
