@@ -121,7 +121,7 @@ def _check_weights(data, rows, labels, class_weight, weights):
     assert weighted.codes.dtype == np.uint8
     expected, names = whole.weights, dict(zip(whole.classes, whole.present, strict=True))
     assert dict(zip(weighted.classes, weighted.present, strict=True)) == names
-    assert {*np.unique(labels[expected > 0]).tolist()} == {name for name in names if names[name]}
+    assert {*np.unique(labels[expected > 0])} == {name for name in names if names[name]}
     user = np.ones(len(labels)) if weights is None else np.array(weights, dtype=np.float64)
     for place, name in enumerate(weighted.classes.tolist()):
         of = (labels == weighted.classes[place]) & (expected > 0)
