@@ -153,11 +153,11 @@ def fill_times(text: str, X: np.ndarray, plain: dict[str, Any], loop: Any) -> di
     def plainly():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(block_writers, "fill_block", loop)
-            slower(rows, rows, out, 0, 0)
+            slower(rows, rows, out)
 
     tables = pair.tables((None,))
     return medians(
-        ours=lambda: ours(rows, rows, out, 0, 0),
+        ours=lambda: ours(rows, rows, out),
         plain=plainly,
         numpy=lambda: tables.joint_counts(rows, rows),
     )
