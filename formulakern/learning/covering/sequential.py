@@ -479,9 +479,12 @@ class _OneClass:
             some = order[self.weights[order, k] > 0]
             weights = self.weights[some, k]
             units = weights / self.training.unit
-            part = np.diff(_grown_units(np.cumsum(units)), prepend=0.0) / units
-            part[part < 1e-9] = 0.0
-            part[part > 1 - 1e-9] = 1.0
+            if units.max(initial=1.0) == 1.0:
+                part = (np.arange(len(some)) % FOLDS < FOLDS - 1).astype(np.float64)
+            else:
+                part = np.diff(_grown_units(np.cumsum(units)), prepend=0.0) / units
+                part[part < 1e-9] = 0.0
+                part[part > 1 - 1e-9] = 1.0
             grown[some, k] = part * weights
             rest[some, k] = (1.0 - part) * weights
         return grown, rest
