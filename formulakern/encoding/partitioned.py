@@ -203,12 +203,12 @@ class PackedPartitions:
         given = [parted(one, self.lengths) for one in (codes, weights) if one is not None]
         own = list(zip(*given, strict=True))
         with stage(PACKING):
-            made = self.rows.persist(_weighted, places, factors, each=own)
+            made = self.rows.later(_weighted, places, factors, each=own)
             few = max(1, int(JOINED_ROWS * len(made) / max(1, self.n_rows)))
             number = min(few, len(made) // LEAST_PARTITIONS)
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
-            return made.wait()
+            return made.held().wait()
 
 
 def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:

@@ -193,6 +193,10 @@ class Partitioned:
             answers = answers.coalesce(STEP, partial(reduce, operator.add))
         return _computed(answers.values, deadline)[0]
 
+    def held(self) -> Partitioned:
+        """Return the same values, which stay where they are computed."""
+        return self.persist(_itself)
+
     def wait(self) -> Partitioned:
         """Return the same partitions once all values are computed."""
         client = cluster_client() if self.lazy else None
@@ -208,6 +212,10 @@ class Partitioned:
         join = put(combine) if self.lazy else combine
         groups = (list(self.values[start : start + number]) for start in starts)
         return Partitioned(list(map(join, groups)), self.lazy)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def put(value: Any) -> Any:
