@@ -54,7 +54,7 @@ class ListedColumn:
 
     @cached_property
     def scale(self) -> tuple[float, float]:
-        """Where the bars of signed numbers begin, and the largest of these."""
+        """The start of the bars of signed numbers, and the largest of these."""
         zero = 0.5 if min(self._known, default=0.0) < 0 else 0.0
         return zero, max(map(abs, self._known), default=0.0) or 1.0
 

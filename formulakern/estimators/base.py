@@ -38,7 +38,7 @@ FEATURES = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How a table becomes the propositions that an estimator learns from.
+    """The fitted way from a table to the propositions that an estimator learns from.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         table: Any,  # noqa: ARG002
         summaries: Mapping[str, Summary],  # noqa: ARG002
     ) -> dict[str, Any]:
-        """What an encoding has next to the propositions of a training table."""
+        """Return the fields of an encoding next to the propositions of a training table."""
         return {}
 
     def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:  # noqa: ARG002

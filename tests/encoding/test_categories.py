@@ -43,7 +43,7 @@ def test_rare_values_have_one_proposition_together():
 
 
 def test_a_dictionary_of_arrow_is_one_of_categories():
-    pa = pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pa.table({"city": pa.array(["Paris", None, "Lund"]).dictionary_encode()})
     assert fk.Table.of(frame) == fk.Table({"city": ["Paris", None, "Lund"]})
 

@@ -277,7 +277,7 @@ def test_names_need_a_named_table():
 
 
 def test_tables_of_arrow():
-    pa = pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     table = read_packed(pa.table({"a": [1, 0], "b": [True, True]}))
     assert (table.names, table.unpacked().tolist()) == (("a", "b"), [[1, 1], [0, 1]])
     with pytest.raises(fk.DataError, match=r'column "a" holds None \(row 1\)'):

@@ -14,6 +14,7 @@ from joblib.parallel import get_active_backend
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
+from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.estimators import workers
 from formulakern.partitions.partitioned import Partitioned
 
@@ -74,6 +75,10 @@ def table(seeds):
 
 def process_of(_):
     return os.getpid()
+
+
+def weights_of(rows):
+    return rows.weights
 
 
 def doubled(value):
@@ -218,6 +223,19 @@ def test_a_limit_shorter_than_the_encoding(client, learner):
     assert model.stopped_.startswith("time")
     assert len(model.predict(X).compute()) == 450
     assert model.gap_ > model.tol
+
+
+def test_joined_partitions_are_held(client):
+    """One node of a graph each: no question joins the rows anew."""
+    tables = Partitioned([dask.delayed(fk.Table)({"x": [0, 1, 1]}) for _ in range(20)], lazy=True)
+    table = PartitionedTable(("x",), lambda: tables)
+    packed = fk.PropositionEncoder().fit({"x": [0, 1]}).pack(table)
+    codes = np.tile([0, 1, 1], 20)
+    rows = packed.weighted(codes, None, np.arange(2), np.ones(2))
+    assert rows.lazy
+    assert len(rows) == 10
+    assert {len(dict(value.__dask_graph__())) for value in rows.values} == {1}
+    assert sum(float(part.sum()) for part in rows.map(weights_of)) == 60
 
 
 def test_what_partitions_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
