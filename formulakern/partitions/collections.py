@@ -62,6 +62,8 @@ def in_memory(value: Any) -> Any:
 def joined(parts: Sequence[Any]) -> Any:
     """Join parts of an array, a column or a table, in a dtype that has all their values.
 
+    Parts of a column or a table that have no rows do not count, unless all are such.
+
     >>> joined([np.array([1, 2]), np.array([0.5])])
     array([1. , 2. , 0.5])
     """
@@ -77,7 +79,7 @@ def joined(parts: Sequence[Any]) -> Any:
             shared = [known.setdefault(one, one) for one in part.some.tolist()]
             part = pandas.Series(shared, dtype=object, name=part.some.name).iloc[part.kind]
         columns.append(part if hasattr(part, "iloc") else part.to_series())
-    return pandas.concat(columns, ignore_index=True)
+    return pandas.concat([c for c in columns if len(c)] or columns, ignore_index=True)
 
 
 def common_dtype(column: Any) -> Any:

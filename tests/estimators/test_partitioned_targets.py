@@ -103,6 +103,15 @@ def test_as_in_memory(data):
     _check_weights(data, (table_of(lengths), given_y), labels, class_weight, weights)
 
 
+def test_an_empty_partition_has_no_say_in_the_dtype():
+    """Whatever its categories are; pandas 2 warns of joining them with others."""
+    y = pd.Series(pd.Categorical(["a", "b"]))
+    parts = [part.cat.remove_unused_categories() for part in cut(y, [0])]
+    classes, codes = read_codes(series_of(parts), 2)
+    assert classes.tolist() == ["a", "b"]
+    assert codes.tolist() == [0, 1]
+
+
 def _check_weights(data, rows, labels, class_weight, weights):
     own = weights
     if weights is not None and data.draw(st.booleans()):
