@@ -64,11 +64,13 @@ class PartitionedTable:
         """(rows, columns)."""
         return len(self), len(self.names)
 
-    def summaries(self, classes: NDArray[Any] | None = None) -> list[Summary]:
-        """Return the summary of every column, with classes of their pairs."""
+    def summaries(
+        self, classes: NDArray[Any] | None, use: Callable[[Summary], Summary]
+    ) -> list[Summary]:
+        """Return the summary of every column, of its pairs with classes, as ``use`` returns it."""
         with stage("finding propositions"):
             of = None if classes is None else parted(classes, self.lengths)
-            found, self.lengths = summaries_of(self.partitions, of)
+            found, self.lengths = summaries_of(self.partitions, of, use=use)
         return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -221,24 +221,28 @@ def check_options(encoder: Any) -> None:
         check_number("min_frequency", encoder.min_frequency, 0, 1, above=True, expected=expected)
 
 
-def plans_of(encoder: Any, summaries: Sequence[Summary]) -> tuple[ColumnPlan, ...]:
-    """Return a plan for every column of a training table, by the parameters of an encoder.
+def planner(encoder: Any, names: tuple[str, ...]) -> Callable[[Summary], ColumnPlan]:
+    """Return what plans a column of these names, by the parameters of an encoder.
 
-    Raises DataError if a column is named that is not there, or has what is refused.
+    It raises DataError if a column is named that is not there, or has what is refused.
     """
-    header = Table({one.name: () for one in summaries})
+    header = Table(dict.fromkeys(names, ()))
     forced: set[str] = set()
     if not isinstance(encoder.nominal, str) and len(encoder.nominal):
         forced = {header.names[j] for j in column_positions(header, encoder.nominal)}
-    if isinstance(encoder.graded, Mapping):
-        column_positions(header, list(encoder.graded))  # refuses names that are not there
-        for one in summaries:
-            if one.name in encoder.graded and one.column.temporal is not None:
-                raise DataError(
-                    f'column "{one.name}" of graded holds {KINDS[one.column.temporal][0]}; degrees '
-                    "are of numbers. Leave it out, or pass it as a number, such as its days."
-                )
-    return tuple(_plan(encoder, one, one.name in forced) for one in summaries)
+    graded = encoder.graded if isinstance(encoder.graded, Mapping) else {}
+    if graded:
+        column_positions(header, list(graded))  # refuses names that are not there
+
+    def plan(one: Summary) -> ColumnPlan:
+        if one.name in graded and one.column.temporal is not None:
+            raise DataError(
+                f'column "{one.name}" of graded holds {KINDS[one.column.temporal][0]}; degrees '
+                "are of numbers. Leave it out, or pass it as a number, such as its days."
+            )
+        return _plan(encoder, one, one.name in forced)
+
+    return plan
 
 
 def _plan(encoder: Any, one: Summary, forced: bool) -> ColumnPlan:

@@ -42,13 +42,22 @@ class Summary:
     """The different entries of one training column and the number of training rows with each.
 
     One of them is missing if some are.  With the ``classes`` of entries, from 0, pairs are
-    different.
+    different.  Where ``ends`` are given they are the extent, and some entries are gone.
     """
 
     name: str
     column: Column
     repeats: NDArray[np.int64]
     classes: NDArray[np.intp] | None = None
+    ends: tuple[float, float] | tuple[()] | None = None
+
+    def without_many(self) -> Summary:
+        """Return the summary with a few entries and the extent, if it has many numbers."""
+        if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
+            return self
+        column = replace(self.column, values=self.column.values[:MANY].copy())
+        classes = None if self.classes is None else self.classes[:MANY]
+        return Summary(self.name, column, self.repeats[:MANY], classes, self.extent() or ())
 
     @classmethod
     def of(cls, table: Table, name: str, classes: NDArray[np.intp] | None = None) -> Summary:
@@ -96,6 +105,8 @@ class Summary:
 
         The extremes if these are equal; None if the column does not vary.
         """
+        if self.ends is not None:
+            return self.ends or None
         numbers = self.column.values.astype(np.float64)
         known = np.flatnonzero(np.isfinite(numbers))
         known = known[np.argsort(numbers[known], kind="stable")]
@@ -113,9 +124,11 @@ def summaries_of(
     read: Callable[..., Partitioned],
     classes: Sequence[NDArray[Any]] | None = None,
     many: int = MANY,
+    use: Callable[[Summary], Summary] = lambda one: one,
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
+    Each summary is used as soon as it is complete, and what ``use`` returns of it is kept.
     ``read`` returns partitions of tables with the columns of given names, by default all.  One pass
     over the table, and further ones over the columns of more than ``many`` numbers in one
     partition: as many columns at a time as take 256 MiB in this process, at least one, at 16 bytes
@@ -129,13 +142,13 @@ def summaries_of(
     for name in names:
         parts = [part for _, one in found if (part := one[name]) is not None]
         if len(parts) == len(found):
-            summaries[name] = merged(parts)
+            summaries[name] = use(merged(parts))
         else:
             open_ones.append(name)
     for start in range(0, len(open_ones), number):
         some = open_ones[start : start + number]
         listed = [one for _, one in read(some).map(_summaries, None)]
-        summaries |= {name: merged([one.pop(name) for one in listed]) for name in some}
+        summaries |= {name: use(merged([one.pop(name) for one in listed])) for name in some}
     return [summaries[name] for name in names], lengths
 
 

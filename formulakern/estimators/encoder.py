@@ -29,7 +29,7 @@ from formulakern.encoding.plan import (
     ColumnPlan,
     Scales,
     check_options,
-    plans_of,
+    planner,
     refuse_missing,
     refuse_unknown,
     unseen_shares,
@@ -297,29 +297,36 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.reads_classes:
             require_target(self, y)
         codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
+        if isinstance(table, Table) and self.missing == "error":
+            for name in table.names:
+                refuse_missing(table.typed(name), name)
+        plan = planner(self, tuple(table.names))
+        plans: dict[str, ColumnPlan] = {}
+        types: dict[str, ColumnType | None] = {}
+
+        def planned(one: Summary) -> Summary:
+            if one.n_rows:
+                plans[one.name], types[one.name] = plan(one), type_of(one.column)
+            return one.without_many()
+
         if isinstance(table, Table):
-            if self.missing == "error":
-                for name in table.names:
-                    refuse_missing(table.typed(name), name)
-            summaries = [Summary.of(table, name, codes) for name in table.names]
+            summaries = [planned(Summary.of(table, name, codes)) for name in table.names]
         else:
-            summaries = table.summaries(codes)
+            summaries = table.summaries(codes, planned)
         if len(table) == 0:
             raise DataError(
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
                 "required: an encoder learns the values of the columns from rows."
             )
-        plans = plans_of(self, summaries)
-        if not any(plan.propositions for plan in plans):
+        if not any(plan.propositions for plan in plans.values()):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
                 f"no proposition in {rows}: every column is numeric and constant, so it tells no "
                 'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
             )
-        self.plans_ = plans
-        types = {one.name: type_of(one.column) for one in summaries}
+        self.plans_ = tuple(plans[name] for name in table.names)
         self.column_types_ = {name: kind for name, kind in types.items() if kind is not None}
-        self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+        self.propositions_ = tuple(leaf for plan in self.plans_ for leaf in plan.propositions)
         return summaries
 
     @property

@@ -1,5 +1,7 @@
 """Plans made of counts that add up are the plans of the whole table, whatever its parts are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,13 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding import summary
-from formulakern.encoding.plan import ColumnPlan, plans_of
+from formulakern.encoding.plan import ColumnPlan, planner
 from formulakern.encoding.summary import Summary, nearest_rank, summaries_of
 from formulakern.partitions.partitioned import Partitioned
+
+
+def plans_of(encoder, summaries):
+    return tuple(map(planner(encoder, tuple(one.name for one in summaries)), summaries))
 
 
 def plans_of_table(encoder, table, classes=None):
@@ -197,3 +203,20 @@ def test_what_needs_all_values_has_them():
 @settings(max_examples=80, deadline=None)
 def test_nearest_rank(n, share):
     assert np.quantile(np.arange(n), share, method="nearest") == nearest_rank(share, n) - 1
+
+
+def test_many_numbers_are_not_kept_once_a_column_is_planned():
+    """A few of them, the extent and the dtype are left; nothing is left out of few numbers."""
+    numbers = np.random.default_rng(0).normal(size=3 * summary.MANY)
+    table = fk.Table({"x": numbers, "n": np.arange(len(numbers)) % 7})
+    tables = [table[rows] for rows in np.split(np.arange(len(table)), 3)]
+    read = lambda names=None: Partitioned([t.select(names or t.names) for t in tables])  # noqa: E731
+    whole = {one.name: one for one in summaries_of(read)[0]}
+    seen = []
+    kept, _ = summaries_of(read, use=lambda one: (seen.append(one), one.without_many())[1])
+    assert [len(one.column) for one in seen] == [len(numbers), 7]
+    assert [len(one.column) for one in kept] == [summary.MANY, 7]
+    assert [one.extent() for one in kept] == [whole["x"].extent(), whole["n"].extent()]
+    assert [one.column.values.base is None for one in kept] == [True, True]
+    constant = Summary("x", replace(kept[0].column, values=np.ones(9)), np.ones(9, int), None, ())
+    assert constant.extent() is None
