@@ -28,6 +28,7 @@ It needs the extra ``formulakern[dask]``.
 
 import argparse
 import logging
+import os
 import resource
 import shutil
 import tempfile
@@ -35,6 +36,9 @@ import time
 import warnings
 from itertools import combinations
 from pathlib import Path
+
+#: pyarrow's own pool keeps what it read with: twice the memory of a worker.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 import numpy as np
 import pandas as pd
