@@ -142,10 +142,13 @@ def counted(
         return distinct.astype(values.dtype), times[distinct]
     if bool((values[1:] > values[:-1]).all()):
         return values, repeats
-    distinct, place = np.unique(values, return_inverse=True)
-    times = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(times, place, repeats)
-    return distinct, times
+    order = np.argsort(values, kind="stable")  # runs that are sorted already are merged
+    values = values[order]
+    same = values[1:] == values[:-1]
+    if values.dtype.kind in "fmM":  # all missing entries are one
+        same |= (values[1:] != values[1:]) & (values[:-1] != values[:-1])
+    first = np.flatnonzero(np.append(True, ~same))
+    return values[first], np.add.reduceat(repeats[order], first)
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:
