@@ -56,8 +56,9 @@ class Summary:
         if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
             return self
         column = replace(self.column, values=self.column.values[:MANY].copy())
-        classes = None if self.classes is None else self.classes[:MANY]
-        return Summary(self.name, column, self.repeats[:MANY], classes, self.extent() or ())
+        classes = None if self.classes is None else self.classes[:MANY].copy()
+        repeats = self.repeats[:MANY].copy()  # no views, which keep everything
+        return Summary(self.name, column, repeats, classes, self.extent() or ())
 
     @classmethod
     def of(cls, table: Table, name: str, classes: NDArray[np.intp] | None = None) -> Summary:
