@@ -37,7 +37,7 @@ import warnings
 from itertools import combinations
 from pathlib import Path
 
-#: pyarrow's own pool keeps what it read with: twice the memory of a worker.
+# pyarrow's own pool keeps memory after a file is read; a worker would need twice as much
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 import numpy as np
@@ -103,7 +103,7 @@ def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
 def largest_memory() -> float:
     """The most memory that this process has held, in megabytes."""
     status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss of a new process begins at that of the one that started it
+    if status.exists():  # ru_maxrss of a new process is at least that of its parent
         [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
         return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -222,7 +222,7 @@ def check_options(encoder: Any) -> None:
 
 
 def planner(encoder: Any, names: tuple[str, ...]) -> Callable[[Summary], ColumnPlan]:
-    """Return what plans a column of these names, by the parameters of an encoder.
+    """Return the function that plans one of these columns, by the parameters of an encoder.
 
     It raises DataError if a column is named that is not there, or has what is refused.
     """

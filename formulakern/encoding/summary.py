@@ -42,7 +42,7 @@ class Summary:
     """The different entries of one training column and the number of training rows with each.
 
     One of them is missing if some are.  With the ``classes`` of entries, from 0, pairs are
-    different.  Where ``ends`` are given they are the extent, and some entries are gone.
+    different.  If ``ends`` are given, they are the extent, and entries and counts are incomplete.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Summary:
     ends: tuple[float, float] | tuple[()] | None = None
 
     def without_many(self) -> Summary:
-        """Return the summary with a few entries and the extent, if it has many numbers."""
+        """Return the extent and the first entries, if there are more than ``MANY`` numbers."""
         if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
             return self
         column = replace(self.column, values=self.column.values[:MANY].copy())

@@ -305,9 +305,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         types: dict[str, ColumnType | None] = {}
 
         def planned(one: Summary) -> Summary:
-            if one.n_rows:
-                plans[one.name], types[one.name] = plan(one), type_of(one.column)
-            return one.without_many()
+            if not one.n_rows:
+                return one
+            plans[one.name], types[one.name] = plan(one), type_of(one.column)
+            return one.without_many() if plans[one.name].kind == "numeric" else one
 
         if isinstance(table, Table):
             summaries = [planned(Summary.of(table, name, codes)) for name in table.names]

@@ -10,6 +10,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.datasets import read_table
+from formulakern.encoding.summary import MANY
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = 60
@@ -33,6 +34,13 @@ def test_an_identifier_is_told(name):
         fk.PropositionEncoder().fit(frame)
     with pytest.warns(UserWarning, match="leave them out"):
         fk.PRLClassifier().fit(frame, frame["other"])
+
+
+def test_many_numbers_that_are_categories_are_an_identifier():
+    """Also if a summary of so many numbers would not be kept."""
+    table = {"id": np.arange(MANY + 1) / 2, "size": np.arange(MANY + 1) % 3}
+    with pytest.warns(UserWarning, match='an identifier has: "id"'):
+        fk.PropositionEncoder(nominal=["id"]).fit(table)
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -103,8 +103,8 @@ def test_as_in_memory(data):
     _check_weights(data, (table_of(lengths), given_y), labels, class_weight, weights)
 
 
-def test_an_empty_partition_has_no_say_in_the_dtype():
-    """Whatever its categories are; pandas 2 warns of joining them with others."""
+def test_a_partition_without_rows_does_not_change_the_dtype():
+    """pandas 2 warns if such a partition with other categories is joined."""
     y = pd.Series(pd.Categorical(["a", "b"]))
     parts = [part.cat.remove_unused_categories() for part in cut(y, [0])]
     classes, codes = read_codes(series_of(parts), 2)
