@@ -178,10 +178,18 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
 
 def _least_ritz_value(K: FloatArray) -> float:
     """The smallest v'Kv over unit vectors of a Krylov space."""
-    basis = np.random.default_rng(0).standard_normal((len(K), 1))
-    for _ in range(LANCZOS_STEPS - 1):
-        basis = np.linalg.qr(np.column_stack([basis, K @ basis[:, -1]]))[0]
-    return float(np.linalg.eigvalsh(basis.T @ (K @ basis))[0])
+    basis, images = np.zeros((2, LANCZOS_STEPS, len(K)))
+    vector = np.random.default_rng(0).standard_normal(len(K))
+    for step in range(LANCZOS_STEPS):
+        before = float(np.linalg.norm(vector))
+        for _ in range(2):  # twice is enough to be orthogonal to working precision
+            vector = vector - (basis[:step] @ vector) @ basis[:step]
+        length = float(np.linalg.norm(vector))
+        if length <= 1e-12 * before:
+            break
+        basis[step] = vector / length
+        images[step] = vector = K @ basis[step]
+    return float(np.linalg.eigvalsh(basis @ images.T)[0])
 
 
 def _cosines(gram: FloatArray) -> FloatArray:

@@ -25,20 +25,20 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.strict import RealTable
 from formulakern.gram.matrix import output
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.learning.kernel_machines import (
-    BoxProblem,
-    KernelRows,
-    Limits,
-    classification,
-    solve_dual,
-)
+from formulakern.learning.kernel_machines import BoxProblem, classification
 from formulakern.solvers.games import optimal_strategies
-from formulakern.solvers.simplex_qp import ROUNDING, hull_margin
+from formulakern.solvers.simplex_qp import (
+    ROUNDING,
+    Certificate,
+    QuadraticProgram,
+    Weighted,
+    hull_margin,
+    minimise,
+)
 from formulakern.solvers.solution import Certified, part_of, share_done
 
 #: Pairs of rows whose products are summed together.
@@ -297,7 +297,7 @@ def _means(task: Task) -> FloatArray:
 
 #: The relative gap of the support vector machines: the first, as a share of the gap of the whole,
 #: and as a share of ``tol`` at the least.
-COARSE, INNER, FINE = 1e-3, 0.2, 0.02
+COARSE, INNER, FINE = 0.05, 0.2, 0.02
 #: Steps of one of them, at most.
 STEPS = 10_000_000
 #: p = 1: the duals of so many rounds are kept.
@@ -375,13 +375,8 @@ def lp_norm_weights(
         for place, task in enumerate(tasks):
             part = task.part(K)
             problem = classification(task.signs.astype(np.float64), boxes[place])
-            rows = KernelRows(None, RealTable(None, part), gram=part)
-            start = us[place], part @ us[place]
-            solution = solve_dual(problem, rows, Limits(inner, STEPS), start)
-            if solution.stopped == "interrupted":
-                raise KeyboardInterrupt
-            us[place] = solution.beta
-            scale, lost = _best_primal(part, problem, solution.beta)
+            us[place] = _machine(part, problem, us[place], inner)
+            scale, lost = _best_primal(part, problem, us[place])
             own = family.forms(task.spread(us[place], family.n_rows))
             forms += own
             scaled += scale**2 * own
@@ -471,6 +466,19 @@ def _norm(values: FloatArray, p: float) -> float:
     if largest == 0 or p == math.inf:
         return largest
     return largest * math.pow(float(((values / largest) ** p).sum()), 1 / p)
+
+
+def _machine(K: FloatArray, problem: BoxProblem, start: FloatArray, tol: float) -> FloatArray:
+    """Return the coefficients of a support vector machine, to this relative gap, from a start."""
+    group = np.zeros(len(problem), dtype=np.int8)
+    program = QuadraticProgram(-problem.linear, group, problem.lower, problem.upper)
+
+    def certificate(u: FloatArray, product: FloatArray) -> Certificate:
+        found = problem.values(u, product)
+        return Certificate(found.primal, found.dual, found.primal)
+
+    found = minimise(K, program, start, certificate, Weighted, tol=tol, max_iter=STEPS)
+    return found.coefficients
 
 
 def _best_primal(K: FloatArray, problem: BoxProblem, u: FloatArray) -> tuple[float, float]:
