@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number, is_integer
-from formulakern.encoding.bits import Words, n_words, pack_coordinates
-from formulakern.encoding.cut_points import Strategy, cut_gaps, cuts
+from formulakern.encoding.bits import Words, n_words, pack_coordinates, unpack_rows
+from formulakern.encoding.cut_points import Cut, Strategy, cut_gaps, cuts, cutter
+from formulakern.encoding.ordered import OrderedColumn
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.partitions.lazy_rows import first_told
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import Comparison, Level
-from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF
+from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF, TemporalKind
 from formulakern.tables.column import Column, read_number
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
@@ -36,6 +37,8 @@ Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 
 #: Columns of at most so many values are compared with each of them, others are sorted.
 FEW_VALUES = 64
+#: Cut points where ``cut_points="auto"`` and no search chooses them.
+AUTOMATIC_CUTS = 4
 #: A column may be cut between all of its values so often.
 MOST_CUTS = 5000
 #: A column of fewer rows may have as many values as rows by chance.
@@ -96,6 +99,55 @@ def learn_degrees(column: NDArray[np.float64], scale: DegreeScale) -> Degrees | 
     return Degrees(scale, (float(finite.min()), float(finite.max())))
 
 
+@dataclass(frozen=True, eq=False)
+class Gaps(Sequence[Comparison]):
+    """The gaps of a column between which a search may cut: x ≤ c at each, then x ≥ c at each.
+
+    ``distinct`` are the different values, ascending, and ``places`` the gaps, each behind the value
+    of this place.  ``counts`` is whether ``x <= 0`` is written ``x = 0``.
+    """
+
+    name: str
+    distinct: NDArray[Any]
+    places: NDArray[np.intp]
+    kind: TemporalKind | None
+    relations: tuple[str, ...]
+    counts: bool
+
+    @cached_property
+    def _cut_at(self) -> Callable[[int], Cut]:
+        return cutter(self.distinct, self.kind)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_cut_at"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gaps) and (
+            (self.name, self.relations, self.counts) == (other.name, other.relations, other.counts)
+            and np.array_equal(self.distinct[self.places], other.distinct[other.places])
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return 2 * len(self.places)
+
+    def __getitem__(self, number: Any) -> Any:
+        side, gap = divmod(int(number), len(self.places))
+        cut = self._cut_at(int(self.places[gap]))
+        value = cut.at_least if side else cut.at_most
+        sign = "=" if self.counts and not side and value == 0 else ("<=", ">=")[side]
+        return Comparison(self.name, sign, value)
+
+    def coded(self, column: Column) -> OrderedColumn:
+        """Return the code of every entry: the number of gaps below it."""
+        ends = self.distinct[self.places]
+        codes = np.searchsorted(ends, column.values, side="left").astype(np.int32)
+        codes[column.missing] = len(ends) + 1
+        sides = "<=" in self.relations, ">=" in self.relations
+        return OrderedColumn(codes, len(ends) + 1, True, self, sides)
+
+
 @dataclass(frozen=True)
 class ColumnPlan:
     """The propositions of one column.
@@ -104,7 +156,8 @@ class ColumnPlan:
     v`` for each; ``pooled`` are further ones, without a proposition of their own, and ``once`` is
     the share of training entries whose value is there once.  The proposition of a graded column is
     the column itself or its negation, true to a degree.  ``parts`` are those of the calendar that
-    have propositions, such as ``month(x) = June``.
+    have propositions, such as ``month(x) = June``.  Where a search chooses the cut points, ``gaps``
+    are those it may choose from, and ``propositions`` are the others.
     """
 
     name: str
@@ -115,6 +168,24 @@ class ColumnPlan:
     pooled: tuple[Any, ...] = ()
     parts: tuple[str, ...] = ()
     once: float = 0.0
+    gaps: Gaps | None = None
+
+    def coded(self, table: Table) -> list[OrderedColumn]:
+        """Return the propositions as columns of codes, those at gaps first."""
+        columns = []
+        if self.gaps is not None:
+            columns.append(self.gaps.coded(table.typed(self.name)))
+        first = len(self.values)
+        if first:
+            codes = self.codes(table)
+            known: NDArray[Any] = np.where(codes < 0, first, codes).astype(np.int32)
+            columns.append(OrderedColumn(known, first, False, self.propositions[:first]))
+        if len(self.propositions) > first:
+            bits = unpack_rows(self.packed(table)[first:], len(table)).view(np.bool_)
+            for place, own in enumerate(bits, first):
+                leaf = self.propositions[place : place + 1]
+                columns.append(OrderedColumn((~own).astype(np.int32), 1, False, leaf))
+        return columns
 
     def renamed(self, name: str) -> list[Formula]:
         """Return the propositions of a column of another name."""
@@ -212,7 +283,8 @@ def check_options(encoder: Any) -> None:
             f"calendar={calendar!r}; expected a list of parts of a date or time, of "
             f'{", ".join(PARTS)}. Write for example calendar=["month", "weekday"].'
         )
-    check_integer("cut_points", encoder.cut_points)
+    if encoder.cut_points != "auto" or not isinstance(encoder.cut_points, str):
+        check_integer("cut_points", encoder.cut_points, otherwise='"auto"')
     check_integer("max_nominal", encoder.max_nominal, 0)
     if is_integer(encoder.min_frequency):
         check_integer("min_frequency", encoder.min_frequency)
@@ -221,10 +293,13 @@ def check_options(encoder: Any) -> None:
         check_number("min_frequency", encoder.min_frequency, 0, 1, above=True, expected=expected)
 
 
-def planner(encoder: Any, names: tuple[str, ...]) -> Callable[[Summary], ColumnPlan]:
+def planner(
+    encoder: Any, names: tuple[str, ...], searched: bool = False
+) -> Callable[[Summary], ColumnPlan]:
     """Return the function that plans one of these columns, by the parameters of an encoder.
 
-    It raises DataError if a column is named that is not there, or has what is refused.
+    If ``searched``, plans of numbers and times have gaps in place of cut points.  It raises
+    DataError if a column is named that is not there, or has what is refused.
     """
     header = Table(dict.fromkeys(names, ()))
     forced: set[str] = set()
@@ -240,12 +315,12 @@ def planner(encoder: Any, names: tuple[str, ...]) -> Callable[[Summary], ColumnP
                 f'column "{one.name}" of graded holds {KINDS[one.column.temporal][0]}; degrees '
                 "are of numbers. Leave it out, or pass it as a number, such as its days."
             )
-        return _plan(encoder, one, one.name in forced)
+        return _plan(encoder, one, one.name in forced, searched)
 
     return plan
 
 
-def _plan(encoder: Any, one: Summary, forced: bool) -> ColumnPlan:
+def _plan(encoder: Any, one: Summary, forced: bool, searched: bool) -> ColumnPlan:
     column, name, negations = one.column, one.name, encoder.negations
     if encoder.missing == "error":
         refuse_missing(column, name, rows=False)
@@ -266,7 +341,7 @@ def _plan(encoder: Any, one: Summary, forced: bool) -> ColumnPlan:
     elif column.temporal is None and scale:
         plan = _plan_graded(one, "linear" if scale is True else scale, relations)
     else:
-        plan = _plan_numeric(one, *cutting)
+        plan = _plan_numeric(one, *cutting, searched)
     extra: list[Formula] = []
     if column.temporal is not None and encoder.calendar:
         calendar = _calendar(one, encoder.calendar, negations)
@@ -329,7 +404,7 @@ def plan_nominal(
 
 
 def _levels(
-    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
+    one: Summary, number: int | str, strategy: Strategy, relations: Sequence[str]
 ) -> list[Comparison]:
     """Return ``x <= v`` and ``x >= v`` at cuts of the ranks of an ordered category that occur.
 
@@ -340,6 +415,7 @@ def _levels(
     listed = [label for label in order if label in set(texts)]
     place = {label: float(rank) for rank, label in enumerate(listed)}
     ranks = np.array([place.get(str(text), np.nan) for text in texts])[numbers]
+    number = len(listed) if isinstance(number, str) else number
     _, gaps = cut_gaps(ranks, number, strategy, one.classes, one.repeats)
     found = []
     for relation in relations:
@@ -352,21 +428,34 @@ def _levels(
 
 
 def _plan_numeric(
-    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
+    one: Summary,
+    number: int | str,
+    strategy: Strategy,
+    relations: tuple[str, ...],
+    searched: bool,
 ) -> ColumnPlan:
     """Plan ``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
 
+    If ``searched``, the plan has gaps: all where the number is "auto", else those of the strategy.
     ``x <= 0`` is written ``x = 0`` if all training values are whole and none is negative.
     """
     name, column, kind = one.name, one.column.values, one.column.temporal
     present = column[~one.column.missing]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
-    if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
+    different = 0 if searched or strategy != "all" else len(np.unique(present))
+    if different > MOST_CUTS + 1:
         raise DataError(
             f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
             f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
             '"quantile" with cut_points=64.'
         )
+    if searched:
+        strategy = "all" if isinstance(number, str) else strategy
+        most = 0 if isinstance(number, str) else number
+        distinct, places = cut_gaps(column, most, strategy, one.classes, one.repeats)
+        gaps = Gaps(one.name, distinct, places, kind, relations, count) if len(places) else None
+        return ColumnPlan(one.name, "numeric" if kind is None else "temporal", (), (), gaps=gaps)
+    number = AUTOMATIC_CUTS if isinstance(number, str) else number
     leaves = []
     for cut in cuts(column, number, strategy, one.classes, kind, one.repeats):
         for relation in relations:

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.targets import TrainingData
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.text import clip
 
+#: Propositions of each ordered column and side that are looked at.
+CUTS = 8
 #: At most so many rows are looked at, and as many rows of each class as that leaves.
 LOOKED_AT = 1000
 #: Shorter names are those of variables.
@@ -75,7 +78,11 @@ def warn_of_one_class(model: Any, data: TrainingData) -> None:
     some, truth = _some_of_each(data.table, data.labels, np.flatnonzero(data.weights))
     found = np.unique(model.predict(some)).tolist()
     if len(found) == 1 < len(np.unique(truth)):
-        warn_if_told(found[0], some, truth, getattr(model, "propositions_", ()), stacklevel=5)
+        names = getattr(model, "propositions_", ())
+        if isinstance(some, OrderedTable):
+            places, leaves = some.some(CUTS), some.leaves
+            some, names = some.packed(places), [str(leaves[place]) for place in places]
+        warn_if_told(found[0], some, truth, names, stacklevel=5)
 
 
 def warn_if_told(

@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
+from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.encoding.strict import RealTable, read_packed, read_real
@@ -23,7 +24,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, require_target
 from formulakern.files.models import save
 from formulakern.interrupts import completed
-from formulakern.partitions.collections import in_memory
+from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.partitioned import gathered_bytes
 from formulakern.progress import Progress
@@ -58,7 +59,7 @@ class Encoding:
 
     encoder: Any
     names: tuple[str, ...]
-    leaves: tuple[Any, ...]
+    leaves: Sequence[Any]
     kept: NDArray[np.intp]
     features: dict[str, Any]
     terms: tuple[Any, ...] = ()
@@ -142,6 +143,10 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """Whether it learns from degrees of truth from 0 to 1."""
         return False
 
+    def _searches(self) -> bool:
+        """Whether it searches for cut points between all values."""
+        return False
+
     def _next_to(
         self,
         encoder: PropositionEncoder,  # noqa: ARG002
@@ -169,16 +174,22 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             with suppress(DataError):
                 encoder, table = None, self._read_plain(X, reset=True)
         own = isinstance(encoder, PropositionEncoder)
+        searched = own and not self._graded() and self._searches() and not is_dask(X)
         if own and not self._graded():
-            read, summaries = encoder.fit_table(X, y)
+            read, summaries = encoder.fit_table(X, y, searched)
             more = self._next_to(encoder, read, summaries)
-            table = encoder.pack(read, more.get("terms", ()))
+            make = encoder.coded if searched else encoder.pack
+            table = make(read, more.get("terms", ()))
         elif encoder is not None:
             table = self._transformed(encoder.fit(X, y), X)
         elif table is None:
             table = self._read_plain(X, reset=True)
         source = self if encoder is None else encoder
         features = {name: getattr(source, name) for name in FEATURES if hasattr(source, name)}
+        if searched:
+            every = np.arange(table.n_columns)
+            self._take_encoding(Encoding(encoder, (), table.leaves, every, features, **more))
+            return table
         if encoder is None:
             named = features.get("feature_names_in_", default_names(table.shape[1]))
         else:
@@ -238,11 +249,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
         Raises DataError if it cannot be read as in training, or has no rows.
         """
-        if isinstance(X, (PackedTable, RealTable)):
+        if isinstance(X, (OrderedTable, PackedTable, RealTable)):
             return X
         encoder, kept = self._encoding.encoder, self._encoding.kept
         if encoder is None:
             table = self._read_plain(X, reset=False)
+        elif isinstance(self._encoding.leaves, Leaves):
+            return encoder.coded(encoder.read_table(X), self._encoding.terms)
         elif isinstance(encoder, PropositionEncoder) and not self._graded():
             table = encoder.pack(encoder.read_table(X), self._encoding.terms)
         else:

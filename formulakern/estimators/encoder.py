@@ -6,8 +6,8 @@ stays what it is.  The rule language reads the names of the output columns back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.encoding.plan import (
@@ -74,8 +75,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     numeric : {"both", "<=", ">="}, default="both"
         The relations for columns of numbers, dates and times, and for ordered categories; of
         degrees, ``x`` for ">=" and ``~x`` for "<=".
-    cut_points : int, default=4
+    cut_points : int or "auto", default="auto"
         At most so many cuts per column of numbers, dates or times, or of an ordered category.
+        ``"auto"``: 4, or inside a learner that searches for cut points those that its rules use,
+        among the gaps between all values.
     strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
         Cuts that split the rows evenly; at equal distances between smallest and largest value;
         where they tell most about the classes, as many as the minimum description length principle
@@ -146,7 +149,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _: KW_ONLY
     negations: bool = False
     numeric: Literal["both", "<=", ">="] = "both"
-    cut_points: int = 4
+    cut_points: int | Literal["auto"] = "auto"
     strategy: Strategy = "quantile"
     nominal: Literal["auto", "all"] | Sequence[str | int] = "auto"
     max_nominal: int = 2
@@ -192,12 +195,15 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_table(
-        self, X: Any, y: Any = None
+        self, X: Any, y: Any = None, searched: bool = False
     ) -> tuple[Table | PartitionedTable, dict[str, Summary]]:
-        """Find the propositions, and return the table and the summaries of its columns."""
+        """Find the propositions, and return the table and the summaries of its columns.
+
+        If ``searched`` for cut points, those of numbers and times follow by :meth:`choose`.
+        """
         check_options(self)
         table = self._read(X, reset=True)
-        summaries = self.learn(table, y)
+        summaries = self.learn(table, y, searched)
         warn_of_identifiers(summaries, self.plans_)
         return table, {one.name: one for one in summaries}
 
@@ -292,7 +298,9 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             leaves = tuple(leaf for plan, name in pairs for leaf in plan.renamed(name))
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
+    def learn(
+        self, table: Table | PartitionedTable, y: Any = None, searched: bool = False
+    ) -> list[Summary]:
         """Find the propositions of a table that was read, and return its summaries."""
         if self.reads_classes:
             require_target(self, y)
@@ -300,7 +308,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(table, Table) and self.missing == "error":
             for name in table.names:
                 refuse_missing(table.typed(name), name)
-        plan = planner(self, tuple(table.names))
+        plan = planner(self, tuple(table.names), searched)
         plans: dict[str, ColumnPlan] = {}
         types: dict[str, ColumnType | None] = {}
 
@@ -319,16 +327,62 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
                 "required: an encoder learns the values of the columns from rows."
             )
-        if not any(plan.propositions for plan in plans.values()):
+        if not any(plan.propositions or plan.gaps for plan in plans.values()):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
                 f"no proposition in {rows}: every column is numeric and constant, so it tells no "
                 'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
             )
-        self.plans_ = tuple(plans[name] for name in table.names)
+        self._set_plans(tuple(plans[name] for name in table.names))
         self.column_types_ = {name: kind for name, kind in types.items() if kind is not None}
-        self.propositions_ = tuple(leaf for plan in self.plans_ for leaf in plan.propositions)
         return summaries
+
+    def _set_plans(self, plans: tuple[ColumnPlan, ...]) -> None:
+        self.plans_ = plans
+        self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+
+    def coded(self, table: Table, terms: Sequence[Any] = ()) -> OrderedTable:
+        """Return the propositions of a table that was read as codes, and linear terms."""
+        columns = [one for _, plan in self._checked_plans(table) for one in plan.coded(table)]
+        degrees = np.empty((len(table), len(terms)))
+        for j, term in enumerate(terms):
+            degrees[:, j] = term(table)
+        return OrderedTable(columns, len(table), degrees)
+
+    def keep_order(self, names: Container[str]) -> None:
+        """Write x <= 0 and not x = 0 of gaps of these columns."""
+        self._set_plans(
+            tuple(
+                replace(plan, gaps=replace(plan.gaps, counts=False))
+                if plan.gaps is not None and plan.name in names
+                else plan
+                for plan in self.plans_
+            )
+        )
+
+    def choose(self, leaves: Leaves, used: Iterable[int]) -> dict[int, int]:
+        """Make propositions of the gaps that were used; return the new places of all.
+
+        ``used`` are places in the ``leaves`` of a table that :meth:`coded` returned.
+        """
+        chosen = sorted(used)
+        places: dict[int, int] = {}
+        plans, column, size = [], 0, 0
+        for plan in self.plans_:
+            listed = plan.propositions
+            if plan.gaps is not None:
+                first, last = leaves.starts[column : column + 2].tolist()
+                some = [place for place in chosen if first <= place < last]
+                places |= {place: size + k for k, place in enumerate(some)}
+                listed = (*(plan.gaps[place - first] for place in some), *listed)
+                column, size = column + 1, size + len(some)
+            n_values, others = len(plan.values), len(plan.propositions) - len(plan.values)
+            first = int(leaves.starts[column])
+            places |= {first + k: size + k for k in range(len(plan.propositions))}
+            column, size = column + bool(n_values) + others, size + len(plan.propositions)
+            plans.append(replace(plan, propositions=listed, gaps=None))
+        self._set_plans(tuple(plans))
+        return places
 
     @property
     def reads_classes(self) -> bool:

@@ -83,7 +83,7 @@ def read_directions(
         )
     if some:
         encoder.nominal = [name for name in nominal if name not in names]
-        encoder.learn(table)
+        encoder.learn(table, None, any(plan.gaps is not None for plan in encoder.plans_))
     return {name: int(d) for name, d in zip(names, monotone.values(), strict=True)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
@@ -164,6 +165,7 @@ class RuleModel(PropositionModel):
     ) -> dict[str, Any]:
         automatic = isinstance(self.encoder, str)
         directions = read_directions(self.monotone, encoder, table, summaries, automatic)
+        encoder.keep_order(directions)
         return {"directions": directions, "terms": self._linear_terms(encoder, summaries)}
 
     def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:
@@ -184,6 +186,25 @@ class RuleModel(PropositionModel):
                 f"monotone={self.monotone!r}. Give an encoder with cut points, or rows that differ."
             )
         return kept
+
+    def _settle(self) -> None:
+        """After a search for cut points, encode tables by those that the rules use alone."""
+        leaves = self._encoding.leaves
+        if not isinstance(leaves, Leaves):
+            return
+        used = {p for one in self._features for p in getattr(one, "propositions", ())}
+        encoder = self._encoding.encoder
+        places = encoder.choose(leaves, used)
+        names = tuple(map(str, encoder.get_feature_names_out()))
+        every = np.arange(len(names))
+        encoding = replace(self._encoding, names=names, leaves=encoder.propositions_, kept=every)
+        self._take_encoding(encoding)
+        self._features = [
+            Conjunction(tuple(sorted(places[p] for p in one.propositions)))
+            if isinstance(one, Conjunction)
+            else one
+            for one in self._features
+        ]
 
     def explain(self, X: Any) -> Explanation:
         """Explain predictions: the intercept and what each rule adds.
@@ -319,6 +340,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)
             ended, line = self._learn(data, deadline)
+            self._settle()
             if ended and not data.partitioned:
                 warn_of_one_class(self, data)
             bar.end(line)

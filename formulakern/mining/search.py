@@ -32,8 +32,9 @@ class SearchOptions:
     """The best ``top`` results of a score above ``threshold``.
 
     For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
-    ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k.  ``progress``
-    is called every 0.05 s or so with an estimate of the share that is done.
+    ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k, and for
+    "norm", of rows in partitions, the root of Σ_k S_k².  ``progress`` is called every 0.05 s or so
+    with an estimate of the share that is done.
     """
 
     top: int = 10
@@ -57,7 +58,7 @@ class Objective:
     ----------
     columns : ndarray of shape (K', m), float64
         Whole numbers of units: the K columns, or the K(K − 1)/2 differences.
-    kind : {"absolute", "spread"}
+    kind : {"absolute", "spread", "norm"}
     upwards, downwards : bool
         Whether large S_k score, and whether small ones do.
     exponent : int
@@ -90,6 +91,8 @@ class Objective:
 
     def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores, in units, of sets with these sums of ``columns``, (r, K') → (r,)."""
+        if self.kind == "norm":
+            return np.asarray(np.linalg.norm(sums, axis=1))
         signed = [sums] * self.upwards + [-sums] * self.downwards
         return np.asarray(np.max(signed, axis=(0, 2)))
 

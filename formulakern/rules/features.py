@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.checks import is_number
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.plan import Degrees
 from formulakern.encoding.propositions import content_of
@@ -292,7 +293,9 @@ def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
     They are of one kind, or conjunctions and degrees; bool, or float64 if they are graded.
     """
     graded = any(isinstance(feature, Degree) for feature in features)
-    kind = np.bool_ if isinstance(encoded, PackedTable) and not graded else np.float64
+    kind = (
+        np.bool_ if isinstance(encoded, (OrderedTable, PackedTable)) and not graded else np.float64
+    )
     values = np.empty((len(features), encoded.shape[0]), dtype=kind)
     for place, feature in enumerate(features):
         values[place] = feature.values(encoded)

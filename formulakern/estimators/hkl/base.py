@@ -19,7 +19,9 @@ from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.history import History
 from formulakern.display.plots import draw_gaps
+from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.plan import Gaps
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
@@ -28,7 +30,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.learning.hkl.options import Node, Options, Signs
+from formulakern.learning.hkl.options import NEVER, Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.learning.hkl.rows import Groups, Rows
@@ -41,7 +43,7 @@ from formulakern.text import counted
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {
-    "rho": (1.0, False, 2.0, "1 < rho <= 2; near 1 few rules get weight"),
+    "rho": (1.0, True, 2.0, "1 <= rho <= 2; near 1 few rules get weight"),
     "C": (0.0, False, 1e50, "'auto', or a number above 0 and at most 1e50"),
     "depth_penalty": (1.0, True, 1e30, "a number from 1 to 1e30"),
     "tol": (0.0, False, 0.999, "a relative duality gap between 0 and 1"),
@@ -119,7 +121,7 @@ class HierarchicalBase(RuleModel):
     """The base of the estimators of hierarchical kernel learning."""
 
     _: KW_ONLY
-    rho: float = 1.1
+    rho: float = 1.0
     tol: float = 1e-2
     max_active: int = 5000
     linear: bool = True
@@ -134,6 +136,9 @@ class HierarchicalBase(RuleModel):
         numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
         terms = (linear_term(summaries[name]) for name in numeric if self.linear)
         return tuple(term for term in terms if term is not None)
+
+    def _searches(self) -> bool:
+        return float(self.rho) == 1.0
 
     def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
         """Different propositions that vary.
@@ -194,6 +199,7 @@ class HierarchicalBase(RuleModel):
         self._bar.at(0.0, "growing")
         models: list[HierarchicalModel] = []
         number = 1 if together else len(names)
+        shared = together and options.rho == 1.0  # one history for all functions
         for k in range(number):
             until = deadline.part(1 / (number - k))
             if any(model.grown.status == "interrupted" for model in models):
@@ -205,7 +211,7 @@ class HierarchicalBase(RuleModel):
             else:
                 rows = problems(partial(_against, 1 if number == 1 else k))
             before = warm[k].grown if warm else None
-            report = partial(self._report, names[k:])
+            report = partial(self._report, [""] if shared else names[k:])
             models.append(learn(rows, options, until, before, report))
         self._models = models
         self.objective_ = float(sum(model.objective for model in models))
@@ -214,7 +220,8 @@ class HierarchicalBase(RuleModel):
         self.hull_size_ = sum(len(nodes) for model in models for nodes in model.grown.nodes)
         self.n_weights_ = sum(one.n_weights for one in self._functions)
         histories = [history for model in models for history in model.grown.history]
-        steps = [(s, n) for n, history in zip(names, histories, strict=True) for s in history]
+        named = zip([""] if shared else names, histories, strict=True)
+        steps = [(s, n) for n, history in named for s in history]
         self.history_ = GrowthHistory(tuple(s for s, _ in steps), tuple(n for _, n in steps))
         self.n_iter_ = max(1, len(self.history_))
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
@@ -304,10 +311,19 @@ def signs_of(encoding: Encoding) -> Signs | None:
     directions = encoding.directions
     if not directions:
         return None
-    return Signs(
-        np.array([asked_of(leaf, directions) or 0 for leaf in encoding.leaves], dtype=np.int64),
-        np.array([directions.get(term.column, 0) for term in encoding.terms], dtype=np.int64),
-    )
+    others = np.array([directions.get(term.column, 0) for term in encoding.terms], dtype=np.int64)
+    parts = encoding.leaves.parts if isinstance(encoding.leaves, Leaves) else [encoding.leaves]
+    asked = [np.array(signs_in(part, directions), dtype=np.int64) for part in parts]
+    return Signs(np.concatenate(asked), others)
+
+
+def signs_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> list[int]:
+    """What propositions ask for, ``NEVER`` for those that get no weight."""
+    if isinstance(leaves, Gaps):
+        asked, n = directions.get(leaves.name, 0), len(leaves) // 2
+        return [-asked] * n + [asked] * n
+    found = [asked_of(leaf, directions) for leaf in leaves]
+    return [NEVER if one is None else one for one in found]
 
 
 @dataclass(eq=False, repr=False)

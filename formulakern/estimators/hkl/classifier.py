@@ -32,8 +32,8 @@ LOSSES = ("hinge", "squared_hinge", "logistic")
 class HKLClassifier(HierarchicalClassifier):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
-    The propositions of the table are x = v, x ≤ c and x ≥ c.  For each set w of them let φ_w(x) be
-    1 where all are true; and for each numeric column let z_j(x) be its value, cut off at the 2.5 %
+    The propositions of the table are x = v, and x ≤ c and x ≥ c at every gap between two values of
+    a numeric column.  For each set w of them let φ_w(x) be 1 where all are true; and for each numeric column let z_j(x) be its value, cut off at the 2.5 %
     and 97.5 % quantiles, on a scale from 0 to 1 (a linear term).  Over weights f for all 2^p
     conjunctions, g for the linear terms, and an intercept, ::
 
@@ -41,15 +41,16 @@ class HKLClassifier(HierarchicalClassifier):
         s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
     D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
-    weights are zero and rules are short.  No list of 2^p conjunctions is made.  A small set of them
+    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| |f_w|.  No list of 2^p conjunctions is made.  A small set of them
     grows until the dual solution on it proves that no weights on any conjunctions do better by
     more than ``tol``::
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
     More than two classes have a function s_k each.  With the logistic loss these are learned
-    together, by the multinomial loss ln Σ_k e^{s_k} − s_y and the sum of their penalties; with the
-    others one against the rest.
+    together, by the multinomial loss ln Σ_k e^{s_k} − s_y: for ρ = 1 they share their rules, |f_w|
+    is the Euclidean norm of the weights of all classes; for others their penalties are added up.
+    With the other losses they are learned one against the rest.
 
     *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ_w f_w φ_w(x) +
     Σ_j g_j z_j(x), and thresholds θ_1 ≤ … ≤ θ_{K−1} that cost nothing: P(y > k | x) =
@@ -66,9 +67,10 @@ class HKLClassifier(HierarchicalClassifier):
 
     Parameters
     ----------
-    rho : float in (1, 2], default=1.1
-        2 is Bach's hierarchical kernel learning, in which a rule with weight brings in all its
-        parts; nearer 1 there are fewer rules.
+    rho : float in [1, 2], default=1.0
+        1: few rules, cut points anywhere, and the fastest.  2 is Bach's hierarchical kernel
+        learning, in which a rule with weight brings in all its parts.  Above 1 columns are cut at
+        the quantiles of the encoder.
     C : "auto" or float, default="auto"
         Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights, times
         K − 1 for K ordered classes, which give a row K − 1 losses.
@@ -103,7 +105,8 @@ class HKLClassifier(HierarchicalClassifier):
         kept, with its proven gap and a warning.
     encoder : "auto", None or transformer, default="auto"
         How a table becomes 0 and 1.  ``"auto"``: :class:`PropositionEncoder`, whose parameters
-        choose relations and cut points: ``encoder=PropositionEncoder(cut_points=8)``.  None: the
+        choose relations and cut points: ``encoder=PropositionEncoder(cut_points=8)`` leaves only
+        eight of each column to choose from.  None: the
         table must be 0/1.  A transformer is cloned and fitted.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
@@ -196,7 +199,7 @@ class HKLClassifier(HierarchicalClassifier):
 
     learns_in_partitions: ClassVar[bool] = True
 
-    rho: float = 1.1
+    rho: float = 1.0
     C: float | Literal["auto"] = "auto"
     depth_penalty: float = 3.0
     max_rules: int | None = None

@@ -239,7 +239,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     scoring: Any = None
     selection: Literal["one-standard-error", "best"] = "best"
     _: KW_ONLY
-    rho: float = 1.1
+    rho: float = 1.0
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
 
@@ -314,6 +314,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
         folds = super()._folds(everyone)
+        if self._searches():
+            return folds
         for k, fold in enumerate(folds):
             different = fold.data.table.different_columns()
             data = replace(fold.data, table=fold.data.table.select(different))
@@ -370,6 +372,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             delattr(self, passing)
         model._warn_if_open()
         return model.gap_, model.stopped_ not in EARLY  # else there is a warning
+
+    def _settle(self) -> None:
+        super()._settle()
+        model = self.best_estimator_
+        model._take_encoding(self._encoding)
+        model._features = self._features
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:
         """Choose a pair; otherwise the C of the middle, which is automatic, and short rules."""

@@ -65,7 +65,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     array([10., 18.])
     """
 
-    rho: float = 1.1
+    rho: float = 1.0
     C: float | Literal["auto"] = "auto"
     depth_penalty: float = 3.0
     max_rules: int | None = None
@@ -125,6 +125,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
                 for feature, rule in self._rules_of(model, table, counts)
             ]
             self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
+            self._settle()
             self._warn_if_open(stacklevel=3)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self

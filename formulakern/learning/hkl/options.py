@@ -19,6 +19,8 @@ from formulakern.arrays import IntArray
 
 #: A conjunction: the sorted positions of its propositions.
 Node: TypeAlias = tuple[int, ...]
+#: What a proposition that gets no weight asks for.
+NEVER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class Signs:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The parameters of a problem: C > 0, 1 < ρ ≤ 2, a ≥ 1, and the relative duality gap to reach.
+    """The parameters of a problem: C > 0, 1 ≤ ρ ≤ 2, a ≥ 1, and the relative duality gap to reach.
 
     The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
     that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best

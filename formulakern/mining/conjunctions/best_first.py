@@ -192,6 +192,9 @@ class BestFirst:
         if length >= lattice.greatest:
             return
         signed = [(size + total) / 2] * goal.upwards + [(size - total) / 2] * goal.downwards
+        if goal.kind == "norm":
+            most = np.linalg.norm(np.max(signed, axis=0), axis=0)
+            signed = [np.broadcast_to(most, total.shape)]
         by_column = np.full((n, len(self.pairs)), -np.inf)
         by_column[:, node.columns] = (np.max(signed, axis=0) / lattice.factors[1, length + 1]).T
         bounds = by_column.max(axis=1)
@@ -276,6 +279,8 @@ def mine_partitioned(
     moved = np.ldexp(0.5 * np.sum(lost, axis=0), exponent)
     singles = np.stack([np.arange(width), np.full(width, -1)], axis=1)
     pairs, rounding, over = singles, float(moved.max()), everywhere
+    if asked.objective == "norm":
+        rounding = float(np.linalg.norm(moved))
     if asked.objective == "spread":
         pairs = np.stack(np.triu_indices(width, 1), axis=1)
         rounding = float(moved[pairs].sum(axis=1).max())

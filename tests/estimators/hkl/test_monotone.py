@@ -138,9 +138,9 @@ def test_columns_by_position_and_of_two_values():
     X = np.column_stack([rng.integers(1, 3, 80), rng.integers(4, 6, 80), rng.normal(size=80)])
     y = (X[:, 0] + rng.normal(size=80) > 1.5).astype(int)
     model = HKLClassifier(monotone={0: 1}).fit(X, y)
-    words = " ".join(model.propositions_)
-    assert "x0 >= 2" in words  # a number again, beside x1 = 4
-    assert "x1 = 4" in words
+    words = " ".join(str(item.rule) for item in model.rules_)
+    assert "x0 from 1 to 2" in words  # a number again
+    assert "x1 = 4" in model.propositions_
     rows = np.array([[x, 4, 0] for x in (0, 1, 1.4, 1.6, 2, 3)])
     assert (np.diff(model.decision_function(rows)) >= 0).all()
     assert np.ptp(model.decision_function(rows)) > 0
@@ -197,7 +197,8 @@ def test_constraints_that_cannot_be_kept():
     fine.fit(numbers, s > 0)
     assert steps(fine.decision_function, numbers, "dose").min() >= 0
     single = PropositionEncoder(cut_points=1, numeric="<=")
+    counts, y = {"n": [0, 0, 0, 0, 1, 2]}, [0, 0, 0, 0, 1, 1]
     with pytest.raises(DataError, match="no proposition with <= or >="):
-        HKLClassifier(monotone={"n": 1}, encoder=single).fit(
-            {"n": [0, 0, 0, 0, 1, 2]}, [0, 0, 0, 0, 1, 1]
-        )
+        HKLClassifier(rho=1.1, monotone={"n": 1}, encoder=single).fit(counts, y)
+    model = HKLClassifier(monotone={"n": 1}, encoder=single, linear=False).fit(counts, y)
+    assert model.propositions_ == ("n <= 0",)  # and not n = 0, which is false below

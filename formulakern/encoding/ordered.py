@@ -1,0 +1,192 @@
+"""Rows as one code per column: the propositions of ordered columns are numbered, not listed.
+
+An *ordered* column of K different values has 2(K − 1) propositions, x ≤ t_g and x ≥ t_{g+1} at each
+gap g between two of them; a *nominal* one has x = v for each.  A row's code is the place of its
+value, and K where it has none (a missing entry): then no proposition holds.  A column of a packed
+table is nominal, with one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray, different_rows
+from formulakern.encoding.bits import Words, all_ones, n_words, unpack_rows
+from formulakern.encoding.packed import PackedTable
+from formulakern.syntax.formula import Formula
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedColumn:
+    """The propositions of one column, and the code of every row.
+
+    Parameters
+    ----------
+    codes : int32 (m,)
+        0 to ``n_values`` − 1, or ``n_values`` for none.
+    n_values : int
+    ordered : bool
+    leaves : sequence of Formula
+        Of an ordered column x ≤ t_g at every gap g, then x ≥ t_{g+1}; of a nominal one x = v.
+    sides : tuple of bool
+        Whether propositions of each side, x ≤ t and x ≥ t, may be used.
+    """
+
+    codes: Codes
+    n_values: int
+    ordered: bool
+    leaves: Sequence[Formula]
+    sides: tuple[bool, bool] = (True, True)
+
+    @property
+    def n_propositions(self) -> int:
+        """2(K − 1) or K."""
+        return 2 * (self.n_values - 1) if self.ordered else self.n_values
+
+    def truths(self, number: int) -> NDArray[np.bool_]:
+        """Return the rows on which a proposition is true."""
+        if not self.ordered:
+            return np.asarray(self.codes == number)
+        n_gaps = self.n_values - 1
+        if number < n_gaps:
+            return np.asarray(self.codes <= number)
+        return np.asarray((self.codes > number - n_gaps) & (self.codes < self.n_values))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves(Sequence[Formula]):
+    """What the propositions of all columns say, each made when it is asked for."""
+
+    parts: list[Sequence[Formula]]
+    starts: NDArray[np.intp]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Leaves) and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, proposition: Any) -> Any:
+        j = int(np.searchsorted(self.starts, proposition, side="right")) - 1
+        return self.parts[j][proposition - int(self.starts[j])]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedTable:
+    """m rows of columns of ordered or nominal propositions, and columns of numbers next to them.
+
+    Propositions are numbered column by column.  Degrees are float64 of shape (m, e).
+
+    >>> codes = np.array([0, 2, 1, 3], dtype=np.int32)  # the last one is missing
+    >>> table = OrderedTable([OrderedColumn(codes, 3, True, "abcd")], 4, np.zeros((4, 0)))
+    >>> table.n_columns, table.cover((1,)).tolist(), table.cover((1, 2)).tolist()
+    (4, [True, False, True, False], [False, False, True, False])
+    """
+
+    columns: list[OrderedColumn]
+    n_rows: int
+    degrees: FloatArray
+
+    @classmethod
+    def of_packed(cls, table: PackedTable) -> OrderedTable:
+        """Return the rows of a packed table, each of whose columns is one proposition."""
+        codes = np.where(table.truths(table.columns), 0, 1).astype(np.int32)
+        columns = [OrderedColumn(own, 1, False, ()) for own in codes]
+        return cls(columns, table.n_rows, table.degrees)
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """The number of each column's first proposition, and of all."""
+        return np.cumsum([0, *(column.n_propositions for column in self.columns)])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of propositions."""
+        return int(self.starts[-1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, propositions)."""
+        return self.n_rows, self.n_columns
+
+    @cached_property
+    def codes(self) -> Codes:
+        """int32 (columns, m)."""
+        listed = [column.codes for column in self.columns]
+        return np.array(listed, dtype=np.int32).reshape(len(listed), self.n_rows)
+
+    def place(self, proposition: int) -> tuple[int, int]:
+        """Return the column of a proposition, and its number there."""
+        j = int(np.searchsorted(self.starts, proposition, side="right")) - 1
+        return j, proposition - int(self.starts[j])
+
+    @property
+    def leaves(self) -> Leaves:
+        """What the propositions say."""
+        return Leaves([column.leaves for column in self.columns], self.starts)
+
+    def take(self, rows: NDArray[Any]) -> OrderedTable:
+        """Return the table with only these rows: positions or a mask."""
+        columns = [replace(one, codes=one.codes[rows]) for one in self.columns]
+        degrees = self.degrees[rows]
+        return OrderedTable(columns, len(degrees), degrees)
+
+    def distinct(self) -> tuple[OrderedTable, NDArray[np.intp]]:
+        """Return the different rows, and the number of every row's own."""
+        first, kind = different_rows(np.ascontiguousarray(self.codes.T))
+        return self.take(first), kind
+
+    @cached_property
+    def _words(self) -> dict[int, Words]:
+        return {}
+
+    def _packed(self, proposition: int) -> Words:
+        found = self._words.get(proposition)
+        if found is None:
+            j, number = self.place(proposition)
+            octets = np.zeros(8 * n_words(self.n_rows), dtype=np.uint8)
+            octets[: -(-self.n_rows // 8)] = np.packbits(
+                self.columns[j].truths(number), bitorder="little"
+            )
+            found = self._words[proposition] = octets.view("<u8").astype(np.uint64, copy=False)
+        return found
+
+    def covers(self, conjunctions: Sequence[Sequence[int]]) -> Words:
+        """Return the rows on which each conjunction is true, packed."""
+        covers = np.repeat(all_ones(self.n_rows)[None], len(conjunctions), axis=0)
+        for cover, propositions in zip(covers, conjunctions, strict=True):
+            for proposition in propositions:
+                cover &= self._packed(proposition)
+        return covers
+
+    def cover(self, conjunction: Iterable[int]) -> NDArray[np.bool_]:
+        """Return the rows on which one conjunction is true, bool of shape (m,)."""
+        return np.asarray(self.truths(self.covers([tuple(conjunction)]))[0])
+
+    def truths(self, covers: Words) -> NDArray[np.bool_]:
+        """Return packed covers as bool of shape (r, m)."""
+        return unpack_rows(covers, self.n_rows).view(np.bool_)
+
+    def some(self, most: int) -> list[int]:
+        """Return at most so many propositions of each column and side, evenly spread."""
+        found: list[int] = []
+        for start, column in zip(self.starts.tolist(), self.columns, strict=False):
+            n = column.n_propositions
+            places = np.unique(np.linspace(0, n - 1, min(n, 2 * most)).astype(np.intp))
+            found += (start + places).tolist()
+        return found
+
+    def packed(self, propositions: Sequence[int]) -> PackedTable:
+        """Return some of the propositions as a packed table."""
+        words = self.covers([(p,) for p in propositions])
+        return PackedTable.of_columns(words, self.n_rows, degrees=self.degrees)

@@ -1,0 +1,425 @@
+r"""The limit ρ = 1: a weight for few conjunctions, among those at every gap of ordered columns.
+
+For ρ → 1 the norm of hierarchical kernel learning is Σ_w (1 + a)^|w| |f_w|, since d_v = a^|v| adds
+up to (1 + a)^|w| over the subsets v of w.  Its dual norm is the largest |g_w| / (1 + a)^|w|: what a
+conjunction lacks is seen from its own sum.  So no family of subsets is kept, and the search is for
+the heaviest conjunction (:mod:`formulakern.mining.ordered`).  Functions of several classes share
+their conjunctions: |f_w| is the Euclidean norm of the weights of all classes.
+
+A round solves the problem on the features that were found (:mod:`formulakern.solvers.group_lasso`)
+and takes in what exceeds the norm that the gap allows: first the best of each column and of each
+pair of columns; once these are in, whatever the proof over all conjunctions meets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.encoding.ordered import OrderedTable
+from formulakern.encoding.packed import PackedTable
+from formulakern.interrupts import interruptible
+from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report
+from formulakern.learning.hkl.options import NEVER, Node, Options
+from formulakern.learning.hkl.rows import Groups, Rows
+from formulakern.mining.conjunctions.best_first import mine_partitioned
+from formulakern.mining.ordered import BOTH, DOWN, UP, Found, OrderedSearch, Proof
+from formulakern.solvers.group_lasso import LassoSolution, dual_norms, solve_group_lasso
+from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.newton import Columns
+from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relative_gap
+
+#: Features that come in at once: this share of those that are there, and at least so many.
+SHARE, LEAST = 0.25, 25
+#: The longest conjunctions, and the largest penalty.
+LONGEST, HEAVIEST = 12, 1e100
+#: The gap to which a round is solved: this share of the last one, at most LOOSE.
+CARE, LOOSE = 0.2, 0.05
+#: The least share of that gap, if what is lacking is there already.
+SHARPEST = 1e-4
+#: A proof takes at most this share of the time that is left.
+PROVING = 0.5
+#: Conjunctions that a search over partitions lists.
+TOP = 100
+#: Features that go at once, at first.
+LEAVING = 0.3
+#: Features without weight for so many rounds leave.
+IDLE = 3
+
+
+@dataclass(eq=False)
+class _Active:
+    """The features that were found, with their values and weights."""
+
+    rows: Rows
+    options: Options
+    nodes: list[Node] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.weights: dict[Node | int, FloatArray] = {}
+        self.idle: dict[Node | int, int] = {}
+
+    @property
+    def features(self) -> list[Node | int]:
+        return [*self.nodes, *self.others]
+
+    @property
+    def penalties(self) -> FloatArray:
+        base = 1 + self.options.depth_penalty
+        own = [base ** len(node) for node in self.nodes]
+        return np.array(own + [self.options.other_penalty] * len(self.others), dtype=np.float64)
+
+    @property
+    def signs(self) -> IntArray | None:
+        signs = self.options.signs
+        return None if signs is None else signs.of_all(self.features)
+
+    def columns(self, deadline: Deadline) -> Columns:
+        """Return the values of the features on the examples."""
+        table, examples = self.rows.table, self.rows.examples
+        bits = table.truths(table.covers(self.nodes))[:, examples.kind]
+        others = np.ascontiguousarray(examples.others[:, self.others].T)
+        return Columns(np.ascontiguousarray(bits).view(np.uint8), others, deadline)
+
+    def start(self, width: int) -> FloatArray:
+        none = np.zeros(width)
+        listed = [self.weights.get(one, none) for one in self.features]
+        return np.array(listed, dtype=np.float64).reshape(len(listed), width)
+
+    def enter(self, nodes: list[Node], most: int) -> int:
+        """Take in conjunctions of new covers, as many as there is room for; return their number."""
+        fresh: list[Node] = []
+        known = set(self.keys(self.nodes))
+        for node, key in zip(nodes, self.keys(nodes), strict=True):
+            if key not in known and len(fresh) < most:
+                known.add(key)
+                fresh.append(node)
+        self.nodes += fresh
+        return len(fresh)
+
+    def keys(self, nodes: list[Node]) -> list[Any]:
+        """Return what equal features have in common: a cover; in partitions each is its own."""
+        if isinstance(self.rows, Groups):
+            return list(nodes)
+        return [cover.tobytes() for cover in self.rows.table.covers(nodes)]
+
+    def update(self, weights: FloatArray) -> None:
+        """Note weights, and let features leave that have had none for a while."""
+        pairs = [*zip(self.features, weights, strict=True)]
+        self.weights = {one: own for one, own in pairs if own.any()}
+        self.idle = {one: 0 if own.any() else self.idle.get(one, 0) + 1 for one, own in pairs}
+        self.nodes = [node for node in self.nodes if self.idle[node] <= IDLE]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedSearch:
+    """The search over the conjunctions of listed propositions, for rows in partitions."""
+
+    rows: Groups
+    depth_penalty: float
+    signs: IntArray | None
+
+    def _mined(self, net: FloatArray, longest: int, **options: Any) -> Proof:
+        n = self.rows.table.n_columns
+        every = np.arange(n)
+        with np.errstate(over="ignore"):
+            divisors = np.minimum((1 + self.depth_penalty) ** np.arange(n + 1.0), HEAVIEST)
+        sides = {"both": every}
+        if self.signs is not None:
+            sides = {"positive": every[self.signs != -1], "negative": every[self.signs != 1]}
+        bounds, found = [0.0], []
+        for direction, among in sides.items():
+            if not len(among):
+                continue
+            result = mine_partitioned(
+                self.rows.rows,
+                self.rows.vectors(net),
+                len(among),
+                among=among,
+                objective="norm" if net.shape[1] > 1 else "absolute",
+                direction=direction,
+                top=TOP,
+                max_length=longest,
+                length_factor=divisors,
+                **options,
+            )
+            bounds.append(result.bound)
+            pairs = zip(result.scores.tolist(), result.conjunctions, strict=True)
+            found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
+        return Proof(max(bounds), sorted(found, key=lambda one: (-one.score, one.node)))
+
+    def best(self, net: FloatArray) -> list[Found]:
+        """Return the best propositions."""
+        return self._mined(net, 1).found
+
+    def prove(self, net: FloatArray, threshold: float, deadline: Deadline) -> Proof:
+        """Bound the scores of all conjunctions, or find some above the threshold."""
+        return self._mined(net, LONGEST, threshold=threshold, time_limit=deadline)
+
+    def divide_at(self, node: Node) -> None:
+        """Do nothing: propositions are listed."""
+
+
+def searched(rows: Rows, options: Options) -> OrderedSearch | PartitionedSearch:
+    """Return the search over the conjunctions of the rows, with the signs that are asked for."""
+    table: Any = rows.table
+    signs = options.signs
+    if isinstance(rows, Groups):
+        asked = None if signs is None else signs.propositions
+        return PartitionedSearch(rows, options.depth_penalty, asked)
+    if not isinstance(table, OrderedTable):
+        table = OrderedTable.of_packed(table)
+    sides = np.array([one.sides for one in table.columns], dtype=np.int64).reshape(-1, 2) * BOTH
+    if signs is not None:
+        allowed = {1: UP, -1: DOWN, 0: BOTH, NEVER: 0}
+        for j, (first, end) in enumerate(pairwise(table.starts.tolist())):
+            for side, place in enumerate((first, end - 1)):
+                sides[j, side] &= allowed[int(signs.propositions[place])]
+    longest = min(LONGEST, int(np.count_nonzero(sides)))
+    with np.errstate(over="ignore"):
+        divisors = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
+    return OrderedSearch(table, np.minimum(divisors, HEAVIEST), sides)
+
+
+def grow_lasso(
+    rows: Rows,
+    options: Options,
+    tol: float,
+    deadline: Deadline,
+    start: GrownSolution | None,
+    report: Report,
+) -> GrownSolution:
+    """Solve the problem over all conjunctions to the relative duality gap ``tol``.
+
+    After the deadline, a limit or Ctrl-C the best solution so far is returned, with its gap.
+    """
+    loss, active = rows.loss(options), _Active(rows, options)
+    search = searched(rows, options)
+    intercept = loss.cold
+    if start is not None:
+        known = start.weights
+        listed = {one for own in known for one, weight in own.items() if weight}
+        nodes = sorted((one for one in listed if isinstance(one, tuple)), key=lambda v: (len(v), v))
+        active.enter(nodes, len(nodes))
+        active.others = sorted(one for one in listed if isinstance(one, int))
+        active.weights = {one: np.array([own.get(one, 0.0) for own in known]) for one in listed}
+        intercept = start.solution.intercept
+    history: list[GrowthStep] = []
+    kept: tuple[LassoSolution, list[Node], list[int]] | None = None
+    gap, best, status, sharper = 1.0, 0.0, "", 1.0
+    try:
+        with interruptible():
+            while not status:
+                inner = sharper * max(tol / 2, min(LOOSE, CARE * gap))
+                if rows.tell_apart(active.nodes, active.others, deadline if kept else UNLIMITED):
+                    loss = rows.loss(options)
+                solution = solve_group_lasso(
+                    active.columns(deadline),
+                    active.penalties,
+                    loss,
+                    tol=inner,
+                    start=(active.start(loss.n_functions), intercept),
+                    signs=active.signs,
+                    deadline=deadline,
+                )
+                intercept = solution.intercept
+                if kept is None or solution.objective <= kept[0].objective:
+                    kept = solution, [*active.nodes], [*active.others]
+                active.update(solution.weights)
+                outside = _Outside(rows, options, search, loss, solution, tol)
+                lacking, bound = outside.lacking(deadline, exact=inner <= tol / 2)
+                best = max(best, bound)
+                gap = relative_gap(kept[0].objective, best)
+                history.append(
+                    GrowthStep(
+                        len(active.features),
+                        kept[0].objective,
+                        gap,
+                        len(lacking),
+                        deadline.taken(),
+                        len(active.weights),
+                    )
+                )
+                report(0, history[-1])
+                if gap <= tol:
+                    status = "optimal"
+                elif deadline.over():
+                    status = "time limit"
+                else:
+                    room = max(LEAST, int(SHARE * len(active.nodes)))
+                    room = min(room, options.max_nodes - len(active.nodes))
+                    entered = active.enter([w for w in lacking if isinstance(w, tuple)], room)
+                    fresh = [j for j in lacking if isinstance(j, int) and j not in active.others]
+                    active.others += fresh
+                    for node in active.nodes[len(active.nodes) - entered :]:
+                        search.divide_at(node)
+                    if entered or fresh:
+                        sharper = 1.0
+                    elif room <= 0 and lacking:
+                        status = "node limit"
+                    elif inner > tol / 2:
+                        gap = 0.0
+                    elif sharper > SHARPEST:  # the solution was not good enough
+                        sharper /= 4
+                    else:
+                        status = "iteration limit"
+    except (KeyboardInterrupt, TimeIsOver) as ended:
+        status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
+        if kept is None:
+            raise
+    assert kept is not None
+    found, nodes, others = kept
+    gap = relative_gap(found.objective, best)
+    K = loss.n_functions
+    as_before = HierarchicalSolution(
+        [*np.ascontiguousarray(found.weights.T)],
+        found.intercept,
+        found.objective,
+        found.lower_bound,
+        found.dual,
+        [found.square],
+        [],
+        found.iterations,
+        found.status,
+    )
+    return GrownSolution([nodes] * K, [others] * K, as_before, best, gap, [history], status)
+
+
+class _Outside:
+    """What a solution lacks, and what is proven."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        options: Options,
+        search: OrderedSearch | PartitionedSearch,
+        loss: Loss,
+        solution: LassoSolution,
+        tol: float,
+    ) -> None:
+        self.rows, self.options, self.search = rows, options, search
+        self.loss, self.solution = loss, solution
+        beta = solution.dual.reshape(len(solution.dual), -1)
+        examples, n = rows.examples, rows.table.n_rows
+        self.net = np.stack([np.bincount(examples.kind, own, n) for own in beta.T], axis=1).astype(
+            np.float64
+        )
+        total = 2 * (loss.conjugate(solution.dual) - (1 - tol) * solution.objective)
+        self.threshold = float(np.sqrt(max(total, solution.square, 1e-300)))
+        signs = None if options.signs is None else options.signs.others
+        sums = examples.others.T @ beta
+        penalties = np.full(len(sums), options.other_penalty)
+        self.others = dual_norms(sums, penalties, signs)
+
+    def lacking(self, deadline: Deadline, *, exact: bool) -> tuple[list[Node | int], float]:
+        """Return features that exceed what is allowed, the worst first, and a lower bound."""
+        if not self.solution.dual.any():  # rounding hides everything
+            return [], 0.0
+        over = np.flatnonzero(self.others > self.threshold)
+        wanted = [Found(float(self.others[j]), (-1 - j,)) for j in over.tolist()]
+        found = [one for one in self.search.best(self.net) if one.score > self.threshold]
+        if not found and not wanted and exact:
+            proof = self.search.prove(self.net, self.threshold, deadline.part(PROVING))
+            found = sorted(proof.found, key=lambda one: -one.score)
+            if np.isfinite(proof.bound):
+                largest = max(proof.bound, float(self.others.max(initial=0.0)))
+                square = max(largest**2, self.solution.square)
+                bound = self.loss.bound(self.solution.dual, square)[1]
+                return [one.node for one in found], min(bound, self.solution.lower_bound)
+        every = sorted([*wanted, *found], key=lambda one: -one.score)
+        nodes = [-1 - one.node[0] if one.node[0] < 0 else one.node for one in every]
+        return nodes, 0.0
+
+
+class Few(NamedTuple):
+    """Features, heaviest first, their weights (k, K), intercepts and the objective."""
+
+    features: list[Node | int]
+    weights: FloatArray
+    intercept: FloatArray
+    objective: float
+
+
+def few_features(
+    rows: Rows, options: Options, grown: GrownSolution, deadline: Deadline, report: Report
+) -> Few:
+    """Let features of least weight go and fit the others anew, while the gap stays within ``tol``.
+
+    Beyond ``max_rules`` features they go whatever that costs.
+    """
+    loss, active = rows.loss(options), _Active(rows, options)
+    active.enter(grown.nodes[0], len(grown.nodes[0]))
+    active.others = [*grown.others[0]]
+    columns, penalties, signs = active.columns(deadline), active.penalties, active.signs
+    spread = np.sqrt(np.maximum(variances(columns, loss.c), 0.0))
+    goal = max(grown.lower_bound / (1 - options.tol), grown.solution.objective)
+    weights, b = np.array(grown.solution.weights).T, grown.solution.intercept
+    here = np.flatnonzero(weights.any(axis=1))
+    best = here, weights[here], b, grown.solution.objective
+    weights, share = weights[here], LEAVING
+    most = len(here) if options.max_rules is None else options.max_rules
+    while len(here) > 0:
+        sizes = np.sqrt(np.square(weights).sum(axis=1)) * spread[here]
+        leaving = max(1, int(share * len(here)))
+        if len(here) > most:
+            leaving = min(max(1, int(LEAVING * len(here))), len(here) - most)
+        stay = np.sort(np.argsort(sizes, kind="stable")[leaving:])
+        solution = solve_group_lasso(
+            columns.take(here[stay]),
+            penalties[here[stay]],
+            loss,
+            tol=options.tol / 10,
+            start=(weights[stay], b),
+            signs=None if signs is None else signs[here[stay]],
+            deadline=deadline,
+        )
+        if solution.objective <= goal or len(here) > most:
+            kept = solution.weights.any(axis=1)
+            here, weights, b = here[stay[kept]], solution.weights[kept], solution.intercept
+            best = here, weights, b, solution.objective
+            if options.max_rules is not None and len(here) <= options.max_rules:
+                gap, n = relative_gap(solution.objective, grown.lower_bound), len(here)
+                report(0, GrowthStep(n, solution.objective, gap, 0, deadline.taken(), n))
+        elif leaving > 1:
+            share /= 2
+        else:
+            break
+        if deadline.over() and len(here) <= most:
+            break
+    here, weights, b, objective = best
+    order = np.argsort(-np.sqrt(np.square(weights).sum(axis=1)), kind="stable")
+    every = active.features
+    features, weights = [every[here[k]] for k in order.tolist()], weights[order]
+    for k, one in enumerate(features):
+        other = opposite(rows.table, one)
+        if other is not None:
+            covered = rows.table.cover(one)[rows.examples.kind]
+            if covered @ loss.c > 0.5 * loss.c.sum():
+                b = b - (weights[k] if len(b) == loss.n_functions else weights[k, 0])
+                features[k], weights[k] = other, -weights[k]
+    return Few(features, weights, b, objective)
+
+
+def opposite(table: OrderedTable | PackedTable, feature: Node | int) -> Node | None:
+    """Return the proposition that is true where another one of a complete column is not."""
+    if isinstance(feature, int) or len(feature) != 1 or not isinstance(table, OrderedTable):
+        return None
+    j, number = table.place(feature[0])
+    column = table.columns[j]
+    if not column.ordered or not all(column.sides) or (column.codes == column.n_values).any():
+        return None
+    n_gaps = column.n_values - 1
+    return (int(table.starts[j]) + (number + n_gaps) % (2 * n_gaps),)
+
+
+def variances(columns: Columns, weights: FloatArray) -> FloatArray:
+    """Return the weighted variance of each feature."""
+    total = float(weights.sum())
+    means = columns.sums(weights) / total
+    return np.asarray(columns.squares(weights) / total - means**2)

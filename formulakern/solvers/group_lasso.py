@@ -1,0 +1,429 @@
+r"""Few weights under a norm with a corner for each feature: coordinate descent inside Newton steps.
+
+For features φ_j, K functions, d_j > 0 and a convex loss,
+
+    P = min over F, b of   ½ Ω(F)² + L(Σ_j φ_j F_j − b),    Ω(F) = Σ_j d_j ‖F_j‖,
+
+F_j ∈ R^K with the Euclidean norm: a feature has a weight for every function, or for none.
+
+*The lower bound.*  For β with sums of zero, g_j = Σ_i β_i φ_j(x_i), Fenchel's inequality gives
+
+    P  ≥  L°(β) − ½ Ω*(g)²,    Ω*(g) = max_j ‖g_j‖ / d_j,
+
+as for the hierarchical norm (:mod:`formulakern.solvers.hierarchical.solve`), so that a bound on
+the sums of features that are not there bounds the problem with all of them.
+
+*The iteration.*  A Newton step minimises ½ Ω² and a quadratic of the same slope as the loss; its
+curvature is diag(h) ⊗ 1, h the second derivatives of the loss, or of the multinomial loss
+2 c_i max_k p_ik (1 − p_ik), which is at least those.  It needs the Gram matrix Σ_i h_i φ_j φ_l
+alone, over the features that matter.  A block of K weights has its optimum in closed form, a
+shrunken multiple; so blocks are set in turn.  Then the objective decides how far the step goes.
+
+References
+----------
+J. Friedman, T. Hastie, R. Tibshirani, "Regularization paths for generalized linear models via
+coordinate descent", Journal of Statistical Software 33, 2010, doi:10.18637/jss.v033.i01.
+M. Yuan, Y. Lin, "Model selection and estimation in regression with grouped variables", JRSS B 68,
+2006, doi:10.1111/j.1467-9868.2005.00532.x.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.compilation import compiled
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.solvers.blas import one_thread
+from formulakern.solvers.hierarchical.losses import Expansion, Loss
+from formulakern.solvers.hierarchical.newton import Columns
+from formulakern.solvers.hierarchical.solve import relative_gap
+
+#: Rounds of coordinate descent between linear systems, of both in a Newton step, and Newton steps.
+SWEEPS, POLISHED, STEPS = 10, 20, 100
+#: After a step that gains less than this share of the gap, one with the curvature between functions
+#: is taken, for so many weights, and entries of the Gram matrix times rows, at most.
+SLOW, JOINT, WORK = 0.2, 1500, 4e9
+#: A step is exact to this share of the gap.
+CARE = 1e-10
+#: The smallest part of a step that is tried.
+SHORTEST = 2.0**-30
+#: Features whose sums are below this share of what gives weight are left out of a step.
+CLOSE = 0.9
+#: The smoothing of the hinge may cost this share of the gap.
+SMOOTHING = 0.2
+#: Entries of the float64 block of columns that is multiplied at once.
+BLOCK = 1 << 22
+#: Of the curvature of a feature, to keep divisions finite.
+RIDGE = 1e-10
+
+
+@compiled(
+    "float64(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1],"
+    " int64[::1], int64, float64)"
+)
+def descend(
+    gram: Any,
+    weights: Any,
+    slopes: Any,
+    penalties: Any,
+    norms: Any,
+    signs: Any,
+    most: Any,
+    tol: Any,
+) -> Any:
+    """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic with these Gram matrices (K, k, k), by blocks.
+
+    ``slopes`` (k, K) are those of the quadratic at the ``weights``, and ``norms`` the ‖w_j‖; all
+    three are brought up to date.  Stops when a round gains less than ``tol``, or after so many
+    rounds; returns what the last one gained.
+    """
+    n, width = weights.shape
+    change = np.empty(width)
+    total, gain = 0.0, 0.0
+    for j in range(n):
+        total += penalties[j] * norms[j]
+    for _ in range(most):
+        gain = 0.0
+        for j in range(n):
+            own, d = 0.0, penalties[j]
+            for k in range(width):
+                own = max(own, gram[k, j, j])
+            rest = max(0.0, total - d * norms[j])
+            size = 0.0
+            for k in range(width):
+                change[k] = own * weights[j, k] - slopes[j, k]
+                if signs[j] * change[k] < 0.0:
+                    change[k] = 0.0
+                size += change[k] * change[k]
+            size = math.sqrt(size)
+            share = 0.0
+            if size > d * rest:
+                share = (1.0 - d * rest / size) / (own + d * d)
+            moved, norm = 0.0, 0.0
+            for k in range(width):
+                new = share * change[k]
+                norm += new * new
+                change[k] = new - weights[j, k]
+                moved += change[k] * change[k]
+            if moved > 0.0:
+                gain += 0.5 * moved * (own + d * d)
+                for k in range(width):
+                    if change[k] != 0.0:
+                        weights[j, k] += change[k]
+                        for i in range(n):
+                            slopes[i, k] += gram[k, j, i] * change[k]
+                norms[j] = math.sqrt(norm)
+                total = rest + d * norms[j]
+        if gain <= tol:
+            break
+    return gain
+
+
+def polish(
+    gram: FloatArray, weights: FloatArray, slopes: FloatArray, penalties: FloatArray
+) -> None:
+    """Minimise the same over the features that have weight, nearly, by linear systems.
+
+    For one function the norm is linear while no weight changes its sign: one system is exact up to
+    there.  For several Ω² is at most Σ_j d_j Ω(w) ‖v_j‖²/‖w_j‖ at v, with equality at w.
+    """
+    sizes = np.sqrt(np.square(weights).sum(axis=1))
+    some = np.flatnonzero((sizes > 0) | (penalties == 0))
+    norm, width = float(penalties @ sizes), weights.shape[1]
+    before = weights[some].copy()
+    if width == 1:
+        slope = (penalties * np.sign(weights[:, 0]))[some]
+        matrix = gram[0][np.ix_(some, some)] + np.outer(slope, slope)
+        change = np.linalg.solve(matrix, -(slopes[some, 0] + norm * slope))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = -before[:, 0] / change
+        ends = steps[(steps > 0) & (penalties[some] > 0)]
+        part = min(1.0, float(ends.min(initial=1.0)))
+        weights[some, 0] += part * change
+        if part < 1:
+            weights[some[(steps == part) & (penalties[some] > 0)], 0] = 0.0
+    else:
+        own = np.zeros(len(some))
+        heavy = penalties[some] > 0
+        own[heavy] = penalties[some][heavy] * norm / sizes[some][heavy]
+        for k in range(width):
+            matrix = gram[k][np.ix_(some, some)]
+            side = matrix @ before[:, k] - slopes[some, k]
+            weights[some, k] = np.linalg.solve(matrix + np.diag(own), side)
+    moved = weights[some] - before
+    for k in range(width):
+        slopes[:, k] += gram[k][:, some] @ moved[:, k]
+
+
+@dataclass(frozen=True, eq=False)
+class LassoSolution:
+    """The best functions that were found, and proof of how good they are.
+
+    ``weights`` are F, float64 (k, K), a prediction is Σ_j F_j φ_j(x) − b.  ``dual`` is β, of shape
+    (m,) or (m, K), and ``square`` is Ω*(g)² over the features.
+    """
+
+    weights: FloatArray
+    intercept: FloatArray
+    objective: float
+    lower_bound: float
+    dual: FloatArray
+    square: float
+    iterations: int
+    status: str
+
+
+def dual_norms(
+    sums: FloatArray, penalties: FloatArray, signs: IntArray | None = None
+) -> FloatArray:
+    """‖g_j‖/d_j of sums of shape (k, K), 0 where the sum has the wrong sign."""
+    if signs is not None:
+        sums = np.where(sums * signs[:, None] < 0, 0.0, sums)
+    return np.asarray(np.sqrt(np.square(sums).sum(axis=1)) / penalties)
+
+
+def solve_group_lasso(
+    columns: Columns,
+    penalties: FloatArray,
+    loss: Loss,
+    *,
+    tol: float,
+    start: tuple[FloatArray, FloatArray] | None = None,
+    signs: IntArray | None = None,
+    deadline: Deadline = UNLIMITED,
+) -> LassoSolution:
+    """Solve the problem on given features to a relative duality gap.
+
+    Parameters
+    ----------
+    columns : Columns
+        k features on m examples.
+    penalties : float64 (k,)
+        d.
+    loss : Loss
+    tol : float
+    start : (float64 (k, K), float64), optional
+        Weights and intercepts.
+    signs : int64 (k,), optional
+        Of the weights of one function: 1 for at least 0, −1 for at most 0, 0 for free.
+    deadline : Deadline, optional
+
+    Returns
+    -------
+    LassoSolution
+
+    A step costs O(m k²) for the k features that matter, and O(k² K) a round of blocks.
+    """
+    with one_thread():
+        return _Iteration(columns, penalties, loss, tol, start, signs, deadline).run()
+
+
+class _Iteration:
+    """The state of the iteration, and the best F and β so far."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        penalties: FloatArray,
+        loss: Loss,
+        tol: float,
+        start: tuple[FloatArray, FloatArray] | None,
+        signs: IntArray | None,
+        deadline: Deadline,
+    ) -> None:
+        self.columns, self.penalties, self.loss = columns, penalties, loss
+        self.tol, self.deadline = tol, deadline
+        self.signs = np.zeros(len(columns), dtype=np.int64) if signs is None else signs
+        self.width = loss.n_functions
+        self.weights = np.zeros((len(columns), self.width))
+        self.intercept = loss.cold
+        if start is not None:
+            self.weights, self.intercept = start[0].copy(), start[1]
+        if signs is not None:
+            self.weights[self.weights * signs[:, None] < 0] = 0.0
+        self.groups = np.ones((1, len(loss.y)))
+        if self.width == 1 and len(loss.cold) > 1:
+            self.groups = (loss.group == np.arange(len(loss.cold))[:, None]).astype(np.float64)
+        self.objective, self.lower, self.square = math.inf, 0.0, 0.0
+        self.dual = np.zeros((len(loss.y), self.width) if self.width > 1 else len(loss.y))
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.lower)
+
+    def run(self) -> LassoSolution:
+        """Take Newton steps until the gap is closed."""
+        weights, u, b = self.weights, predicted(self.columns, self.weights), self.intercept
+        self.best = weights, b
+        b, here = self.loss.intercept(u, b)
+        status, steps, stuck = "iteration limit", 0, False
+        for steps in range(STEPS + 1):
+            excess = self.judge(weights, u, b, here)
+            if self.gap <= self.tol:
+                status = "optimal"
+            elif self.deadline.over():
+                status = "time limit"
+            if status != "iteration limit" or steps == STEPS:
+                break
+            finer = False
+            if self.loss.name == "hinge" and excess > 0:
+                wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
+                wanted = min(0.5, wanted) if stuck else wanted
+                if wanted < 1:
+                    self.loss.width *= max(0.25, wanted)
+                    b, here = self.loss.intercept(u, b)
+                    finer = True
+            if stuck and not finer:
+                break
+            value = 0.5 * self.norm(weights) ** 2 + here.value
+            weights, u, b, here, stuck = self.step(weights, u, b, here)
+            gain = value - 0.5 * self.norm(weights) ** 2 - here.value
+            if self.width > 1 and gain < SLOW * self.gap * value:
+                weights, u, b, here = self.joint_step(weights, u, b, here)
+        return LassoSolution(
+            *self.best, self.objective, self.lower, self.dual, self.square, steps, status
+        )
+
+    def norm(self, weights: FloatArray) -> float:
+        """Ω."""
+        return float(self.penalties @ np.sqrt(np.square(weights).sum(axis=1)))
+
+    def judge(self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion) -> float:
+        """Bound the optimum from both sides; return what the smoothing of the loss costs."""
+        true_b, value = self.loss.true_intercept(u, b)
+        objective = 0.5 * self.norm(weights) ** 2 + value
+        if objective < self.objective:
+            self.objective, self.best = objective, (weights, true_b)
+        beta = self.loss.balanced(here.beta)
+        self.slopes = sums_in(self.columns, beta)
+        shares = dual_norms(self.slopes, self.penalties, self.signs)
+        square = float(shares.max(initial=0.0)) ** 2
+        multiple, lower = self.loss.bound(beta, square)
+        if lower > self.lower:
+            self.lower, self.dual, self.square = lower, multiple * beta, multiple**2 * square
+        self.shares = shares
+        return value - here.value
+
+    def step(
+        self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion
+    ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion, bool]:
+        """Take one Newton step; the last is whether rounding hides every gain."""
+        norm = self.norm(weights)
+        value = 0.5 * norm**2 + here.value
+        least = CLOSE * min(norm, float(self.shares.max(initial=0.0)))
+        some = np.flatnonzero(weights.any(axis=1) | (self.shares >= least))
+        curvature = here.curvature
+        if self.width > 1:
+            curvature = 2 * self.loss.c[:, None] * curvature * (1 - curvature)
+        few = self.columns.take(some)
+        floor = RIDGE * self.loss.c
+        parts = curvature[None] if self.width == 1 else curvature.T
+        gram = np.stack([self.gram(few, np.maximum(own, floor)) for own in parts])
+        n_free = len(self.groups)
+        moved = np.concatenate([np.zeros((n_free, self.width)), weights[some]])
+        before = moved.copy()
+        beta = here.beta
+        slopes = -np.concatenate([self.groups @ beta.reshape(len(beta), -1), sums_in(few, beta)])
+        slopes, penalties = (
+            np.ascontiguousarray(slopes),
+            np.append(np.zeros(n_free), self.penalties[some]),
+        )
+        signs = np.append(np.zeros(n_free, dtype=np.int64), self.signs[some])
+        enough = CARE * max(self.gap, self.tol) * value
+        for _ in range(POLISHED):
+            norms = np.sqrt(np.square(moved).sum(axis=1))
+            if descend(gram, moved, slopes, penalties, norms, signs, SWEEPS, enough) <= enough:
+                break
+            polish(gram, moved, slopes, penalties)
+        return self.along(few, some, (moved - before)[n_free:], weights, u, b, here)
+
+    def along(
+        self,
+        few: Columns,
+        some: IntArray,
+        change: FloatArray,
+        weights: FloatArray,
+        u: FloatArray,
+        b: FloatArray,
+        here: Expansion,
+    ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion, bool]:
+        """Go as far in a direction as the objective falls."""
+        value = 0.5 * self.norm(weights) ** 2 + here.value
+        aim, part = predicted(few, change), 1.0
+        while True:
+            new = weights.copy()
+            new[some] += part * change
+            after = u + part * aim
+            c, there = self.loss.intercept(after, b)
+            now = 0.5 * self.norm(new) ** 2 + there.value
+            if now <= value:
+                return new, after, c, there, bool(value - now <= 1e-15 * value)
+            part /= 2
+            if part < SHORTEST:
+                return weights, u, b, here, True
+
+    def joint_step(
+        self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion
+    ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion]:
+        """Take a Newton step of the features with weight, with the curvature between functions."""
+        some = np.flatnonzero(weights.any(axis=1))
+        n_free, K = len(self.groups), self.width
+        size = n_free + len(some)
+        if not len(some) or size * K > JOINT or len(self.loss.y) * (size * K) ** 2 > WORK:
+            return weights, u, b, here
+        few, c, chances = self.columns.take(some), self.loss.c, here.curvature
+        block = np.vstack([self.groups, few.entries(slice(0, len(some)), slice(None))])
+        hessian = np.zeros((K, size, K, size))
+        for k in range(K):
+            for j in range(k, K):
+                middle = c * chances[:, k] * (float(j == k) - chances[:, j])
+                hessian[k, :, j] = (block * middle) @ block.T
+                hessian[j, :, k] = hessian[k, :, j].T
+        own, norm = weights[some], self.norm(weights)
+        sizes = np.sqrt(np.square(own).sum(axis=1))
+        d = self.penalties[some]
+        slope = np.zeros((K, size))
+        slope[:, n_free:] = (d / sizes)[:, None].T * own.T
+        for k in range(K):
+            for j in range(K):
+                bent = norm * d / sizes * (float(j == k) - own[:, k] * own[:, j] / sizes**2)
+                places = np.arange(n_free, size)
+                hessian[k, places, j, places] += bent
+        flat = hessian.reshape(K * size, K * size)
+        flat += np.outer(slope.ravel(), slope.ravel())
+        flat.flat[:: K * size + 1] += 1e-9 * float(c.sum())
+        side = norm * slope
+        side[:, :n_free] -= (self.groups @ here.beta).T
+        side[:, n_free:] -= sums_in(few, here.beta).T
+        change = -np.linalg.solve(flat, side.ravel()).reshape(K, size)[:, n_free:].T
+        return self.along(few, some, np.ascontiguousarray(change), weights, u, b, here)[:4]
+
+    def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
+        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front."""
+        n_free, k = len(self.groups), len(columns)
+        size, m = n_free + k, len(curvature)
+        gram = np.zeros((size, size))
+        step = max(1, BLOCK // max(1, size))
+        for begin in range(0, m, step):
+            rows = slice(begin, begin + step)
+            block = np.vstack([self.groups[:, rows], columns.entries(slice(0, k), rows)])
+            gram += (block * curvature[rows]) @ block.T
+        gram.flat[:: size + 1] += RIDGE * float(curvature.sum())
+        return gram
+
+
+def predicted(columns: Columns, weights: FloatArray) -> FloatArray:
+    """Predictions without intercepts, (m,) or (m, K)."""
+    found = [columns.predict(own) for own in np.ascontiguousarray(weights.T)]
+    return found[0] if len(found) == 1 else np.stack(found, axis=1)
+
+
+def sums_in(columns: Columns, beta: FloatArray) -> FloatArray:
+    """g, (k, K)."""
+    parts = [beta] if beta.ndim == 1 else np.ascontiguousarray(beta.T)
+    return np.stack([columns.sums(part) for part in parts], axis=1)

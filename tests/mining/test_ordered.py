@@ -1,0 +1,89 @@
+"""The search over ordered columns is that of a list of all conjunctions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.encoding.ordered import OrderedColumn, OrderedTable
+from formulakern.mining import ordered
+from formulakern.mining.ordered import OrderedSearch
+
+
+@st.composite
+def tables(draw):
+    """Columns of few or many values, ordered or not, with missing entries; and weights of rows."""
+    m = draw(st.integers(1, 30))
+    columns = []
+    for _ in range(draw(st.integers(1, 3))):
+        n_values = draw(st.integers(1, 9))
+        codes = draw(st.lists(st.integers(0, n_values), min_size=m, max_size=m))
+        is_ordered = draw(st.booleans())
+        columns.append(OrderedColumn(np.array(codes, dtype=np.int32), n_values, is_ordered, str))
+    width = draw(st.integers(1, 3))
+    numbers = draw(st.lists(st.integers(-9, 9), min_size=m * width, max_size=m * width))
+    weights = np.array(numbers, dtype=np.float64).reshape(m, width)
+    return OrderedTable(columns, m, np.zeros((m, 0))), weights
+
+
+def every_score(table, weights, divisors, sides, spread):
+    """The score of every conjunction of at most so many propositions, at most two of a column."""
+    found = {}
+    listed = []
+    for j, column in enumerate(table.columns):
+        options = [((), 3)]
+        n = int(table.starts[j])
+        if column.ordered:
+            below = [((n + g,), sides[j, 0]) for g in range(column.n_values - 1)]
+            above = [
+                ((n + column.n_values - 1 + g,), sides[j, 1]) for g in range(column.n_values - 1)
+            ]
+            both = [((*a, *b), s & t) for (a, s), (b, t) in itertools.product(below, above)]
+            options += [*below, *above, *both]
+        else:
+            options += [((n + v,), sides[j, 0]) for v in range(column.n_values)]
+        listed.append(options)
+    for parts in itertools.product(*listed):
+        node = tuple(sorted(itertools.chain.from_iterable(p for p, _ in parts)))
+        signs = np.bitwise_and.reduce([s for _, s in parts])
+        if not 0 < len(node) < len(divisors) or not signs:
+            continue
+        sums = weights[table.cover(node)].sum(axis=0)
+        if spread:
+            size = np.ptp(sums)
+        elif len(sums) > 1:
+            size = np.linalg.norm(sums)
+        else:
+            size = max(sums[0] * bool(signs & 1), -sums[0] * bool(signs & 2), 0.0)
+        found[node] = size / divisors[len(node)]
+    return found
+
+
+@settings(max_examples=60)
+@given(tables(), st.integers(1, 4), st.booleans(), st.integers(1, 4), st.data())
+def test_is_enumeration(given_table, longest, spread, n_bins, data):
+    table, weights = given_table
+    divisors = np.cumprod([1.0] + [data.draw(st.sampled_from([1.0, 1.5, 3.0]))] * longest)
+    sides = np.full((len(table.columns), 2), 3)
+    if weights.shape[1] == 1 and not spread:
+        signs = st.lists(st.integers(0, 3), min_size=sides.size, max_size=sides.size)
+        sides = np.array(data.draw(signs)).reshape(sides.shape)
+    every = every_score(table, weights, divisors, sides, spread)
+    best = max(every.values(), default=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordered, "FIRST_BINS", n_bins)
+        search = OrderedSearch(table, divisors, sides, spread)
+        listed = search.best(weights)
+        for score, node in listed:
+            assert score == pytest.approx(every[node])
+        singles = max([s for node, s in every.items() if len(node) == 1], default=0.0)
+        assert max([one.score for one in listed], default=0.0) >= singles - 1e-9
+        proof = search.prove(weights, best * (1 + 1e-9) + 1e-9)
+        assert not proof.found
+        assert proof.bound == pytest.approx(best, abs=1e-6)
+        lower = 0.7 * best
+        found = search.prove(weights, lower).found
+        assert all(score == pytest.approx(every[node]) and score > lower for score, node in found)
+        assert bool(found) == (best > lower)

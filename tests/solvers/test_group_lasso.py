@@ -1,0 +1,112 @@
+"""The group lasso: certificates, the general solver on the same problem, and enumeration."""
+
+import numpy as np
+import pytest
+
+from formulakern.solvers.group_lasso import dual_norms, solve_group_lasso
+from formulakern.solvers.hierarchical.losses import loss_of
+from formulakern.solvers.hierarchical.newton import Columns
+from formulakern.solvers.hierarchical.norm import Lattice
+from formulakern.solvers.hierarchical.solve import Features, solve_hierarchical
+
+LOSSES = ["logistic", "squared_hinge", "hinge", "squared"]
+
+
+def problem(name, seed, m=150, k=25, e=2):
+    rng = np.random.default_rng(seed)
+    bits = rng.random((k, m)) < 0.4
+    others = rng.random((e, m))
+    score = bits[:3].T @ [2.0, -2.0, 1.0] + others[0] + 0.5 * rng.normal(size=m)
+    y = np.where(score > np.median(score), 1.0, -1.0)
+    if name == "squared":
+        y = score
+    if name == "multinomial":
+        y = np.digitize(score, np.quantile(score, [0.3, 0.6])).astype(np.float64)
+    loss = loss_of(name, y, rng.uniform(1, 9, m))
+    return bits, others, loss, Columns(bits.view(np.uint8), others)
+
+
+def objective_of(solution, columns, penalties, loss):
+    """The objective of the weights and intercepts, from its definition."""
+    parts = [columns.predict(np.ascontiguousarray(w)) for w in solution.weights.T]
+    u = parts[0] if loss.n_functions == 1 else np.stack(parts, axis=1)
+    norm = float(penalties @ np.sqrt(np.square(solution.weights).sum(axis=1)))
+    b = solution.intercept
+    shift = b[loss.group] if loss.n_functions == 1 else b
+    if loss.name == "hinge":
+        value = float(loss.c @ np.maximum(0, 1 - loss.y * (u - shift)))
+    else:
+        value = loss.expand(u - shift).value
+    return 0.5 * norm**2 + value
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "multinomial"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_certificate(name, seed):
+    """The objective is that of the weights, and the dual solution bounds every other."""
+    bits, others, loss, columns = problem(name, seed)
+    penalties = np.random.default_rng(seed).uniform(1, 5, len(columns))
+    solution = solve_group_lasso(columns, penalties, loss, tol=1e-4)
+    assert solution.status == "optimal"
+    assert solution.lower_bound >= (1 - 1e-4) * solution.objective
+    found = objective_of(solution, columns, penalties, loss)
+    assert found == pytest.approx(solution.objective, rel=1e-9)
+    beta = solution.dual.reshape(len(loss.y), -1)
+    assert np.abs(beta.sum(axis=0)).max() <= 1e-9 * np.abs(beta).sum()
+    shares = dual_norms(np.vstack([bits, others]) @ beta, penalties)
+    assert shares.max() ** 2 <= solution.square * (1 + 1e-9)
+    bound = loss.conjugate(solution.dual) - 0.5 * solution.square
+    assert bound == pytest.approx(solution.lower_bound, rel=1e-6)
+    used = np.abs(solution.weights).sum(axis=1) > 0
+    assert 0 < used.sum() < len(columns)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("signed", [False, True])
+def test_is_the_hierarchical_problem_of_features_that_stand_alone(name, signed):
+    bits, others, loss, columns = problem(name, 3)
+    every = np.vstack([bits, others])
+    signs = np.resize([1, 0, -1], len(every)) if signed else None
+    solution = solve_group_lasso(columns, np.full(len(every), 2.0), loss, tol=1e-5, signs=signs)
+    lattice = Lattice.of([()], 1.1, 1.0, len(every), 2.0)
+    none = np.zeros((1, len(loss.y)), dtype=np.bool_)
+    own = None if signs is None else np.append(0, signs)
+    features = Features(lattice, none, every, own)
+    again = loss_of(name, loss.y, loss.c)
+    whole = solve_hierarchical([features], again, tol=1e-5)
+    assert solution.lower_bound <= whole.objective * (1 + 1e-9)
+    assert whole.lower_bound <= solution.objective * (1 + 1e-9)
+    if signed:
+        assert (solution.weights[:, 0] * signs >= 0).all()
+
+
+def test_several_intercepts():
+    """One for each group of examples, as ordered classes have them."""
+    _bits, _others, loss, columns = problem("logistic", 5)
+    group = np.arange(len(loss.y)) % 3
+    grouped = loss_of("logistic", loss.y, loss.c, group)
+    solution = solve_group_lasso(columns, np.full(len(columns), 3.0), grouped, tol=1e-4)
+    assert solution.status == "optimal"
+    assert solution.intercept.shape == (3,)
+    assert np.abs(np.bincount(group, solution.dual)).max() <= 1e-9 * np.abs(solution.dual).sum()
+    found = objective_of(solution, columns, np.full(len(columns), 3.0), grouped)
+    assert found == pytest.approx(solution.objective, rel=1e-9)
+
+
+def test_a_start_is_gone_on_with():
+    _, _, loss, columns = problem("multinomial", 6)
+    penalties = np.full(len(columns), 2.0)
+    cold = solve_group_lasso(columns, penalties, loss, tol=1e-3)
+    warm = solve_group_lasso(
+        columns, penalties, loss, tol=1e-3, start=(cold.weights, cold.intercept)
+    )
+    assert warm.iterations == 0
+    assert warm.objective == pytest.approx(cold.objective)
+
+
+def test_no_features():
+    _, _, loss, _ = problem("logistic", 7)
+    none = Columns(np.zeros((0, len(loss.y)), np.uint8), np.zeros((0, len(loss.y))))
+    solution = solve_group_lasso(none, np.zeros(0), loss, tol=1e-6)
+    assert solution.status == "optimal"
+    assert solution.weights.shape == (0, 1)
