@@ -189,9 +189,22 @@ def comparisons() -> st.SearchStrategy[Comparison]:
     return st.sampled_from(sorted(RELATIONS)).flatmap(of)
 
 
+def intervals() -> st.SearchStrategy[Formula]:
+    """Two comparisons of one column, the ends of an interval or not."""
+
+    def of(column: str, ends: list[tuple[str, object]]) -> Formula:
+        first, second = (Comparison(column, relation, value) for relation, value in ends)
+        return first & second
+
+    end = st.tuples(
+        st.sampled_from(sorted(ORDERS)), values().filter(lambda v: not isinstance(v, str))
+    )
+    return st.builds(of, names(), st.lists(end, min_size=2, max_size=2))
+
+
 def rules(max_leaves: int = 8) -> st.SearchStrategy[Formula]:
-    """Concrete rules: comparisons, Boolean columns and constants."""
-    leaves = comparisons() | names().map(Variable) | st.sampled_from((TRUE, FALSE))
+    """Concrete rules: comparisons, intervals, Boolean columns and constants."""
+    leaves = comparisons() | intervals() | names().map(Variable) | st.sampled_from((TRUE, FALSE))
     return combined(leaves, max_leaves)
 
 

@@ -19,8 +19,8 @@ from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.plan import ColumnPlan
 from formulakern.encoding.propositions import numbers_of_part
-from formulakern.syntax.formula import TRUE, Formula, Variable
-from formulakern.syntax.leaves import Comparison, Level
+from formulakern.syntax.formula import Formula, Variable, both
+from formulakern.syntax.leaves import Comparison, Level, in_order
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.column import text_column
 from formulakern.tables.table import Table
@@ -158,11 +158,8 @@ class RankedTable:
             _, _, held = tightest.get(key, (column, relation, rank))
             rank = min(held, rank) if relation == AT_MOST else max(held, rank)
             tightest[key] = (column, relation, rank)
-        formula: Formula = TRUE
-        for column, relation, rank in tightest.values():
-            said = self.columns[column].said(relation, rank)
-            formula = said if formula == TRUE else formula & said
-        return formula
+        found = (self.columns[column].said(*rest) for column, *rest in tightest.values())
+        return both(in_order(found))
 
 
 def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]:

@@ -33,8 +33,8 @@ class SearchOptions:
 
     For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
     ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k, and for
-    "norm", of rows in partitions, the root of Σ_k S_k².  ``progress`` is called every 0.05 s or so
-    with an estimate of the share that is done.
+    "norm", of conjunctions, the root of Σ_k S_k².  ``progress`` is called every 0.05 s or so with
+    an estimate of the share that is done.
     """
 
     top: int = 10
@@ -50,9 +50,9 @@ class Objective:
     """The score of a set of examples, and the weights on a grid that searches add up.
 
     With S_k the sum of weights of column k over the set, the score is max_k |S_k| ("absolute",
-    "both"), max_k S_k ("positive"), max_k −S_k ("negative"), or max_k S_k − min_k S_k ("spread").
-    The last is the first over all differences of two columns, which is how it is searched, and
-    bounded more sharply than by bounds on S_k.
+    "both"), max_k S_k ("positive"), max_k −S_k ("negative"), the root of Σ_k S_k² ("norm"), or
+    max_k S_k − min_k S_k ("spread").  The last is the first over all differences of two columns,
+    which is how it is searched, and bounded more sharply than by bounds on S_k.
 
     Parameters
     ----------
@@ -91,10 +91,14 @@ class Objective:
 
     def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores, in units, of sets with these sums of ``columns``, (r, K') → (r,)."""
-        if self.kind == "norm":
-            return np.asarray(np.linalg.norm(sums, axis=1))
         signed = [sums] * self.upwards + [-sums] * self.downwards
-        return np.asarray(np.max(signed, axis=(0, 2)))
+        return self.largest(np.max(signed, axis=0))
+
+    def largest(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The score, from what each column adds to it, (r, K') → (r,)."""
+        if self.kind == "norm":
+            return np.asarray(np.linalg.norm(sizes, axis=1))
+        return np.asarray(np.max(sizes, axis=1))
 
 
 def objective_of(
@@ -118,6 +122,8 @@ def objective_of(
         k, other = np.triu_indices(weights.shape[1], 1)
         columns = columns[k] - columns[other]
         rounding = float((moved[k] + moved[other]).max())
+    if objective == "norm":  # squares are rounded
+        rounding = float(np.linalg.norm(moved)) + 2.0**-49 * largest * weights.shape[1]
     return Objective(
         columns=np.ascontiguousarray(columns),
         kind=objective,

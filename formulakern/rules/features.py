@@ -24,6 +24,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import latex_name
 from formulakern.syntax.formula import Formula, Variable, both, evaluate, substitute
+from formulakern.syntax.leaves import in_order
 from formulakern.tables.column import numbers_in
 from formulakern.tables.table import Table
 
@@ -44,7 +45,7 @@ class Conjunction:
 
     def named(self, leaves: Sequence[Formula]) -> Rule:
         """The rule that it is, where proposition j says ``leaves[j]``."""
-        return Rule(both(leaves[j] for j in self.propositions))
+        return Rule(both(in_order(leaves[j] for j in self.propositions)))
 
 
 #: The feature that is 1 on every row.

@@ -248,15 +248,29 @@ def render(root: Any, notation: Notation) -> str:
         parts: list[Any] = []
         if row.arity == 1:
             parts.append(sign + notation.after_not)
-        for position, argument in enumerate(item.arguments):
+        for position, argument in enumerate(_joined(item, notation)):
             if position:
                 parts.append(f" {sign} ")
-            if _needs_parentheses(argument, row):
+            if not isinstance(argument, str) and _needs_parentheses(argument, row):
                 parts += [notation.opening, argument, notation.closing]
             else:
                 parts.append(argument)
         pending.extend(reversed(parts))
     return "".join(pieces)
+
+
+def _joined(operation: Any, notation: Notation) -> list[Any]:
+    """Return the arguments, in a conjunction the texts of intervals in place of their two ends."""
+    found: list[Any] = []
+    for argument in operation.arguments:
+        text = None
+        if found and operation.connective is AND and not isinstance(found[-1], str):
+            text = found[-1].interval_text(argument, notation)
+        if text is None:
+            found.append(argument)
+        else:
+            found[-1] = text
+    return found
 
 
 def _needs_parentheses(operand: Any, outer: Connective) -> bool:

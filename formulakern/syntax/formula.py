@@ -350,6 +350,10 @@ class Formula:
         """Return the text of a leaf; operations have none."""
         raise NotImplementedError
 
+    def interval_text(self, upper: Formula, notation: Notation) -> str | None:  # noqa: ARG002
+        """Return the text of an interval from its two ends; None for other pairs of formulas."""
+        return None
+
     # -- questions of logic: names are true or false, whatever they range over in a kernel ------
 
     def equivalent(self, other: Formula | bool) -> bool:

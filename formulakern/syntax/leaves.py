@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -155,6 +156,37 @@ class Comparison(Leaf):
         elif self.value is not None:
             parts.append(_value_text(self.value, latex, self.part))
         return " ".join(parts)
+
+    def interval_text(self, upper: Formula, notation: Notation) -> str | None:
+        """Return ``3 <= x < 5`` for x >= 3 and the comparison x < 5; None for other pairs."""
+        if (
+            not isinstance(upper, Comparison)
+            or (self.column, self.part) != (upper.column, upper.part)
+            or self.relation not in (">", ">=")
+            or upper.relation not in ("<", "<=")
+            or any(isinstance(side.value, str | ColumnName) for side in (self, upper))
+            or self.part in ("month", "weekday")
+        ):
+            return None
+        sign = RELATIONS[self.relation.replace(">", "<")][STYLES[notation.style]]
+        text = _value_text(self.values[0], notation.style == "latex", self.part)
+        return f"{text} {sign} {upper.leaf_text(notation)}"
+
+
+def in_order(leaves: Iterable[Formula]) -> list[Formula]:
+    """Return formulas with those of a column together, lower bounds before upper ones.
+
+    >>> print(*map(str, in_order([Comparison("x", "<=", 5), Comparison("x", ">=", 3)])))
+    x >= 3 x <= 5
+    """
+    parts = list(leaves)
+    first: dict[object, int] = {}
+    columns = [part.column if isinstance(part, Comparison) else part for part in parts]
+    for column in columns:
+        first.setdefault(column, len(first))
+    upper = [isinstance(part, Comparison) and part.relation[0] == "<" for part in parts]
+    order = sorted(range(len(parts)), key=lambda k: (first[columns[k]], upper[k]))
+    return [parts[k] for k in order]
 
 
 def _value_text(value: Value, latex: bool, part: str | None) -> str:

@@ -18,7 +18,13 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
-from formulakern.syntax.connectives import BARE, CONNECTIVES, RESERVED_WORDS, Connective, unquote
+from formulakern.syntax.connectives import (
+    BARE,
+    CONNECTIVES,
+    RESERVED_WORDS,
+    Connective,
+    unquote,
+)
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, from_sympy
 from formulakern.syntax.leaves import (
     CHOICES,
@@ -245,6 +251,11 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         value = plain if several else next(iter(plain), None)
         return Comparison(column, relation, value, part)
 
+    def interval(self, children: list[Any]) -> Formula:
+        least, below, left, sign, most = children
+        above = Token(below.type, ">=" if below in ("<=", "≤") else ">")
+        return self.comparison([left, above, least]) & self.comparison([left, sign, most])
+
     def part(self, children: list[Any]) -> tuple[str, str]:
         word, column = children
         return column, word.lower()
@@ -319,6 +330,12 @@ _SIGNS = "|".join(
 #: The sign, word or single character at a place; and the one that ends a text.
 _PIECE = re.compile(rf"[\w.]+|{_SIGNS}|.", re.DOTALL)
 _LAST_PIECE = re.compile(rf"(?:\w+|{_SIGNS}|.)\Z", re.DOTALL)
+#: A number, date or time at the end, or one with a sign of order and a column.
+_HALF_INTERVAL = re.compile(
+    r"(?<![\w.])([+-]?\d[\w.:+-]*)(\s*(?:<=|<|≤)\s*(?:\w+|`[^`]+`|\w+\s*\([^()]*\)))?\Z"
+)
+#: After these signs stands a value.
+_VALUES_FOLLOW = (*_COMPARING, "{", ",")
 #: The beginning of a choice such as ``all[2](x)``: the word, and the word with its brackets.
 _CHOICE_WORD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\Z", re.IGNORECASE)
 _CHOICE_HEAD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\[[^\[\]()]*\]\Z", re.IGNORECASE)
@@ -400,6 +417,18 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         advice += "atleast[2,3](x)."
         return f'the brackets after "{word.group(1)}" do not end', advice
     ended = f'the text ends after "{last}"'
+    half = _HALF_INTERVAL.search(before) if rule and came not in _COMPARING else None
+    ahead = before[: half.start()].rstrip() if half else ""
+    if half is not None and ahead.endswith("=>"):
+        return '"=>" means "implies"', 'For "at least" write ">=".', half.start()
+    if half is not None and not ahead.endswith(_VALUES_FOLLOW):
+        shown = clip(half.group(1), _SHOWN)
+        if half.group(2):
+            advice = "Write an interval as 3 <= x <= 5, one end as x >= 3."
+            return f'the interval from "{shown}" has no upper end', advice, half.start()
+        advice = "A comparison begins with a column; put a column's name in backquotes."
+        problem = f'"{shown}" is neither a name nor one of the constants 0 and 1'
+        return problem, advice, half.start()
     if rule and last in _COMPARING:
         problem = f'no value stands after "{last}"' if came else ended
         if came and came[0] in "=<>!":
@@ -425,8 +454,8 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         advice += 'names, and "<->" for "has the same truth value".'
         return f'"{came}" is not a connective', advice
     if came in _COMPARING:
-        advice = "Write column, relation, value, as in gill_size >= 3; join two comparisons with "
-        advice += "&: x >= 3 & x <= 5."
+        advice = "Write column, relation, value, as in gill_size >= 3; write an interval as "
+        advice += "3 <= x <= 5."
         return f'"{came}" needs a column on its left', advice
     if template and last == ":":
         advice = "Write the name of a group of columns, as in a:symptom."
@@ -478,14 +507,10 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
     if begins and operand:
         advice = 'Write "&", "|" or another between them.'
         return "two operands without a connective", advice
-    if rule and number and last == "=>":
-        return '"=>" means "implies"', 'For "at least" write ">=".'
-    if number:
+    if template and number:
         shown = clip(came, _SHOWN)
-        advice = "A comparison begins with a column; put a column's name in backquotes."
-        if template:
-            advice = "Names begin with a letter or underscore; put others in backquotes: "
-            advice += f"`{shown}`."
+        advice = "Names begin with a letter or underscore; put others in backquotes: "
+        advice += f"`{shown}`."
         return f'"{shown}" is neither a name nor one of the constants 0 and 1', advice
     if begins and bracket and last not in ("(", "") and came != "(":
         return "an operand is not expected here", "Check the signs before it."

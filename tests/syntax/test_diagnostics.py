@@ -210,10 +210,16 @@ RULES = {
         'Write "&", "|" or another between them.',
     ),
     "3 <= x": (
-        '"3" is neither a name nor one of the constants 0 and 1',
+        'the interval from "3" has no upper end',
         0,
-        "A comparison begins with a column; put a",
+        "Write an interval as 3 <= x <= 5, one end as x >= 3.",
     ),
+    "a & 1 < `x y` | b": (
+        'the interval from "1" has no upper end',
+        4,
+        "Write an interval as 3 <= x <= 5, one end as x >= 3.",
+    ),
+    "3 >= x >= 1": ('">=" needs a column on its left', 2, "Write column, relation, value, as in"),
     "3": (
         '"3" is neither a name nor one of the constants 0 and 1',
         0,
@@ -261,11 +267,6 @@ RULES = {
     "= 3": ('"=" needs a column on its left', 0, "Write column, relation, value, as in"),
     "x = = 3": ('no value stands after "="', 4, "The relations are =, !=, <, <=, >, >=,"),
     "x == = 3": ('no value stands after "=="', 5, "The relations are =, !=, <, <=, >, >=,"),
-    "3 <= x <= 4": (
-        '"3" is neither a name nor one of the constants 0 and 1',
-        0,
-        "A comparison begins with a column; put a",
-    ),
     "x <= 3 <= 4": ('"<=" needs a column on its left', 7, "Write column, relation, value, as in"),
     "x = foul &": ('the text ends after "&"', 10, "Write an operand after it."),
     "x is": (

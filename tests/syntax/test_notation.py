@@ -25,6 +25,28 @@ def test_rules_print_and_parse_back(formula):
     assert hash(parse_rule(str(formula))) == hash(formula)
 
 
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("x >= 3 & x <= 5", "3 <= x <= 5"),
+        ("a & x > -0.5 & x < 1 & b", "a & -0.5 < x < 1 & b"),
+        ("0 ≤ x < 1 | 1 ≤ x < 2", "0 <= x < 1 | 1 <= x < 2"),
+        ("x <= 5 & x >= 3", "x <= 5 & x >= 3"),
+        ("~3 <= x <= 5", "~(3 <= x <= 5)"),
+        ("x >= 3 & x <= 5 & x <= 4", "3 <= x <= 5 & x <= 4"),
+        ("x >= 3 & x <= `b`", "x >= 3 & x <= `b`"),
+        ("when > 2020-01-31 & when <= 2020-02-28", "2020-01-31 < when <= 2020-02-28"),
+        ("hour(when) >= 8 & hour(when) <= 17", "8 <= hour(when) <= 17"),
+        ("6 <= month(when) <= 8", "month(when) >= June & month(when) <= August"),
+        ("1 <- a", "true <- a"),
+        ("0 <=> a", "false <-> a"),
+    ],
+)
+def test_the_two_ends_of_an_interval_print_as_one(text, printed):
+    assert str(parse_rule(text)) == printed
+    assert parse_rule(printed) == parse_rule(text)
+
+
 @given(formulas() | rules())
 def test_latex_braces_balance(formula):
     text = formula.latex().replace(r"\{", "").replace(r"\}", "")

@@ -28,6 +28,7 @@ from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Repor
 from formulakern.learning.hkl.options import NEVER, Node, Options
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.mining.conjunctions.best_first import mine_partitioned
+from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.ordered import BOTH, DOWN, UP, Found, OrderedSearch, Proof
 from formulakern.solvers.group_lasso import LassoSolution, dual_norms, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import Loss
@@ -118,16 +119,18 @@ class _Active:
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionedSearch:
-    """The search over the conjunctions of listed propositions, for rows in partitions."""
+class ListedSearch:
+    """The search over the conjunctions of listed propositions, by their bits."""
 
-    rows: Groups
+    rows: Rows | Groups
     depth_penalty: float
     signs: IntArray | None
 
     def _mined(self, net: FloatArray, longest: int, **options: Any) -> Proof:
-        n = self.rows.table.n_columns
+        table: Any = self.rows.table
+        n = table.n_columns
         every = np.arange(n)
+        options["objective"] = "norm" if net.shape[1] > 1 else "absolute"
         with np.errstate(over="ignore"):
             divisors = np.minimum((1 + self.depth_penalty) ** np.arange(n + 1.0), HEAVIEST)
         sides = {"both": every}
@@ -137,18 +140,15 @@ class PartitionedSearch:
         for direction, among in sides.items():
             if not len(among):
                 continue
-            result = mine_partitioned(
-                self.rows.rows,
-                self.rows.vectors(net),
-                len(among),
-                among=among,
-                objective="norm" if net.shape[1] > 1 else "absolute",
-                direction=direction,
-                top=TOP,
-                max_length=longest,
-                length_factor=divisors,
-                **options,
-            )
+            options |= {"direction": direction, "max_length": longest, "top": TOP}
+            options["length_factor"] = divisors
+            if isinstance(self.rows, Groups):
+                vectors = self.rows.vectors(net)
+                result = mine_partitioned(
+                    self.rows.rows, vectors, len(among), among=among, **options
+                )
+            else:
+                result = mine_conjunctions(table.select(among), net, **options)
             bounds.append(result.bound)
             pairs = zip(result.scores.tolist(), result.conjunctions, strict=True)
             found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
@@ -166,15 +166,13 @@ class PartitionedSearch:
         """Do nothing: propositions are listed."""
 
 
-def searched(rows: Rows, options: Options) -> OrderedSearch | PartitionedSearch:
+def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
     """Return the search over the conjunctions of the rows, with the signs that are asked for."""
     table: Any = rows.table
     signs = options.signs
-    if isinstance(rows, Groups):
-        asked = None if signs is None else signs.propositions
-        return PartitionedSearch(rows, options.depth_penalty, asked)
     if not isinstance(table, OrderedTable):
-        table = OrderedTable.of_packed(table)
+        asked = None if signs is None else signs.propositions
+        return ListedSearch(rows, options.depth_penalty, asked)
     sides = np.array([one.sides for one in table.columns], dtype=np.int64).reshape(-1, 2) * BOTH
     if signs is not None:
         allowed = {1: UP, -1: DOWN, 0: BOTH, NEVER: 0}
@@ -298,7 +296,7 @@ class _Outside:
         self,
         rows: Rows,
         options: Options,
-        search: OrderedSearch | PartitionedSearch,
+        search: OrderedSearch | ListedSearch,
         loss: Loss,
         solution: LassoSolution,
         tol: float,

@@ -19,6 +19,7 @@ compiled for them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
@@ -162,7 +163,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
             if complement:
                 above, below = totals - below, totals - above
             ahead = [above] * goal.upwards + [-below] * goal.downwards
-            best = np.max(ahead, axis=(0, 2))
+            best = goal.largest(np.max(ahead, axis=0))
             best = np.where(best >= 0, best / factors[1, length + 1], best / factors[2, length + 1])
             sets, covers = sets[best > lowest], covers[best > lowest]
         if not len(sets):
@@ -192,8 +193,8 @@ class ConjunctionState(NamedTuple):
     """The arrays of a search for p propositions, W words of examples, K columns of weights.
 
     ``columns`` are in units, 0 behind the last example, with sums ``totals``; ``flags`` are
-    complement, upwards, downwards; ``lengths`` the least and greatest length and the largest number
-    of results.  Row 0 of ``factors`` divides the scores of each length; rows 1 and 2 are the
+    complement, upwards, downwards and whether scores are norms; ``lengths`` the least and greatest
+    length and the largest number of results.  Row 0 of ``factors`` divides the scores of each length; rows 1 and 2 are the
     smallest and largest of these among the lengths from here on that are reported (1 and 1 where
     there is none).  ``counters`` are open levels, results, conjunctions evaluated, and whether the
     root is open.  A row of ``levels`` has the number of children of a level, the next one, and the
@@ -206,7 +207,7 @@ class ConjunctionState(NamedTuple):
     groups: Annotated[Any, "int64[::1]"]  # (p,), −1 for no group
     columns: Annotated[Any, "float64[:, ::1]"]  # (K, 64 W)
     totals: Annotated[Any, "float64[::1]"]  # (K,)
-    flags: Annotated[Any, "boolean[::1]"]  # (3,)
+    flags: Annotated[Any, "boolean[::1]"]  # (4,)
     lengths: Annotated[Any, "int64[::1]"]  # (3,)
     factors: Annotated[Any, "float64[:, ::1]"]  # (3, greatest length + 1)
     threshold: Annotated[Any, "float64"]
@@ -231,7 +232,8 @@ def search_conjunctions(state: Any, work: Any) -> Any:
     counters, levels, covers = state.counters, state.levels, state.covers
     items, bounds, scores, heap = state.items, state.bounds, state.scores, state.heap
     found, n_words, n_columns = state.found, words.shape[1], columns.shape[0]
-    complement, upwards, downwards = flags[0], flags[1], flags[2]
+    complement, upwards, downwards, norm = flags[0], flags[1], flags[2], flags[3]
+    least_score = 0.0 if norm else -np.inf
     least, greatest, limit = lengths[0], lengths[1], lengths[2]
     index = np.empty(n_words, np.int64)
     signed = np.empty((n_columns, 64 * n_words))
@@ -279,7 +281,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             if covers[level + 1, w] != 0:
                 index[n_index] = w
                 n_index += 1
-        n_active = 0
+        n_active, squares = 0, 0.0
         for k in range(n_columns):
             row, total, size = n_active, 0.0, 0.0
             for i in range(n_index):
@@ -292,15 +294,18 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                     total += weight
                     size += abs(weight)
             bound = _bound(total, size, totals[k], complement, upwards, downwards)
-            if divided(bound, factors[1, length], factors[2, length]) > lowest:
+            squares += bound * bound
+            if norm or divided(bound, factors[1, length], factors[2, length]) > lowest:
                 active[row] = k  # any other column scores no result below here
                 n_active += 1
+        if norm and divided(math.sqrt(squares), factors[1, length], factors[2, length]) <= lowest:
+            n_active = 0
         done += n_candidates * (n_active * n_index + 4) + n_words
         counters[2] += n_candidates
         if n_active == 0:
             continue
         for j in range(n_candidates):
-            best[j] = bound_of[j] = -np.inf
+            best[j] = bound_of[j] = least_score
         for row in range(n_active):
             total = totals[active[row]]
             column_sums(
@@ -309,13 +314,19 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             )  # fmt: skip
             for j in range(n_candidates):
                 value = total - sums[j, 0] if complement else sums[j, 0]
+                bound = _bound(sums[j, 0], sums[j, 1], total, complement, upwards, downwards)
+                if norm:
+                    best[j] += value * value
+                    bound_of[j] += bound * bound
+                    continue
                 if upwards:
                     best[j] = max(best[j], value)
                 if downwards:
                     best[j] = max(best[j], -value)
-                bound = _bound(sums[j, 0], sums[j, 1], total, complement, upwards, downwards)
                 bound_of[j] = max(bound_of[j], bound)
         for j in range(n_candidates):
+            if norm:
+                best[j], bound_of[j] = math.sqrt(best[j]), math.sqrt(bound_of[j])
             score = best[j] / factors[0, length]
             if length >= least and score > threshold:
                 place = offer(scores, heap, counters, limit, score)
@@ -375,7 +386,8 @@ def mine_conjunctions(
     """The conjunctions w of different propositions with the largest scores.
 
     With S_k(w) = Σ_i c_ik over the examples that w covers, the score is max_k |S_k| ("absolute"),
-    or max_k S_k − min_k S_k ("spread"), divided by ``length_factor[|w|]``.
+    max_k S_k − min_k S_k ("spread"), or the root of Σ_k S_k² ("norm"), divided by
+    ``length_factor[|w|]``.
 
     Parameters
     ----------
@@ -436,7 +448,7 @@ class _ConjunctionSearch(CompiledSearch):
             **self.common,
             groups=lattice.groups,
             totals=self.totals,
-            flags=np.array([complement, goal.upwards, goal.downwards]),
+            flags=np.array([complement, goal.upwards, goal.downwards, goal.kind == "norm"]),
             lengths=np.array([least, greatest, task.top]),
             factors=lattice.factors,
             levels=levels,

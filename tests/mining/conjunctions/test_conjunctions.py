@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import tables
 
@@ -27,6 +27,8 @@ def score(sums, totals, objective, direction, complement):
     values = [t - s for s, t in zip(sums, totals, strict=True)] if complement else sums
     if objective == "spread":
         return max(values) - min(values)
+    if objective == "norm":
+        return math.hypot(*values)
     both = {"both": [*values, *(-v for v in values)], "positive": values}
     return max(both.get(direction, [-v for v in values]))
 
@@ -61,7 +63,7 @@ def cases(draw):
     m, p = X.shape
     k = draw(st.integers(1, 3))
     weights = np.array(draw(st.lists(WEIGHTS, min_size=m * k, max_size=m * k))).reshape(m, k)
-    objective = draw(st.sampled_from(["absolute", "spread"])) if k > 1 else "absolute"
+    objective = draw(st.sampled_from(["absolute", "spread", "norm"])) if k > 1 else "absolute"
     least = draw(st.integers(0, 2))
     options = {
         "objective": objective,
@@ -122,6 +124,7 @@ def test_integers_are_exact(case, top):
     X, weights, options = case
     weights = np.rint(weights)
     options["length_factor"] = None
+    assume(options["objective"] != "norm")
     every = naive(X, weights, options)
     result = mine_conjunctions(X, weights, top=top, **options)
     best = sorted((s for s in every.values() if s > options["threshold"]), reverse=True)
@@ -167,7 +170,7 @@ def test_a_length_factor_that_falls():
     assert result.scores.tolist() == [8.0]
 
 
-@pytest.mark.parametrize("objective", ["absolute", "spread"])
+@pytest.mark.parametrize("objective", ["absolute", "spread", "norm"])
 def test_a_time_limit_leaves_a_bound(objective):
     X = table(3_000, 60)
     weights = np.random.default_rng(3).normal(size=(3_000, 2))
@@ -186,7 +189,9 @@ def test_a_time_limit_leaves_a_bound(objective):
     assert max(missing) <= result.bound
     for found, score in zip(result.conjunctions, result.scores, strict=True):
         sums = weights[X[:, list(found)].all(axis=1)].sum(axis=0)
-        own = np.ptp(sums) if objective == "spread" else np.abs(sums).max()
+        own = {"spread": np.ptp, "norm": np.linalg.norm}.get(objective, lambda s: np.abs(s).max())(
+            sums
+        )
         assert score == pytest.approx(own, rel=1e-12)
 
 
