@@ -12,7 +12,7 @@ from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, both, fold
-from formulakern.syntax.leaves import CHOICES, RELATIONS, Choice, ColumnName, Comparison
+from formulakern.syntax.leaves import CHOICES, ORDERS, RELATIONS, Choice, ColumnName, Comparison
 
 #: Names that look like something else: Python, keywords, format strings, SymPy's own, text tricks.
 ODD_NAMES = (

@@ -97,13 +97,6 @@ class OrderedTable:
     n_rows: int
     degrees: FloatArray
 
-    @classmethod
-    def of_packed(cls, table: PackedTable) -> OrderedTable:
-        """Return the rows of a packed table, each of whose columns is one proposition."""
-        codes = np.where(table.truths(table.columns), 0, 1).astype(np.int32)
-        columns = [OrderedColumn(own, 1, False, ()) for own in codes]
-        return cls(columns, table.n_rows, table.degrees)
-
     @cached_property
     def starts(self) -> NDArray[np.intp]:
         """The number of each column's first proposition, and of all."""

@@ -177,6 +177,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         searched = own and not self._graded() and self._searches() and not is_dask(X)
         if own and not self._graded():
             read, summaries = encoder.fit_table(X, y, searched)
+            searched = searched and any(plan.gaps is not None for plan in encoder.plans_)
             more = self._next_to(encoder, read, summaries)
             make = encoder.coded if searched else encoder.pack
             table = make(read, more.get("terms", ()))

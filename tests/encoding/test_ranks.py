@@ -121,7 +121,7 @@ def test_of_two_bounds_the_tighter_is_said():
     values = np.arange(10.0)
     table = RankedTable((RankedColumn("x", values, True, True),), np.zeros((1, 1), np.int32), [0])
     conditions = [(0, AT_MOST, 7), (0, AT_LEAST, 2), (0, AT_MOST, 5), (0, AT_LEAST, 1)]
-    assert str(table.conjunction(conditions)) == "x <= 5 & x >= 2"
+    assert str(table.conjunction(conditions)) == "2 <= x <= 5"
     assert str(table.conjunction([])) == "true"
 
 

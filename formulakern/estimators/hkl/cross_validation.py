@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.estimators.hkl.base import (
     EARLY,
     HierarchicalClassifier,
@@ -314,7 +315,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
         folds = super()._folds(everyone)
-        if self._searches():
+        if isinstance(everyone.table, OrderedTable):
             return folds
         for k, fold in enumerate(folds):
             different = fold.data.table.different_columns()

@@ -65,6 +65,7 @@ class _Active:
     def __post_init__(self) -> None:
         self.weights: dict[Node | int, FloatArray] = {}
         self.idle: dict[Node | int, int] = {}
+        self.left: set[Node] = set()
 
     @property
     def features(self) -> list[Node | int]:
@@ -111,11 +112,13 @@ class _Active:
         return [cover.tobytes() for cover in self.rows.table.covers(nodes)]
 
     def update(self, weights: FloatArray) -> None:
-        """Note weights, and let features leave that have had none for a while."""
+        """Note weights, and let features leave, once, that have had none for a while."""
         pairs = [*zip(self.features, weights, strict=True)]
         self.weights = {one: own for one, own in pairs if own.any()}
         self.idle = {one: 0 if own.any() else self.idle.get(one, 0) + 1 for one, own in pairs}
-        self.nodes = [node for node in self.nodes if self.idle[node] <= IDLE]
+        leaving = {v for v in self.nodes if self.idle[v] > IDLE} - self.left
+        self.nodes = [node for node in self.nodes if node not in leaving]
+        self.left |= leaving
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,7 @@ class ListedSearch:
                 )
             else:
                 result = mine_conjunctions(table.select(among), net, **options)
-            bounds.append(result.bound)
+            bounds.append(max(result.bound, float(result.scores.max(initial=0.0))))
             pairs = zip(result.scores.tolist(), result.conjunctions, strict=True)
             found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
         return Proof(max(bounds), sorted(found, key=lambda one: (-one.score, one.node)))

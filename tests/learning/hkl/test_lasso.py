@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.ordered import OrderedColumn, OrderedTable
+from formulakern.encoding.strict import read_packed
 from formulakern.learning.hkl.lasso import few_features, grow_lasso
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
@@ -74,6 +75,27 @@ def test_is_the_problem_over_all_conjunctions(seed, name):
     few = few_features(rows, options, grown, UNLIMITED, lambda *_: None)
     assert few.objective <= grown.lower_bound / (1 - 1e-3) * (1 + 1e-9)
     assert len(few.features) <= len({one for own in grown.weights for one in own})
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(["logistic", "multinomial", "squared"]))
+def test_listed_propositions_have_the_same_optimum(seed, name):
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (60, 6), dtype=np.uint8)
+    score = 2.0 * (bits[:, 0] & bits[:, 1]) - bits[:, 2] + 0.3 * rng.normal(size=60)
+    y = np.digitize(score, [0.0, 1.0]).astype(np.float64) if name == "multinomial" else score
+    y = np.where(score > 0, 1.0, -1.0) if name == "logistic" else y
+    options = Options(name, C=20.0, rho=1.0, depth_penalty=1.0, tol=1e-3)
+    packed = read_packed(bits)
+    columns = [OrderedColumn((1 - own).astype(np.int32), 1, False, ()) for own in bits.T]
+    found = []
+    for table in (packed, OrderedTable(columns, 60, np.zeros((60, 0)))):
+        different, kind = table.distinct()
+        rows = Rows.merged(different, Examples(kind, y, np.ones(60), np.zeros((60, 0))))
+        found.append(grow_lasso(rows, options, 1e-3, UNLIMITED, None, lambda *_: None))
+    for one, other in itertools.permutations(found):
+        assert one.status == "optimal"
+        assert one.lower_bound <= other.solution.objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("most", [1, 3])
