@@ -1,10 +1,11 @@
-"""All learners of the library beside others, as they come and tuned, on 31 classification tables
+"""All learners of the library beside others, as they come and tuned, on 47 classification tables
 ==============================================================================================
 
 In a shell::
 
     python examples/16_league.py             # resumes where it was stopped; days on one core
     python examples/16_league.py --report    # tables and a picture of what is there
+    python examples/16_league.py --numbers   # the tables of numbers alone
     python examples/16_league.py --quick     # three small tables, two splits, seconds
 
 10, 30 and 70 % of the rows of each table train, ten stratified splits each (seed 0), of which at
@@ -42,7 +43,7 @@ from pathlib import Path
 import numpy as np
 from league_learners import LEARNERS, OURS
 from league_report import KEYS, hopeless, report, saved, valid
-from protocol import FOLDER, OUTPUT, SETS, Clock, present, splits, whole
+from protocol import FOLDER, MADE, NUMBERS, OUTPUT, SETS, Clock, present, splits, whole
 from sklearn.metrics import f1_score, recall_score
 from threadpoolctl import threadpool_limits
 
@@ -236,7 +237,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few tables and learners, afresh")
     parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", help="these tables only")
+    parser.add_argument("--numbers", action="store_true", help="tables of numbers alone")
+    parser.add_argument(
+        "--sets", nargs="+", choices=[*SETS, *MADE], metavar="SET", help="these tables only"
+    )
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER")
     parser.add_argument("--shares", nargs="+", type=int, choices=SHARES, metavar="PERCENT")
     parser.add_argument("--splits", type=int, default=10, help="of each table and share, up to 10")
@@ -248,7 +252,8 @@ def main():
     given = parser.parse_args()
     name = "league_quick.jsonl" if given.quick else "league.jsonl"
     path = given.results or OUTPUT / name
-    names = present(given.sets or (QUICK["sets"] if given.quick else SETS))
+    every = NUMBERS if given.numbers else [*SETS, *MADE]
+    names = present(given.sets or (QUICK["sets"] if given.quick else every))
     if not names:
         print(f"This example reads UCI tables, which are not in {FOLDER}.")
         return

@@ -22,6 +22,13 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_iris,
+    load_wine,
+    make_circles,
+    make_moons,
+)
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -71,19 +78,55 @@ FILES = (
     "monks-3-test.csv",
     "mushroom.csv",
     "nursery.csv.gz",
+    "optdigits.csv.gz",
+    "penbased.csv.gz",
     "pima-diabetes.csv",
     "poker-hand-train.csv.gz",
     "primary-tumor.csv",
     "promoters.csv",
+    "satimage.csv.gz",
+    "segment.csv.gz",
     "soybean.csv",
     "splice.csv",
     "tic-tac-toe.csv",
     "transfusion.csv",
+    "twonorm.csv.gz",
+    "vehicle.csv.gz",
 )
 #: name of a classification table → files, which are parts of it
 SETS = {name.split(".")[0].removesuffix("-train"): (name,) for name in FILES} | {
     "spect": ("spect-train.csv", "spect-test.csv")
 }
+
+
+def _squares(n, columns, border, noise=0.05):
+    """Numbers between 0 and 1, and the classes on two sides of a border, some of them changed."""
+    random = np.random.default_rng(0)
+    X = random.random((n, columns))
+    return X, border(X) ^ (random.random(n) < noise)
+
+
+#: name → function that makes a table of numbers, or reads one of scikit-learn.
+MADE = {
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "breast-cancer-diagnostic": lambda: load_breast_cancer(return_X_y=True),
+    "moons-500": lambda: make_moons(500, noise=0.25, random_state=0),
+    "moons-5000": lambda: make_moons(5000, noise=0.25, random_state=0),
+    "circles-500": lambda: make_circles(500, noise=0.15, factor=0.5, random_state=0),
+    "circles-5000": lambda: make_circles(5000, noise=0.15, factor=0.5, random_state=0),
+    "thresholds-xor": lambda: _squares(3000, 4, lambda X: (X[:, 0] > 0.43) ^ (X[:, 1] > 0.61)),
+    "checkerboard": lambda: _squares(4000, 3, lambda X: (4 * X[:, :2]).astype(int).sum(1) % 2 > 0),
+    "rotated-xor": lambda: _squares(
+        3000, 4, lambda X: (X[:, 0] + X[:, 1] > 1) ^ (X[:, 0] > X[:, 1])
+    ),
+}
+#: The tables of numbers alone.
+NUMBERS = (
+    "balance-scale", "breast-cancer-wisconsin", "cpu-ordinal", "den-bosch-normalised", "era", "esl",
+    "haberman", "lev", "madelon", "optdigits", "penbased", "pima-diabetes", "satimage", "segment",
+    "transfusion", "twonorm", "vehicle", *MADE,
+)  # fmt: skip
 
 #: Words that have an order, by table and column, the least first.
 COST = "low med high vhigh"
@@ -154,16 +197,19 @@ def read(*files):
 
 
 def whole(name):
-    """All rows of a table of ``SETS``, and their classes."""
+    """All rows of a table of ``SETS`` or ``MADE``, and their classes."""
     import pandas as pd
 
+    if name in MADE:
+        X, y = MADE[name]()
+        return pd.DataFrame(X).rename(columns=lambda k: f"x{k}"), np.asarray(y).astype(str)
     frames, classes = zip(*read(*SETS[name]), strict=True)
     return pd.concat(frames, ignore_index=True), np.concatenate(classes)
 
 
 def present(names):
-    """Those names of ``SETS`` whose files are there."""
-    return [name for name in names if all((FOLDER / file).exists() for file in SETS[name])]
+    """Those names of ``SETS`` and ``MADE`` whose files are there."""
+    return [name for name in names if all((FOLDER / file).exists() for file in SETS.get(name, ()))]
 
 
 def splits(y, train_size, number=1, seed=0):

@@ -103,7 +103,9 @@ def show(options: argparse.Namespace) -> None:
         if values is not None:
             about.append((name, clip(", ".join(map(str, values)), 300)))
     gap = getattr(model, "gap_", None)
-    if gap is not None:
+    if hasattr(model, "certificate_"):
+        about.append(("proof", model.certificate_))
+    elif gap is not None:
         about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
     path = shlex.quote(str(options.model))
     after = [f"formulakern explain {path} FILE --row 1"] * hasattr(model, "explain")

@@ -24,6 +24,7 @@ the bound is too weak.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,8 +36,16 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
-#: Bins of a column at first, and at most.
-FIRST_BINS, MOST_BINS = 32, 512
+#: Bins of a column at first, and the coarse ones, with which a proof begins.
+FIRST_BINS, COARSE = 32, 8
+#: Cells of a two-way table times columns of weights, at most.
+LARGEST = 1 << 23
+#: Bins of a column of which only those are kept that are used.
+CROWDED = 256
+#: Ranges that gaps of a first proposition are divided into at once.
+PARTS = 4
+#: Pairs of columns that are looked at closely.
+CLOSELY = 3_000
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
 
@@ -103,7 +112,7 @@ def _size(high: Any, low: Any, allowed: Any, spread: Any) -> Any:
 def _cumulated(
     first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, table: Any
 ) -> None:
-    """``table[a, b]``: the sum over the rows whose bins are below a and below b."""
+    """``table[a, b]``: the sums over the rows whose bins are below a and below b."""
     width = weights.shape[1]
     table[: n_first + 1, : n_second + 1] = 0.0
     for i in range(first.shape[0]):
@@ -122,8 +131,8 @@ def _cumulated(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, :, ::1], boolean, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
-    " float64[:, ::1], boolean[:, ::1], boolean[:, :, ::1])"
+    " float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
+    " float64[:, ::1], float64[::1], boolean[:, ::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
     bins: Any,
@@ -133,13 +142,14 @@ def scan_pairs(
     allowed: Any,
     pairs: Any,
     weights: Any,
+    width: Any,
     spread: Any,
-    proving: Any,
     wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
     bounds: Any,
+    beyond: Any,
     divide: Any,
     open_ones: Any,
 ) -> None:
@@ -152,79 +162,78 @@ def scan_pairs(
     allowed : (columns, 2)
         Signs of the two sides, 0 for a side that is left out.
     pairs : (number, 2)
-    weights : (5, m, K)
-        u, and positive and negative parts on the outer and on the inner rows; if not ``proving``
-        u alone.
+    weights : (m, ``width``, or 2 or 4 times as many)
+        u; or its positive and its negative part, for a proof; or these, and the same on the inner
+        rows alone.
     wanted, longer : float
         Above which sums of pairs, and of longer conjunctions, matter.
     scores, bounds : (number, 4), cells : (number, 4, 2)
         Of each pair of sides: the largest |S|, the bins, and a bound on |S| at all gaps.
+    beyond : (number,)
+        A bound on |S| of longer conjunctions.
     divide : (columns, bins)
         Receives which bins a bound above ``wanted`` has an end in.
     open_ones : (columns, 2, bins)
         Receives which bins have an end of a pair whose supersets may have more than ``longer``.
     """
-    width = weights.shape[2]
+    many = weights.shape[1]
+    proving, inward = many > width, many - 2 * width if many > width else 0
     most = 0
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
-    n_tables = 5 if proving else 1
-    tables = np.empty((n_tables, most + 1, most + 1, width))
-    strips = np.empty((n_tables, most + 1, width))
+    table = np.empty((most + 1, most + 1, many))
+    outer, inner = np.empty((most + 1, many)), np.empty((most + 1, many))
     high, low = np.empty(width), np.empty(width)
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
-        for t in range(n_tables):
-            _cumulated(bins[j], bins[h], n_first, n_second, weights[t], tables[t])
+        _cumulated(bins[j], bins[h], n_first, n_second, weights, table)
         for side in range(2):
             if allowed[j, side] == 0:
                 continue
             for r in range(n_first):
-                out, out_end, inner, inner_end = _ends(ordered[j], side, r, n_first, fine[j, r])
+                out, out_end, ins, ins_end = _ends(ordered[j], side, r, n_first, fine[j, r])
                 exact = _exact(ordered[j], side, r, n_first)
                 if not exact and not (proving and fine[j, r]):
                     continue
-                for t in range(n_tables):
-                    begin, end = (out, out_end) if t < 3 else (inner, inner_end)
-                    for b in range(n_second + 1):
-                        for k in range(width):
-                            strips[t, b, k] = tables[t, end, b, k] - tables[t, begin, b, k]
+                for b in range(n_second + 1):
+                    for k in range(many):
+                        outer[b, k] = table[out_end, b, k] - table[out, b, k]
+                        inner[b, k] = table[ins_end, b, k] - table[ins, b, k]
                 for other in range(2):
                     signs = allowed[j, side] & allowed[h, other]
                     if signs == 0:
                         continue
                     place = 2 * side + other
                     for q in range(n_second):
-                        begin, end, inside, inside_end = _ends(
+                        begin, end, within, within_end = _ends(
                             ordered[h], other, q, n_second, fine[h, q]
                         )
-                        both = exact and _exact(ordered[h], other, q, n_second)
-                        if both:
+                        ends = _exact(ordered[h], other, q, n_second)
+                        if exact and ends:
                             for k in range(width):
-                                high[k] = low[k] = strips[0, end, k] - strips[0, begin, k]
-                            size = _size(high, low, signs, spread)
+                                high[k] = outer[end, k] - outer[begin, k]
+                                if proving:
+                                    high[k] -= outer[end, k + width] - outer[begin, k + width]
+                            size = _size(high, high, signs, spread)
                             if size > scores[c, place]:
                                 scores[c, place] = size
                                 cells[c, place, 0], cells[c, place, 1] = r, q
-                        if not proving or not (both or fine[h, q] or exact):
+                        if not proving or not (ends or fine[h, q]):
                             continue
-                        if not both and not (exact or fine[j, r]):
-                            continue
-                        if not _exact(ordered[h], other, q, n_second) and not fine[h, q]:
-                            continue
-                        empty = inner >= inner_end or inside >= inside_end
                         for k in range(width):
-                            p = strips[1, end, k] - strips[1, begin, k]
-                            n = strips[2, end, k] - strips[2, begin, k]
-                            high[k], low[k] = p, -n
-                        if _size(high, low, signs, spread) > longer:
-                            open_ones[j, side, r] = open_ones[h, other, q] = True
-                        if not empty:
-                            for k in range(width):
-                                high[k] -= strips[4, inside_end, k] - strips[4, inside, k]
-                                low[k] += strips[3, inside_end, k] - strips[3, inside, k]
+                            high[k] = outer[end, k] - outer[begin, k]
+                            low[k] = outer[begin, k + width] - outer[end, k + width]
                         size = _size(high, low, signs, spread)
+                        beyond[c] = max(beyond[c], size)
+                        if size > longer:
+                            open_ones[j, side, r] = open_ones[h, other, q] = True
+                        if ins < ins_end and within < within_end:
+                            for k in range(inward, inward + width):
+                                low[k - inward] += inner[within_end, k] - inner[within, k]
+                            for k in range(inward + width, inward + 2 * width):
+                                high[k - inward - width] -= inner[within_end, k] - inner[within, k]
+                            size = _size(high, low, signs, spread)
                         bounds[c, place] = max(bounds[c, place], size)
                         if size > wanted:
                             if ordered[j] and fine[j, r]:
@@ -235,8 +244,8 @@ def scan_pairs(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1],"
-    " float64[:, :, ::1], boolean, boolean, float64, float64, float64[::1], int64[:, ::1],"
-    " float64[::1], boolean[:, ::1], boolean[:, :, ::1])"
+    " float64[:, ::1], int64, boolean, float64, float64, float64[::1], int64[:, ::1],"
+    " float64[::1], float64[::1], boolean[:, ::1], boolean[:, :, ::1])"
 )
 def scan_intervals(
     bins: Any,
@@ -245,65 +254,70 @@ def scan_intervals(
     fine: Any,
     allowed: Any,
     weights: Any,
+    width: Any,
     spread: Any,
-    proving: Any,
     wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
     bounds: Any,
+    beyond: Any,
     divide: Any,
     open_ones: Any,
 ) -> None:
     """As :func:`scan_pairs`, for the interval of each ordered column, x ≥ c with x ≤ d.
 
-    ``scores`` and ``bounds`` have the shape (columns,), ``cells`` (columns, 2).
+    ``scores``, ``bounds`` and ``beyond`` have the shape (columns,), ``cells`` (columns, 2).
     """
-    width = weights.shape[2]
-    n_tables = 5 if proving else 1
+    many = weights.shape[1]
+    proving, inward = many > width, many - 2 * width if many > width else 0
     high, low = np.empty(width), np.empty(width)
     for j in range(n_bins.shape[0]):
         signs, n = allowed[j, 0] & allowed[j, 1], n_bins[j]
         if not ordered[j] or signs == 0:
             continue
-        sums = np.zeros((n_tables, n + 1, width))
-        for t in range(n_tables):
-            for i in range(bins.shape[1]):
-                if bins[j, i] < n:
-                    for k in range(width):
-                        sums[t, bins[j, i] + 1, k] += weights[t, i, k]
-            for b in range(1, n + 1):
-                for k in range(width):
-                    sums[t, b, k] += sums[t, b - 1, k]
+        sums = np.zeros((n + 1, many))
+        for i in range(bins.shape[1]):
+            if bins[j, i] < n:
+                for k in range(many):
+                    sums[bins[j, i] + 1, k] += weights[i, k]
+        for b in range(1, n + 1):
+            for k in range(many):
+                sums[b, k] += sums[b - 1, k]
         for r in range(n):
-            begin, _, inside, _ = _ends(True, 1, r, n, fine[j, r])
+            begin, _, within, _ = _ends(True, 1, r, n, fine[j, r])
             from_exact = _exact(True, 1, r, n)
             if not from_exact and not fine[j, r]:
                 continue
             for q in range(r, n):
-                _, end, _, inside_end = _ends(True, 0, q, n, fine[j, q])
+                _, end, _, within_end = _ends(True, 0, q, n, fine[j, q])
                 to_exact = _exact(True, 0, q, n)
                 if not to_exact and not fine[j, q]:
                     continue
                 if from_exact and to_exact:
                     for k in range(width):
-                        high[k] = low[k] = sums[0, end, k] - sums[0, begin, k]
-                    size = _size(high, low, signs, spread)
+                        high[k] = sums[end, k] - sums[begin, k]
+                        if proving:
+                            high[k] -= sums[end, k + width] - sums[begin, k + width]
+                    size = _size(high, high, signs, spread)
                     if size > scores[j]:
                         scores[j] = size
                         cells[j, 0], cells[j, 1] = r, q
                 if not proving:
                     continue
                 for k in range(width):
-                    high[k] = sums[1, end, k] - sums[1, begin, k]
-                    low[k] = sums[2, begin, k] - sums[2, end, k]
-                if _size(high, low, signs, spread) > longer:
-                    open_ones[j, 1, r] = open_ones[j, 0, q] = True
-                if inside < inside_end:
-                    for k in range(width):
-                        high[k] -= sums[4, inside_end, k] - sums[4, inside, k]
-                        low[k] += sums[3, inside_end, k] - sums[3, inside, k]
+                    high[k] = sums[end, k] - sums[begin, k]
+                    low[k] = sums[begin, k + width] - sums[end, k + width]
                 size = _size(high, low, signs, spread)
+                beyond[j] = max(beyond[j], size)
+                if size > longer:
+                    open_ones[j, 1, r] = open_ones[j, 0, q] = True
+                if within < within_end:
+                    for k in range(inward, inward + width):
+                        low[k - inward] += sums[within_end, k] - sums[within, k]
+                    for k in range(inward + width, inward + 2 * width):
+                        high[k - inward - width] -= sums[within_end, k] - sums[within, k]
+                    size = _size(high, low, signs, spread)
                 bounds[j] = max(bounds[j], size)
                 if size > wanted:
                     divide[j, r] = divide[j, r] or fine[j, r]
@@ -355,18 +369,91 @@ def scan_columns(
                     places[j, side] = v if side == 0 else n - 1 + v
 
 
-class _Scan(NamedTuple):
-    """What two-way tables show: for pairs of columns, and for intervals of one."""
+class Bins:
+    """The values of each column in bins, all but the last of which end at one of its ``edges``.
 
+    ``number`` are the bins of each column, ``of_row`` (columns, m) the bin of each row, this number
+    where no proposition holds, and ``fine`` (columns, bins) the bins of several values.
+    """
+
+    def __init__(self, search: OrderedSearch, edges: list[NDArray[np.int32]]) -> None:
+        self.codes, self.n_values, self.ordered = search.codes, search.n_values, search.ordered
+        self.edges = edges
+        self.number = np.array([len(own) + 1 for own in edges], dtype=np.int64)
+        self.of_row = np.empty(self.codes.shape, dtype=np.int16)
+        self.fine = np.zeros((len(edges), int(self.number.max(initial=1))), dtype=np.bool_)
+        for j in range(len(edges)):
+            self._set(j)
+
+    def _set(self, j: int) -> None:
+        own, n_values = self.edges[j], int(self.n_values[j])
+        bin_of = np.searchsorted(own, np.arange(n_values + 1), side="left").astype(np.int16)
+        bin_of[n_values] = len(own) + 1
+        self.of_row[j] = bin_of[self.codes[j]]
+        self.number[j] = len(own) + 1
+        if self.fine.shape[1] < len(own) + 1:
+            grown = np.zeros((len(self.fine), 2 * len(own) + 2), dtype=np.bool_)
+            grown[:, : self.fine.shape[1]] = self.fine
+            self.fine = grown
+        self.fine[j] = False
+        if self.ordered[j]:
+            self.fine[j, : len(own) + 1] = np.diff(self.ends(j)) > 1
+
+    def ends(self, j: int) -> NDArray[np.int64]:
+        """Return the last value of each bin of a column, behind a −1."""
+        return np.concatenate([[-1], self.edges[j], [self.n_values[j] - 1]])
+
+    def divide(self, marked: NDArray[np.bool_], width: int) -> bool:
+        """Divide bins in two, as far as tables of so many columns of sums may grow.
+
+        Returns whether any was divided.
+        """
+        most = math.isqrt(LARGEST // width)
+        changed = False
+        for j in np.flatnonzero(marked.any(axis=1)).tolist():
+            ends = self.ends(j)
+            some = np.flatnonzero(marked[j, : len(ends) - 1] & self.fine[j, : len(ends) - 1])
+            some = some[: max(0, most - len(ends))]
+            if len(some):
+                middle = (ends[some] + ends[some + 1]) // 2
+                self.edges[j] = np.unique(np.concatenate([self.edges[j], middle])).astype(np.int32)
+                self._set(j)
+                changed = True
+        return changed
+
+    def divide_at(self, j: int, gaps: list[int]) -> None:
+        """Let bins of a column end at these gaps."""
+        ends = np.union1d(self.edges[j], np.array(gaps[:CROWDED], dtype=np.int32))
+        if len(ends) + 1 != self.number[j]:
+            self.edges[j] = ends
+            self._set(j)
+
+
+class _Scan(NamedTuple):
+    """What two-way tables of these bins show: for pairs of columns, and for intervals of one."""
+
+    bins: Bins
     pairs: NDArray[np.int64]
     scores: FloatArray
     cells: NDArray[np.int64]
     bounds: FloatArray
+    beyond: FloatArray
     interval_scores: FloatArray
     interval_cells: NDArray[np.int64]
     interval_bounds: FloatArray
+    interval_beyond: FloatArray
     divide: NDArray[np.bool_]
     open_ones: NDArray[np.bool_]
+
+    @property
+    def bound(self) -> float:
+        """Bound |S| of pairs and intervals."""
+        return max(float(self.bounds.max(initial=0.0)), float(self.interval_bounds.max(initial=0)))
+
+    @property
+    def rest(self) -> float:
+        """Bound |S| of longer conjunctions."""
+        return max(float(self.beyond.max(initial=0.0)), float(self.interval_beyond.max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,20 +461,21 @@ class _Prefix:
     """Propositions, each of which may be a range of gaps, and what may be added.
 
     ``rows`` are those of the widest gaps, ``inner`` those of them that the narrowest ones have too.
-    ``sides`` are the signs of the sides of the columns that may be added.  If ``exact``, ``node``
-    has the propositions of the widest gaps.
+    ``sides`` are the signs of the sides of the columns that may be added, in ``pairs``.  If
+    ``exact``, ``node`` has the propositions of the widest gaps.
     """
 
     node: Node
     rows: NDArray[np.intp]
     inner: NDArray[np.bool_]
     sides: NDArray[np.int64]
+    pairs: NDArray[np.int64]
     exact: bool = True
 
 
 @dataclass(eq=False)
 class OrderedSearch:
-    """The search over the conjunctions of a table; bins become finer where proofs ask for it.
+    """The search over the conjunctions of a table, whose bins become finer where proofs ask for it.
 
     Parameters
     ----------
@@ -403,80 +491,50 @@ class OrderedSearch:
     divisors: FloatArray
     sides: NDArray[np.int64]
     spread: bool = False
-    edges: list[NDArray[np.int32]] = field(init=False)
 
     def __post_init__(self) -> None:
         columns = self.table.columns
+        self.codes = self.table.codes
         self.ordered = np.array([one.ordered for one in columns], dtype=np.bool_)
         self.n_values = np.array([one.n_values for one in columns], dtype=np.int64)
         self.sides = np.ascontiguousarray(self.sides, dtype=np.int64)
         self.sides[~self.ordered, 1] = 0
         # where no entry is missing, x >= t has the sum of x <= t with the other sign
-        known = self.table.codes < self.n_values[:, None]
+        known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
-        self.edges = [self._quantiles(one.codes, one.n_values) for one in columns]
-        for j in np.flatnonzero(~self.ordered).tolist():
-            self.edges[j] = np.arange(self.n_values[j] - 1, dtype=np.int32)
-        self._set_bins()
+        edges = [self._quantiles(j) for j in range(len(columns))]
+        some = [own if len(own) < COARSE else own[places_in(len(own))] for own in edges]
+        coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
+        self.coarse, self.bins = Bins(self, coarse), Bins(self, edges)
+        usable = np.flatnonzero(self.sides.any(axis=1))
+        first, second = np.triu_indices(len(usable), 1)
+        self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
+        self.close = self.pairs[:0]
 
-    @staticmethod
-    def _quantiles(codes: Any, n_values: int) -> NDArray[np.int32]:
-        """Return the gaps between bins of about as many rows each."""
+    def _quantiles(self, j: int) -> NDArray[np.int32]:
+        """Return the gaps between bins of about as many rows each; all of a nominal column."""
+        n_values = int(self.n_values[j])
         n_gaps = n_values - 1
-        if n_gaps < FIRST_BINS:
+        if n_gaps < FIRST_BINS or not self.ordered[j]:
             return np.arange(n_gaps, dtype=np.int32)
-        below = np.cumsum(np.bincount(codes, minlength=n_values)[:n_values])
+        below = np.cumsum(np.bincount(self.codes[j], minlength=n_values)[:n_values])
         goals = below[-1] * np.arange(1, FIRST_BINS) / FIRST_BINS
         gaps = np.searchsorted(below, goals)
         return np.unique(np.minimum(gaps, n_gaps - 1)).astype(np.int32)
 
-    def _set_bins(self) -> None:
-        """Divide the rows by the edges."""
-        q, m = self.table.codes.shape
-        self.n_bins = np.array([len(own) + 1 for own in self.edges], dtype=np.int64)
-        most = int(self.n_bins.max(initial=1))
-        self.bins = np.empty((q, m), dtype=np.int16)
-        self.fine = np.zeros((q, most), dtype=np.bool_)
-        for j in range(q):
-            self._set_bins_of(j)
+    def divide_at(self, nodes: Sequence[Node]) -> None:
+        """Let bins end where the propositions of these conjunctions do.
 
-    def _set_bins_of(self, j: int) -> None:
-        codes, own, n_values = self.table.codes[j], self.edges[j], int(self.n_values[j])
-        bin_of = np.searchsorted(own, np.arange(n_values + 1), side="left").astype(np.int16)
-        bin_of[n_values] = len(own) + 1
-        self.bins[j] = bin_of[codes]
-        self.n_bins[j] = len(own) + 1
-        ends = np.concatenate([[-1], own, [n_values - 1]])
-        if self.fine.shape[1] < len(own) + 1:
-            grown = np.zeros((len(self.fine), 2 * len(own) + 2), dtype=np.bool_)
-            grown[:, : self.fine.shape[1]] = self.fine
-            self.fine = grown
-        self.fine[j] = False
-        if self.ordered[j]:
-            self.fine[j, : len(own) + 1] = np.diff(ends) > 1
-
-    def divide(self, marked: NDArray[np.bool_]) -> bool:
-        """Divide bins in two; return whether any was."""
-        changed = False
-        for j in np.flatnonzero(marked.any(axis=1)).tolist():
-            ends = np.concatenate([[-1], self.edges[j], [self.n_values[j] - 1]])
-            some = np.flatnonzero(marked[j, : len(ends) - 1] & self.fine[j, : len(ends) - 1])
-            some = some[: max(0, MOST_BINS - len(ends))]
-            if len(some):
-                middle = (ends[some] + ends[some + 1]) // 2
-                self.edges[j] = np.unique(np.concatenate([self.edges[j], middle])).astype(np.int32)
-                self._set_bins_of(j)
-                changed = True
-        return changed
-
-    def divide_at(self, node: Node) -> None:
-        """Let bins end where the propositions of a conjunction do."""
-        for j, number in map(self.table.place, node):
+        A column of very many bins forgets where else they end.
+        """
+        for j in np.flatnonzero(self.bins.number > CROWDED).tolist():
+            self.bins.edges[j] = self._quantiles(j)
+        places: dict[int, set[int]] = {}
+        for j, number in (self.table.place(p) for node in nodes for p in node):
             if self.ordered[j]:
-                gap = number % (int(self.n_values[j]) - 1)
-                if gap not in self.edges[j] and len(self.edges[j]) < MOST_BINS:
-                    self.edges[j] = np.sort(np.append(self.edges[j], np.int32(gap)))
-                    self._set_bins_of(j)
+                places.setdefault(j, set()).add(number % (int(self.n_values[j]) - 1))
+        for j, gaps in places.items():
+            self.bins.divide_at(j, sorted(gaps))
 
     # -- what scores most ---------------------------------------------------------------------
 
@@ -488,7 +546,7 @@ class OrderedSearch:
         if np.abs(weights.sum(axis=0)).max() <= 1e-9 * np.abs(weights).sum():
             sides = np.where(self.complete[:, None] & (sides[:, :1] > 0), sides * [1, 0], sides)
         scan_columns(
-            self.table.codes, self.n_values, self.ordered, np.ascontiguousarray(sides),
+            self.codes, self.n_values, self.ordered, np.ascontiguousarray(sides),
             np.ascontiguousarray(weights), self.spread, scores, places,
         )  # fmt: skip
         starts, divisor = self.table.starts, float(self.divisors[1])
@@ -497,81 +555,82 @@ class OrderedSearch:
             for j, side in np.argwhere(scores > 0).tolist()
         ]
 
-    def best(self, weights: FloatArray) -> list[Found]:
-        """Return the best of each column, and of each pair of columns and sides at ends of bins."""
+    def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:
+        """Return the best of each column, and of each pair of columns and sides at ends of bins.
+
+        Of very many pairs only those are looked at closely that are best in coarse bins, as before
+        or, if nothing scores more than ``least``, now.
+        """
         found = self.singles(weights)
         if len(self.divisors) > 2:
-            everything = _Prefix((), np.arange(len(weights)), np.ones(0, np.bool_), self.sides)
-            scan = self._scan(everything, weights, math.inf, math.inf, proving=False)
-            found += self._listed((), scan, 0.0)
+            prefix = self.everything(len(weights))
+            few = len(self.pairs) <= CLOSELY
+            close = self.pairs if few else self.close
+            scan = self.scan(prefix, weights, weights, self.bins, close)
+            found += self.listed((), scan, 0.0)
+            if not few and max((one.score for one in found), default=0.0) <= least:
+                scan = self.scan(prefix, weights, weights, self.coarse, self.pairs)
+                best = np.argsort(-scan.scores.max(axis=1), kind="stable")
+                self.close = self.pairs[np.sort(best[:CLOSELY])]
+                scan = self.scan(prefix, weights, weights, self.bins, self.close)
+                found += self.listed((), scan, 0.0)
         return sorted(found, key=lambda one: (-one.score, one.node))
 
-    def _scan(
+    def everything(self, m: int) -> _Prefix:
+        """Return the prefix of no propositions."""
+        return _Prefix((), np.arange(m), np.ones(m, np.bool_), self.sides, self.pairs)
+
+    def scan(
         self,
         prefix: _Prefix,
         weights: FloatArray,
-        wanted: float,
-        longer: float,
-        *,
-        proving: bool,
-        pairs: NDArray[np.int64] | None = None,
+        parts: FloatArray,
+        bins: Bins,
+        pairs: NDArray[np.int64],
+        wanted: float = math.inf,
+        longer: float = math.inf,
     ) -> _Scan:
-        rows, q = prefix.rows, len(self.ordered)
-        own = weights if len(rows) == len(weights) else weights[rows]
-        listed = [own]
-        if proving:
-            up, down = np.maximum(own, 0.0), np.maximum(-own, 0.0)
-            inner = prefix.inner[:, None]
-            listed += [up, down, np.where(inner, up, 0.0), np.where(inner, down, 0.0)]
-        bins = self.bins if len(rows) == len(weights) else np.ascontiguousarray(self.bins[:, rows])
-        usable = np.flatnonzero(prefix.sides.any(axis=1))
-        if pairs is None:
-            first, second = np.triu_indices(len(usable), 1)
-            pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
-        most = self.fine.shape[1]
+        """Scan pairs of columns, and all intervals; ``parts`` are the weights of its rows."""
+        q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
+        of_row = bins.of_row
+        if len(prefix.rows) < len(weights):
+            of_row = np.ascontiguousarray(of_row[:, prefix.rows])
         scan = _Scan(
-            pairs,
-            np.zeros((len(pairs), 4)), np.zeros((len(pairs), 4, 2), dtype=np.int64),
-            np.zeros((len(pairs), 4)),
-            np.zeros(q), np.zeros((q, 2), dtype=np.int64), np.zeros(q),
+            bins, pairs,
+            np.zeros((n, 4)), np.zeros((n, 4, 2), dtype=np.int64), np.zeros((n, 4)), np.zeros(n),
+            np.zeros(q), np.zeros((q, 2), dtype=np.int64), np.zeros(q), np.zeros(q),
             np.zeros((q, most), dtype=np.bool_), np.zeros((q, 2, most), dtype=np.bool_),
         )  # fmt: skip
-        stacked = np.ascontiguousarray(np.stack(listed))
-        common = self.n_bins, self.ordered, self.fine, prefix.sides
-        limits = stacked, self.spread, proving, wanted, longer
-        scan_pairs(
-            bins, *common, pairs, *limits, scan.scores, scan.cells, scan.bounds,
-            scan.divide, scan.open_ones,
-        )  # fmt: skip
-        scan_intervals(
-            bins, *common, *limits, scan.interval_scores, scan.interval_cells,
-            scan.interval_bounds, scan.divide, scan.open_ones,
-        )  # fmt: skip
+        common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
+        limits = np.ascontiguousarray(parts), weights.shape[1], self.spread, wanted, longer
+        marks = scan.divide, scan.open_ones
+        scan_pairs(*common, pairs, *limits, *scan[2:6], *marks)
+        scan_intervals(*common, *limits, *scan[6:10], *marks)
         return scan
 
-    def _proposition(self, j: int, side: int, r: int) -> int:
+    def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
         """Return the proposition of a column that is true in the bins up to, or from, r."""
         start = int(self.table.starts[j])
         if not self.ordered[j]:
             return start + r
-        n_gaps = int(self.n_values[j]) - 1
-        return start + (int(self.edges[j][r]) if side == 0 else n_gaps + int(self.edges[j][r - 1]))
+        n_gaps, edges = int(self.n_values[j]) - 1, bins.edges[j]
+        return start + (int(edges[r]) if side == 0 else n_gaps + int(edges[r - 1]))
 
-    def _listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
+    def listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
         """Return what scores more than ``least``, with the propositions of a node."""
         divisor, found = float(self.divisors[len(node) + 2]), []
         for c, place in np.argwhere(scan.scores > least * divisor).tolist():
             places = *divmod(place, 2), *scan.cells[c, place].tolist()
             first, second = scan.pairs[c].tolist()
             new = [
-                self._proposition(first, places[0], places[2]),
-                self._proposition(second, places[1], places[3]),
+                self.proposition(scan.bins, first, places[0], places[2]),
+                self.proposition(scan.bins, second, places[1], places[3]),
             ]
             score = float(scan.scores[c, place]) / divisor
             found.append(Found(score, tuple(sorted((*node, *new)))))
         for j in np.flatnonzero(scan.interval_scores > least * divisor).tolist():
             r, q = scan.interval_cells[j].tolist()
-            new = [self._proposition(j, 0, q), self._proposition(j, 1, r)]
+            new = [self.proposition(scan.bins, j, 0, q), self.proposition(scan.bins, j, 1, r)]
             score = float(scan.interval_scores[j]) / divisor
             found.append(Found(score, tuple(sorted((*node, *new)))))
         return found
@@ -594,6 +653,11 @@ class OrderedSearch:
         return Proof(max(best, proof.run()), proof.found)
 
 
+def places_in(n: int) -> NDArray[np.intp]:
+    """Return COARSE − 1 of n places, evenly spread."""
+    return np.arange(1, COARSE) * n // COARSE
+
+
 @dataclass(eq=False)
 class _Proof:
     """A proof under way, and what was found above the threshold."""
@@ -606,27 +670,30 @@ class _Proof:
 
     def run(self) -> float:
         """Bound all conjunctions of two propositions or more."""
-        search, every = self.search, np.arange(len(self.weights))
-        prefix = _Prefix((), every, np.ones(len(every), np.bool_), search.sides)
-        pairs: NDArray[np.int64] | None = None
+        search, width = self.search, self.weights.shape[1]
+        prefix = search.everything(len(self.weights))
+        bins, pairs = search.coarse, prefix.pairs
         while True:  # pairs alone, of which fewer and fewer are in doubt
-            scan = self._scan(prefix, pairs)
-            bound = _largest_bound(scan)
-            in_doubt = bound > self._wanted(prefix)
+            scan = self._scan(prefix, bins, pairs)
+            in_doubt = scan.bound > self._wanted(prefix)
+            if bins is search.coarse:
+                rest = self._rest(prefix, scan)
             if not in_doubt or self.found or self.deadline.over():
                 break
-            if not search.divide(scan.divide):
+            if bins is search.bins and not search.bins.divide(scan.divide, width):
                 break
-            pairs = scan.pairs[(scan.bounds > self._wanted(prefix)).any(axis=1)]
+            bins = search.bins
+            pairs = pairs[(scan.bounds > self._wanted(prefix)).any(axis=1)]
         if self.found or in_doubt:
-            return bound / float(search.divisors[2])
-        while True:
-            self.marks = np.zeros_like(search.fine)
+            return max(rest, scan.bound / float(search.divisors[2]))
+        while rest > self.threshold:
+            self.marks = np.zeros_like(search.bins.fine)
             bound = self._bound(prefix)
             if bound <= self.threshold or self.found or self.deadline.over():
                 return bound
-            if not search.divide(self.marks):
+            if not search.bins.divide(self.marks, width):
                 return bound
+        return self.threshold
 
     def _wanted(self, prefix: _Prefix, more: int = 2) -> float:
         """The size of sums of so many more propositions that are sought; inf if too long."""
@@ -634,35 +701,59 @@ class _Proof:
         divisors = self.search.divisors
         return self.threshold * float(divisors[length]) if length < len(divisors) else math.inf
 
-    def _scan(self, prefix: _Prefix, pairs: NDArray[np.int64] | None = None) -> _Scan:
-        search = self.search
+    def _rest(self, prefix: _Prefix, scan: _Scan) -> float:
+        """Bound the scores of conjunctions that add three propositions or more."""
+        length, divisors = len(prefix.node) + 3, self.search.divisors
+        return scan.rest / float(divisors[length]) if length < len(divisors) else 0.0
+
+    def _scan(self, prefix: _Prefix, bins: Bins, pairs: NDArray[np.int64]) -> _Scan:
+        own = self.weights[prefix.rows] if len(prefix.rows) < len(self.weights) else self.weights
+        parts = [np.maximum(own, 0.0), np.maximum(-own, 0.0)]
+        if not prefix.inner.all():
+            parts += [np.where(prefix.inner[:, None], part, 0.0) for part in parts]
         limits = self._wanted(prefix), self._wanted(prefix, 3)
-        scan = search._scan(prefix, self.weights, *limits, proving=True, pairs=pairs)
+        scan = self.search.scan(
+            prefix, self.weights, np.concatenate(parts, axis=1), bins, pairs, *limits
+        )
         if prefix.exact:
-            self.found += search._listed(prefix.node, scan, self.threshold)
+            self.found += self.search.listed(prefix.node, scan, self.threshold)
         return scan
 
     def _bound(self, prefix: _Prefix) -> float:
         """Bound the scores of conjunctions that add two propositions or more to a prefix."""
-        search = self.search
-        scan = self._scan(prefix)
-        bound = _largest_bound(scan) / float(search.divisors[len(prefix.node) + 2])
-        if bound > self.threshold:
-            self.marks |= scan.divide
-            return bound
+        search, divisor = self.search, float(self.search.divisors[len(prefix.node) + 2])
+        unsure = np.count_nonzero(~prefix.inner) * COARSE > len(self.weights)
+        scan = self._scan(prefix, search.coarse, prefix.pairs)
+        bound = scan.bound / divisor
+        if bound > self.threshold and not self.found and not unsure:
+            doubtful = (scan.bounds > self._wanted(prefix)).any(axis=1)
+            closer = self._scan(prefix, search.bins, prefix.pairs[doubtful])
+            bound = closer.bound / divisor
+            if bound > self.threshold:
+                self.marks |= closer.divide
+        if bound > self.threshold or self.found:
+            return max(bound, self._rest(prefix, scan))
+        opened = scan.pairs[scan.beyond > self._wanted(prefix, 3)]
         for j in np.flatnonzero(scan.open_ones.any(axis=(1, 2))).tolist():
             for side in range(2):
-                places = np.flatnonzero(scan.open_ones[j, side]).tolist()
-                if not places:
+                places = np.flatnonzero(scan.open_ones[j, side])
+                if not len(places):
                     continue
-                ranges = [(places[0], places[-1])]
-                if not search.ordered[j]:
-                    ranges = [(r, r) for r in places]
-                for ends in ranges:
-                    bound = max(bound, self._longer(prefix, j, side, ends, scan.open_ones))
+                for first, last in self._ranges(j, places):
+                    bound = max(bound, self._longer(prefix, j, side, (first, last), scan, opened))
                     if self.found:
                         return bound
         return bound
+
+    def _ranges(self, j: int, places: NDArray[np.intp]) -> list[tuple[int, int]]:
+        """Return ranges of the finer bins that hold these coarse ones."""
+        if not self.search.ordered[j]:
+            return [(r, r) for r in places.tolist()]
+        ends, finer = self.search.coarse.ends(j), self.search.bins.ends(j)
+        first = int(np.searchsorted(finer, ends[places[0]]))
+        last = int(np.searchsorted(finer, ends[places[-1] + 1]))
+        parts = np.array_split(np.arange(first, last), min(PARTS, last - first))
+        return [(int(part[0]), int(part[-1])) for part in parts]
 
     def _longer(
         self,
@@ -670,14 +761,15 @@ class _Proof:
         j: int,
         side: int,
         ends: tuple[int, int],
-        opened: NDArray[np.bool_],
+        scan: _Scan,
+        pairs: NDArray[np.int64],
     ) -> float:
         """Bound what adds a proposition in a range of bins, and two or more behind it."""
         if self.deadline.over():
-            return math.inf
-        search, (first, last) = self.search, ends
-        own, n_bins = search.bins[j, prefix.rows], int(search.n_bins[j])
-        single = first == last and not search.fine[j, first]
+            return self._rest(prefix, scan)
+        search, bins, (first, last) = self.search, self.search.bins, ends
+        own, n_bins = bins.of_row[j, prefix.rows], int(bins.number[j])
+        single = first == last and not bins.fine[j, first]
         if not search.ordered[j]:
             outer, inner, exact = own == first, own == first, True
         elif side == 0:
@@ -688,14 +780,21 @@ class _Proof:
             outer, inner = known & (own >= first), known & (own >= (first if single else last + 1))
             exact = first > 0
         rows = np.flatnonzero(outer & (own < n_bins))
-        sides = np.where(opened.any(axis=2), prefix.sides & prefix.sides[j, side], 0)
+        opened = scan.open_ones.any(axis=2)
+        sides = np.where(opened, prefix.sides & prefix.sides[j, side], 0)
         sides[:j] = 0
         sides[j] = [0, sides[j, 1] if side == 0 and search.ordered[j] else 0]
         exact = exact and prefix.exact
         place = last if side == 0 or not search.ordered[j] else first
-        name = search._proposition(j, side, place) if exact else -1
+        name = search.proposition(bins, j, side, place) if exact else -1
+        usable: NDArray[np.bool_] = np.asarray(sides.any(axis=1))
         child = _Prefix(
-            (*prefix.node, name), prefix.rows[rows], (prefix.inner & inner)[rows], sides, exact
+            (*prefix.node, name),
+            prefix.rows[rows],
+            (prefix.inner & inner)[rows],
+            sides,
+            pairs[usable[pairs].all(axis=1)],
+            exact,
         )
         bound = self._bound(child)
         if bound <= self.threshold or self.found:
@@ -703,12 +802,8 @@ class _Proof:
         if first < last:
             middle = (first + last) // 2
             return max(
-                self._longer(prefix, j, side, (first, middle), opened),
-                self._longer(prefix, j, side, (middle + 1, last), opened),
+                self._longer(prefix, j, side, (first, middle), scan, pairs),
+                self._longer(prefix, j, side, (middle + 1, last), scan, pairs),
             )
-        self.marks[j, first] |= search.fine[j, first]
+        self.marks[j, first] |= bins.fine[j, first]
         return bound
-
-
-def _largest_bound(scan: _Scan) -> float:
-    return max(float(scan.bounds.max(initial=0.0)), float(scan.interval_bounds.max(initial=0.0)))

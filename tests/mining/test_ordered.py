@@ -61,7 +61,7 @@ def every_score(table, weights, divisors, sides, spread):
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(tables(), st.integers(1, 4), st.booleans(), st.integers(1, 4), st.data())
 def test_is_enumeration(given_table, longest, spread, n_bins, data):
     table, weights = given_table
@@ -74,6 +74,9 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
     best = max(every.values(), default=0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "FIRST_BINS", n_bins)
+        patch.setattr(ordered, "COARSE", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "PARTS", data.draw(st.integers(1, 2)))
+        patch.setattr(ordered, "CLOSELY", data.draw(st.integers(1, 3)))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:

@@ -30,6 +30,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
+from formulakern.learning.hkl.lasso import scope_of
 from formulakern.learning.hkl.options import NEVER, Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
@@ -217,6 +218,9 @@ class HierarchicalBase(RuleModel):
         self.objective_ = float(sum(model.objective for model in models))
         self.lower_bound_ = float(sum(model.grown.lower_bound for model in models))
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        scope = scope_of(rows.table)
+        most = f"{100 * self.gap_:.2g} %"
+        self.certificate_ = f"The objective is at most {most} above the least over {scope}."
         self.hull_size_ = sum(len(nodes) for model in models for nodes in model.grown.nodes)
         self.n_weights_ = sum(one.n_weights for one in self._functions)
         histories = [history for model in models for history in model.grown.history]

@@ -33,17 +33,18 @@ class HKLClassifier(HierarchicalClassifier):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
     The propositions of the table are x = v, and x ≤ c and x ≥ c at every gap between two values of
-    a numeric column.  For each set w of them let φ_w(x) be 1 where all are true; and for each numeric column let z_j(x) be its value, cut off at the 2.5 %
-    and 97.5 % quantiles, on a scale from 0 to 1 (a linear term).  Over weights f for all 2^p
-    conjunctions, g for the linear terms, and an intercept, ::
+    a numeric column.  For each set w of them let φ_w(x) be 1 where all are true; and for each
+    numeric column let z_j(x) be its value, cut off at the 2.5 % and 97.5 % quantiles, on a scale
+    from 0 to 1 (a linear term).  Over weights f for all 2^p conjunctions, g for the linear terms,
+    and an intercept, ::
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i ℓ(y_i s(x_i)),
         s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
     D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
-    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| |f_w|.  No list of 2^p conjunctions is made.  A small set of them
-    grows until the dual solution on it proves that no weights on any conjunctions do better by
-    more than ``tol``::
+    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| |f_w|.  No list of
+    2^p conjunctions is made.  A small set of them grows until the dual solution on it proves that
+    no weights on any conjunctions do better by more than ``tol``::
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
@@ -133,6 +134,8 @@ class HKLClassifier(HierarchicalClassifier):
         Sums over the classes, where these are learned apart.
     gap_ : float
         ``(objective_ − lower_bound_) / objective_``.
+    certificate_ : str
+        What this proves: over which conjunctions, at which cut points.
     hull_size_ : int
         Number of conjunctions in the sets at the end, for all classes together.
     n_weights_ : int

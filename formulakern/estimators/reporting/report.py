@@ -125,6 +125,7 @@ def report(
         size=values.size,
         learned=values.learned,
         gap=gap if math.isfinite(gap) else None,
+        certificate=getattr(self, "certificate_", None),
         quality=_quality(self, X, truth, predicted, values),
         reasons=_reasons(values, table, truth, predicted),
         data=_data(self, table, values, truth, predicted),

@@ -67,6 +67,8 @@ from formulakern.syntax.formula import Formula
 
 #: The formula by default, and ``C="auto"`` for kernels that are normalized.
 FORMULA, AUTOMATIC_C = "a & b", 10.0
+#: Cut points of a number for classification.
+CUT_POINTS = 32
 #: Why a solution is not optimal, and what to do.
 REASONS = {
     "max_iter": "max_iter steps were done",
@@ -398,6 +400,9 @@ def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
 class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):  # type: ignore[misc]
     """The base of :class:`FormulaSVC` and :class:`FormulaSVCCV`."""
 
+    def _auto_encoder(self) -> PropositionEncoder:
+        return PropositionEncoder(cut_points=CUT_POINTS, graded=self._graded())
+
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
@@ -458,8 +463,8 @@ class FormulaSVC(SupportVectorClassifier):
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: a :class:`PropositionEncoder` is fitted; Boolean
-        columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and fitted;
+        How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=32)`` is fitted;
+        Boolean columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and fitted;
         integer-coded categories want ``PropositionEncoder(nominal="all")``.
     domains : mapping of str to columns, optional
         For formulas with domains: columns of the *input* table, by name or position; a domain

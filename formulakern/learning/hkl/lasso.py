@@ -39,12 +39,14 @@ from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relativ
 SHARE, LEAST = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 LONGEST, HEAVIEST = 12, 1e100
+#: Columns of codes beyond which only pairs of propositions are searched.
+WIDE = 150
 #: The gap to which a round is solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.2, 0.05
 #: The least share of that gap, if what is lacking is there already.
 SHARPEST = 1e-4
-#: A proof takes at most this share of the time that is left.
-PROVING = 0.5
+#: A proof takes at most this share of the time that is left; the rest is for few features.
+PROVING = 0.8
 #: Conjunctions that a search over partitions lists.
 TOP = 100
 #: Features that go at once, at first.
@@ -157,7 +159,7 @@ class ListedSearch:
             found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
         return Proof(max(bounds), sorted(found, key=lambda one: (-one.score, one.node)))
 
-    def best(self, net: FloatArray) -> list[Found]:
+    def best(self, net: FloatArray, least: float) -> list[Found]:  # noqa: ARG002
         """Return the best propositions."""
         return self._mined(net, 1).found
 
@@ -165,8 +167,26 @@ class ListedSearch:
         """Bound the scores of all conjunctions, or find some above the threshold."""
         return self._mined(net, LONGEST, threshold=threshold, time_limit=deadline)
 
-    def divide_at(self, node: Node) -> None:
+    def divide_at(self, nodes: list[Node]) -> None:
         """Do nothing: propositions are listed."""
+
+
+def longest_of(table: Any) -> int:
+    """Return the length of the longest conjunctions that are searched: 2 in wide tables."""
+    wide = isinstance(table, OrderedTable) and len(table.columns) > WIDE
+    return 2 if wide else LONGEST
+
+
+def scope_of(table: Any) -> str:
+    """Return what a proof is over, in words.
+
+    >>> scope_of(OrderedTable([], 0, np.zeros((0, 0))))
+    'all conjunctions of its propositions, cut at every gap between two values'
+    """
+    longest = longest_of(table)
+    least = f" of at most {longest} conditions" if longest < LONGEST else ""
+    cuts = ", cut at every gap between two values" if isinstance(table, OrderedTable) else ""
+    return f"all conjunctions{least} of its propositions{cuts}"
 
 
 def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
@@ -182,7 +202,7 @@ def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
         for j, (first, end) in enumerate(pairwise(table.starts.tolist())):
             for side, place in enumerate((first, end - 1)):
                 sides[j, side] &= allowed[int(signs.propositions[place])]
-    longest = min(LONGEST, int(np.count_nonzero(sides)))
+    longest = min(longest_of(table), int(np.count_nonzero(sides)))
     with np.errstate(over="ignore"):
         divisors = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
     return OrderedSearch(table, np.minimum(divisors, HEAVIEST), sides)
@@ -250,7 +270,7 @@ def grow_lasso(
                 report(0, history[-1])
                 if gap <= tol:
                     status = "optimal"
-                elif deadline.over():
+                elif deadline.over() or outside.out_of_time:
                     status = "time limit"
                 else:
                     room = max(LEAST, int(SHARE * len(active.nodes)))
@@ -258,8 +278,7 @@ def grow_lasso(
                     entered = active.enter([w for w in lacking if isinstance(w, tuple)], room)
                     fresh = [j for j in lacking if isinstance(j, int) and j not in active.others]
                     active.others += fresh
-                    for node in active.nodes[len(active.nodes) - entered :]:
-                        search.divide_at(node)
+                    search.divide_at(active.nodes)
                     if entered or fresh:
                         sharper = 1.0
                     elif room <= 0 and lacking:
@@ -317,6 +336,7 @@ class _Outside:
         sums = examples.others.T @ beta
         penalties = np.full(len(sums), options.other_penalty)
         self.others = dual_norms(sums, penalties, signs)
+        self.out_of_time = False
 
     def lacking(self, deadline: Deadline, *, exact: bool) -> tuple[list[Node | int], float]:
         """Return features that exceed what is allowed, the worst first, and a lower bound."""
@@ -324,18 +344,31 @@ class _Outside:
             return [], 0.0
         over = np.flatnonzero(self.others > self.threshold)
         wanted = [Found(float(self.others[j]), (-1 - j,)) for j in over.tolist()]
-        found = [one for one in self.search.best(self.net) if one.score > self.threshold]
+        found = [
+            one for one in self.search.best(self.net, self.threshold) if one.score > self.threshold
+        ]
         if not found and not wanted and exact:
-            proof = self.search.prove(self.net, self.threshold, deadline.part(PROVING))
+            proving = deadline.part(PROVING)
+            proof = self.search.prove(self.net, self.threshold, proving)
+            self.out_of_time = proving.over() and not proof.found
             found = sorted(proof.found, key=lambda one: -one.score)
             if np.isfinite(proof.bound):
-                largest = max(proof.bound, float(self.others.max(initial=0.0)))
+                largest = max(proof.bound, float(self.others.max(initial=0.0)), self.longer())
                 square = max(largest**2, self.solution.square)
                 bound = self.loss.bound(self.solution.dual, square)[1]
                 return [one.node for one in found], min(bound, self.solution.lower_bound)
         every = sorted([*wanted, *found], key=lambda one: -one.score)
         nodes = [-1 - one.node[0] if one.node[0] < 0 else one.node for one in every]
         return nodes, 0.0
+
+    def longer(self) -> float:
+        """Bound the scores of conjunctions that are longer than those that are searched."""
+        if longest_of(self.rows.table) < LONGEST:
+            return 0.0
+        above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
+        most = float(np.linalg.norm(np.maximum(above, below)))
+        divisor = min((1 + self.options.depth_penalty) ** (LONGEST + 1.0), HEAVIEST)
+        return float(most / divisor)
 
 
 class Few(NamedTuple):
@@ -352,6 +385,7 @@ def few_features(
 ) -> Few:
     """Let features of least weight go and fit the others anew, while the gap stays within ``tol``.
 
+    If it is larger already, the objective may grow by this share of it.
     Beyond ``max_rules`` features they go whatever that costs.
     """
     loss, active = rows.loss(options), _Active(rows, options)
@@ -359,7 +393,9 @@ def few_features(
     active.others = [*grown.others[0]]
     columns, penalties, signs = active.columns(deadline), active.penalties, active.signs
     spread = np.sqrt(np.maximum(variances(columns, loss.c), 0.0))
-    goal = max(grown.lower_bound / (1 - options.tol), grown.solution.objective)
+    goal = grown.lower_bound / (1 - options.tol)
+    if grown.gap > options.tol:
+        goal = grown.solution.objective * (1 + options.tol)
     weights, b = np.array(grown.solution.weights).T, grown.solution.intercept
     here = np.flatnonzero(weights.any(axis=1))
     best = here, weights[here], b, grown.solution.objective
