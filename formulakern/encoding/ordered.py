@@ -128,6 +128,19 @@ class OrderedTable:
         """What the propositions say."""
         return Leaves([column.leaves for column in self.columns], self.starts)
 
+    def bare(self) -> OrderedTable:
+        """Return the rows without what the propositions say."""
+        return replace(self, columns=[replace(one, leaves=()) for one in self.columns])
+
+    @staticmethod
+    def concatenated(parts: Sequence[OrderedTable]) -> OrderedTable:
+        """Return the rows of several tables of the same columns, which are those of the first."""
+        codes = np.concatenate([part.codes for part in parts], axis=1)
+        listed = zip(parts[0].columns, codes, strict=True)
+        columns = [replace(one, codes=own) for one, own in listed]
+        degrees = np.concatenate([part.degrees for part in parts])
+        return OrderedTable(columns, len(degrees), degrees)
+
     def take(self, rows: NDArray[Any]) -> OrderedTable:
         """Return the table with only these rows: positions or a mask."""
         columns = [replace(one, codes=one.codes[rows]) for one in self.columns]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.bits import n_words, row_counts
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable, varying_columns
 from formulakern.encoding.summary import Summary, summaries_of
 from formulakern.errors import DataError
@@ -221,6 +222,25 @@ def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
 def _packed(table: Table, encoder: Any, terms: tuple[Any, ...]) -> PackedTable:
     packed: PackedTable = encoder.pack(table, terms)
     return packed
+
+
+def _coded(table: Table, encoder: Any, terms: tuple[Any, ...], number: int) -> OrderedTable:
+    coded: OrderedTable = encoder.coded(table, terms)
+    return coded if number == 0 else coded.bare()
+
+
+def coded_rows(table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> OrderedTable:
+    """Return all rows as codes, in this process."""
+    rows = table.partitions()
+    numbers = range(len(rows))
+    with stage(PACKING):
+        return OrderedTable.concatenated(rows.map(_coded, encoder, tuple(terms), each=numbers))
+
+
+def n_rows_of(X: Any) -> int:
+    """Return the number of rows of a frame or an array of dask, by its first column."""
+    names = tuple(map(str, range(X.shape[1])))
+    return sum(PartitionedTable.of(X, names).partitions(names[:1]).lengths)
 
 
 def _by_rows(packed: PackedTable, some: NDArray[np.intp] | None = None) -> PackedTable:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from formulakern.checks import check_verbosity
 from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions
+from formulakern.encoding.partitioned import PackedPartitions, n_rows_of
 from formulakern.encoding.strict import RealTable, read_packed, read_real
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
@@ -174,7 +174,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             with suppress(DataError):
                 encoder, table = None, self._read_plain(X, reset=True)
         own = isinstance(encoder, PropositionEncoder)
-        searched = own and not self._graded() and self._searches() and not is_dask(X)
+        searched = own and not self._graded() and self._searches()
+        if searched and is_dask(X):  # codes and linear terms take 12 bytes an entry
+            searched = 12 * X.shape[1] * n_rows_of(X) <= gathered_bytes()
         if own and not self._graded():
             read, summaries = encoder.fit_table(X, y, searched)
             searched = searched and any(plan.gaps is not None for plan in encoder.plans_)

@@ -25,7 +25,7 @@ from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, coded_rows
 from formulakern.encoding.plan import (
     ColumnPlan,
     Scales,
@@ -341,8 +341,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.plans_ = plans
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
-    def coded(self, table: Table, terms: Sequence[Any] = ()) -> OrderedTable:
+    def coded(self, table: Table | PartitionedTable, terms: Sequence[Any] = ()) -> OrderedTable:
         """Return the propositions of a table that was read as codes, and linear terms."""
+        if isinstance(table, PartitionedTable):
+            return coded_rows(table, self, terms)
         columns = [one for _, plan in self._checked_plans(table) for one in plan.coded(table)]
         degrees = np.empty((len(table), len(terms)))
         for j, term in enumerate(terms):

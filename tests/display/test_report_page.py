@@ -80,6 +80,7 @@ def report_of(text: str, numbers: bool = False) -> str:
         size=(1, 2),
         learned=Learned([text], [table], [(text, text)]),
         gap=0.5,
+        certificate=None,
         quality=quality,
         reasons={"how": text, "total": 9, "data": data},
         data={

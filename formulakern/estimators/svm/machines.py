@@ -464,8 +464,8 @@ class FormulaSVC(SupportVectorClassifier):
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
     encoder : "auto", None or transformer, default="auto"
         How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=32)`` is fitted;
-        Boolean columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and fitted;
-        integer-coded categories want ``PropositionEncoder(nominal="all")``.
+        Boolean columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and
+        fitted; integer-coded categories want ``PropositionEncoder(nominal="all")``.
     domains : mapping of str to columns, optional
         For formulas with domains: columns of the *input* table, by name or position; a domain
         then holds all propositions about them.
