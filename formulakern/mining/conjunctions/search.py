@@ -198,9 +198,10 @@ class ConjunctionState(NamedTuple):
     length; rows 1 and 2 are the smallest and largest of these among the lengths from here on that
     are reported (1 and 1 where there is none).  ``counters`` are open levels, results, conjunctions
     evaluated, and whether the root is open.  A row of ``levels`` has the number of children of a
-    level, the next one, and the one open; ``items`` and ``bounds`` list the children, best bound first, and ``covers`` has the
-    cover of the conjunction whose children they are.  Only scores above ``threshold`` are results:
-    ``scores``, with a heap of the rows, and what was ``found``, positions counted from 1.
+    level, the next one, and the one open; ``items`` and ``bounds`` list the children, best bound
+    first, and ``covers`` has the cover of the conjunction whose children they are.  Only scores
+    above ``threshold`` are results: ``scores``, with a heap of the rows, and what was ``found``,
+    positions counted from 1.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
