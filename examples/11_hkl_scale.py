@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 import formulakern as fk
 
 SETS = ("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz")
-PROBLEM = {"loss": "hinge", "linear": False, "encoder": fk.PropositionEncoder(negations=True)}
+PROBLEM = {"linear": False}
 LIMITS = {"tol": 0.01, "max_active": 300}
 CHOOSING = 3000
 PENALTIES = {"Cs": (0.1, 1.0, 10.0, 100.0), "depth_penalties": (2.0, 4.0)}

@@ -139,7 +139,7 @@ def polish(
     if width == 1:
         slope = (penalties * np.sign(weights[:, 0]))[some]
         matrix = gram[0][np.ix_(some, some)] + np.outer(slope, slope)
-        change = np.linalg.solve(matrix, -(slopes[some, 0] + norm * slope))
+        change = _solved(matrix, -(slopes[some, 0] + norm * slope))
         with np.errstate(divide="ignore", invalid="ignore"):
             steps = -before[:, 0] / change
         ends = steps[(steps > 0) & (penalties[some] > 0)]
@@ -154,10 +154,18 @@ def polish(
         for k in range(width):
             matrix = gram[k][np.ix_(some, some)]
             side = matrix @ before[:, k] - slopes[some, k]
-            weights[some, k] = np.linalg.solve(matrix + np.diag(own), side)
+            weights[some, k] = _solved(matrix + np.diag(own), side)
     moved = weights[some] - before
     for k in range(width):
         slopes[:, k] += gram[k][:, some] @ moved[:, k]
+
+
+def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
+    """Solve a linear system; of a singular one, such as of equal features, take the least vector."""
+    try:
+        return np.linalg.solve(matrix, side)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, side, rcond=None)[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from formulakern.solvers.group_lasso import dual_norms, solve_group_lasso
+from formulakern.solvers.group_lasso import dual_norms, polish, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.norm import Lattice
@@ -38,6 +38,25 @@ def objective_of(solution, columns, penalties, loss):
     else:
         value = loss.expand(u - shift).value
     return 0.5 * norm**2 + value
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_equal_features_make_singular_systems(width):
+    """Two equal features without a ridge: a step is finite, and does not lead upwards."""
+    gram = np.ones((width, 2, 2))
+    weights, target = np.ones((2, width)), np.full(width, 3.0)
+    penalties = np.full(2, 2.0 if width == 1 else 0.0)
+
+    def value(w):
+        norm = penalties @ np.linalg.norm(w, axis=1)
+        return 0.5 * norm**2 + 0.5 * float(((w.sum(axis=0) - target) ** 2).sum())
+
+    before = value(weights)
+    slopes = np.tile(weights.sum(axis=0) - target, (2, 1))
+    polish(gram, weights, slopes, penalties)
+    assert np.isfinite(weights).all()
+    assert value(weights) <= before + 1e-12
+    assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - target, (2, 1)))
 
 
 @pytest.mark.parametrize("name", [*LOSSES, "multinomial"])

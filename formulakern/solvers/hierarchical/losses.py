@@ -168,6 +168,9 @@ class Loss:
         if self.name == "squared":
             b = float(c @ (z - self.y) / c.sum())
             return b, self.expand(u - b)
+        if self.name == "hinge":
+            b = self._balance(z)
+            return b, self.expand(u - b)
         high = math.sqrt(float(z @ z)) + REACH
         low = -high
         scale = BALANCED * float(c.sum())
@@ -182,6 +185,20 @@ class Loss:
             if abs(b - last) <= NEIGHBOURS * max(1.0, abs(b)):
                 break
         return b, here
+
+    def _balance(self, z: FloatArray) -> float:
+        """The b at which Σ_i β_i of the smoothed hinge is 0: it rises in b, by pieces of lines."""
+        starts = z - self.y - np.where(self.y < 0, self.width, 0.0)
+        points = np.concatenate([starts, starts + self.width])
+        order = np.argsort(points, kind="stable")
+        points, bends = points[order], np.concatenate([self.c, -self.c])[order] / self.width
+        bends = np.cumsum(bends)[:-1]
+        negative = float(self.c @ (self.y < 0))
+        sums = np.cumsum(np.concatenate([[-negative], bends * np.diff(points)]))
+        place = min(int(np.searchsorted(sums, 0.0)), len(sums) - 1)
+        if place == 0 or bends[place - 1] <= 0:
+            return float(points[place])
+        return float(points[place] - sums[place] / bends[place - 1])
 
     def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
         """The b that minimise L(u − b) without smoothing, and the value there; O(m log m)."""
