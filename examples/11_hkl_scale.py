@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/11_hkl_scale.py             # an hour or more
+    python examples/11_hkl_scale.py             # minutes
     python examples/11_hkl_scale.py --quick     # small parts of two tables, seconds
 
 Nine tenths of the rows train, stratified (adult: its own two files).  Three folds within at most

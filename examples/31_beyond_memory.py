@@ -114,7 +114,7 @@ def learned(name: str, X, y, rows: int):
     C = COST[name] / rows
     if name == "hkl":
         model = fk.HKLClassifier(
-            encoder=fk.PropositionEncoder(cut_points=1), linear=False, tol=1e-2, C=C
+            rho=1.1, encoder=fk.PropositionEncoder(cut_points=1), linear=False, tol=1e-2, C=C
         ).fit(X, y)
         return model, 100 * model.gap_
     if name == "svm":

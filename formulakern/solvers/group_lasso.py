@@ -161,7 +161,7 @@ def polish(
 
 
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
-    """Solve a linear system; of a singular one, such as of equal features, take the least vector."""
+    """Solve a linear system; a singular one, such as of equal features, by least squares."""
     try:
         return np.linalg.solve(matrix, side)
     except np.linalg.LinAlgError:
