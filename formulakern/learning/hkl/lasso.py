@@ -43,6 +43,8 @@ LONGEST, HEAVIEST = 12, 1e100
 WIDE = 150
 #: The gap to which a round is solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.2, 0.05
+#: What is sought would leave this share of the gap, so that rounding does not matter.
+WITHIN = 0.999
 #: The least share of that gap, if what is lacking is there already.
 SHARPEST = 1e-4
 #: A proof takes at most this share of the time that is left; the rest is for few features.
@@ -330,7 +332,7 @@ class _Outside:
         self.net = np.stack([np.bincount(examples.kind, own, n) for own in beta.T], axis=1).astype(
             np.float64
         )
-        total = 2 * (loss.conjugate(solution.dual) - (1 - tol) * solution.objective)
+        total = 2 * (loss.conjugate(solution.dual) - (1 - WITHIN * tol) * solution.objective)
         self.threshold = float(np.sqrt(max(total, solution.square, 1e-300)))
         signs = None if options.signs is None else options.signs.others
         sums = examples.others.T @ beta

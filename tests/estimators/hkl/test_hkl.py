@@ -576,3 +576,31 @@ def test_planted_pairs_are_recovered_and_certified():
         heaviest = {item.rule.columns for item in model.rules_.head(3)}
         assert heaviest == {tuple(f"x{j}" for j in w) for w in truth}
         assert model.gap_ <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (3, "all conjunctions of its propositions, cut at every gap between two values."),
+        (160, "all conjunctions of at most 2 conditions of its propositions, cut at every gap"),
+    ],
+)
+def test_the_certificate_names_what_the_proof_is_over(columns, words):
+    X = np.random.default_rng(0).random((40, columns))
+    model = HKLClassifier(C=3.0).fit(X, X[:, 0] + X[:, 1] > 1)
+    assert words in model.certificate_
+    assert model.gap_ <= model.tol
+
+
+def test_the_certificate_of_words_has_no_cuts():
+    model = HKLClassifier().fit({"kind": ["a", "b", "c"] * 6}, ["yes", "no", "no"] * 6)
+    assert model.certificate_.endswith("above the least over all conjunctions of its propositions.")
+
+
+def test_cut_points_lie_at_the_very_gap():
+    """Two thousand numbers, of which those between two of them have a class of their own."""
+    x = np.random.default_rng(0).permutation(2000.0 + np.arange(2000))
+    y = (x >= 2617) & (x < 3211)
+    model = HKLClassifier(linear=False).fit({"x": x}, y)
+    assert {str(item.rule) for item in model.rules_} == {"x >= 3211", "x <= 2616"}
+    assert (model.predict({"x": x}) == y).all()
