@@ -163,9 +163,9 @@ def polish(
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
     """Solve a linear system; a singular one, such as of equal features, by least squares."""
     try:
-        return np.linalg.solve(matrix, side)
+        return np.linalg.solve(matrix, side).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(matrix, side, rcond=None)[0])
+        return np.linalg.lstsq(matrix, side, rcond=None)[0].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
