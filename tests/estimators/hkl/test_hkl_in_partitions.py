@@ -44,9 +44,9 @@ def same(model, whole, frame, y):
     assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
     assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert len(model.history_) == model.n_iter_
-    # scores are as close as the gaps let them be
+    # gaps of 2 % let predictions near the border differ
     close = np.mean(model.predict(frame) == whole.predict(frame))
-    assert close > 0.97
+    assert close > 0.9
     for rule in model.rules_:
         cover = rule.rule(frame)
         if cover.dtype == bool:
