@@ -42,14 +42,14 @@ class HKLClassifier(HierarchicalClassifier):
         s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
     D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
-    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| |f_w|.  No list of
+    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| ‖f_w‖.  No list of
     2^p conjunctions is made.  A small set of them grows until the dual solution on it proves that
     no weights on any conjunctions do better by more than ``tol``::
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
     More than two classes have a function s_k each.  With the logistic loss these are learned
-    together, by the multinomial loss ln Σ_k e^{s_k} − s_y: for ρ = 1 they share their rules, |f_w|
+    together, by the multinomial loss ln Σ_k e^{s_k} − s_y: for ρ = 1 they share their rules, ‖f_w‖
     is the Euclidean norm of the weights of all classes; for others their penalties are added up.
     With the other losses they are learned one against the rest.
 
