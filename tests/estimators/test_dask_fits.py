@@ -91,7 +91,7 @@ def test_rows_that_stay_where_they_are(cuts):
     assert known.lower_bound_ <= lattice.objective_ * (1 + 1e-9)
     assert lattice.gap_ <= lattice.tol
     for model, other in ((game, here), (lattice, known)):
-        assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.9
+        assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.97
 
 
 def test_numbers_and_weights():

@@ -44,9 +44,9 @@ def same(model, whole, frame, y):
     assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
     assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert len(model.history_) == model.n_iter_
-    # gaps of 2 % let predictions near the border differ
+    # scores are as close as the gaps let them be
     close = np.mean(model.predict(frame) == whole.predict(frame))
-    assert close > 0.9
+    assert close > 0.97
     for rule in model.rules_:
         cover = rule.rule(frame)
         if cover.dtype == bool:
@@ -59,7 +59,7 @@ def same(model, whole, frame, y):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_as_in_memory(loss, n_classes):
     frame, y = table_of(n_classes)
-    options = {"loss": loss, "C": 20.0, "tol": 0.02}
+    options = {"loss": loss, "C": 20.0, "tol": 0.005}
     whole = HKLClassifier(**options).fit(frame, y)
     models = [fitted(frame, y, n, **options) for n in (1, 7)]
     for model in models:
