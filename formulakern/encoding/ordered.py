@@ -63,7 +63,7 @@ class OrderedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Leaves(Sequence[Formula]):
-    """What the propositions of all columns say, each made when it is asked for."""
+    """The propositions of all columns as formulas, each made when it is read."""
 
     parts: list[Sequence[Formula]]
     starts: NDArray[np.intp]
@@ -125,11 +125,11 @@ class OrderedTable:
 
     @property
     def leaves(self) -> Leaves:
-        """What the propositions say."""
+        """The propositions as formulas."""
         return Leaves([column.leaves for column in self.columns], self.starts)
 
     def bare(self) -> OrderedTable:
-        """Return the rows without what the propositions say."""
+        """Return the rows without the formulas of the propositions."""
         return replace(self, columns=[replace(one, leaves=()) for one in self.columns])
 
     @staticmethod
@@ -184,7 +184,7 @@ class OrderedTable:
         return unpack_rows(covers, self.n_rows).view(np.bool_)
 
     def some(self, most: int) -> list[int]:
-        """Return at most so many propositions of each column and side, evenly spread."""
+        """Return at most this number of propositions of each column and side, evenly spread."""
         found: list[int] = []
         for start, column in zip(self.starts.tolist(), self.columns, strict=False):
             n = column.n_propositions

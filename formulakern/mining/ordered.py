@@ -404,7 +404,7 @@ class Bins:
         return np.concatenate([[-1], self.edges[j], [self.n_values[j] - 1]])
 
     def divide(self, marked: NDArray[np.bool_], width: int) -> bool:
-        """Divide bins in two, as far as tables of so many columns of sums may grow.
+        """Divide bins in two, as far as tables of this number of columns of sums may grow.
 
         Returns whether any was divided.
         """
@@ -430,7 +430,7 @@ class Bins:
 
 
 class _Scan(NamedTuple):
-    """What two-way tables of these bins show: for pairs of columns, and for intervals of one."""
+    """The findings in two-way tables of these bins: pairs of columns, and intervals of one."""
 
     bins: Bins
     pairs: NDArray[np.int64]
@@ -696,7 +696,7 @@ class _Proof:
         return self.threshold
 
     def _wanted(self, prefix: _Prefix, more: int = 2) -> float:
-        """The size of sums of so many more propositions that are sought; inf if too long."""
+        """The size of sums that is sought with this number of more propositions; inf: too long."""
         length = len(prefix.node) + more
         divisors = self.search.divisors
         return self.threshold * float(divisors[length]) if length < len(divisors) else math.inf

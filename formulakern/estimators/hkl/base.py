@@ -322,7 +322,7 @@ def signs_of(encoding: Encoding) -> Signs | None:
 
 
 def signs_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> list[int]:
-    """What propositions ask for, ``NEVER`` for those that get no weight."""
+    """Return the signs of weights of propositions, ``NEVER`` for those without weight."""
     if isinstance(leaves, Gaps):
         asked, n = directions.get(leaves.name, 0), len(leaves) // 2
         return [-asked] * n + [asked] * n

@@ -35,7 +35,7 @@ from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relative_gap
 
-#: Features that come in at once: this share of those that are there, and at least so many.
+#: Features that come in at once: this share of those that are there, and at least this number.
 SHARE, LEAST = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 LONGEST, HEAVIEST = 12, 1e100
@@ -53,7 +53,7 @@ PROVING = 0.8
 TOP = 100
 #: Features that go at once, at first.
 LEAVING = 0.3
-#: Features without weight for so many rounds leave.
+#: Features without weight for this number of rounds leave.
 IDLE = 3
 
 
@@ -314,7 +314,7 @@ def grow_lasso(
 
 
 class _Outside:
-    """What a solution lacks, and what is proven."""
+    """The features that a solution lacks, and the bound that it proves."""
 
     def __init__(
         self,
