@@ -38,6 +38,8 @@ class OrderedColumn:
         Of an ordered column x ≤ t_g at every gap g, then x ≥ t_{g+1}; of a nominal one x = v.
     sides : tuple of bool
         Whether propositions of each side, x ≤ t and x ≥ t, may be used.
+    every : bool
+        Whether there is a gap between any two values of training.
     """
 
     codes: Codes
@@ -45,6 +47,7 @@ class OrderedColumn:
     ordered: bool
     leaves: Sequence[Formula]
     sides: tuple[bool, bool] = (True, True)
+    every: bool = True
 
     @property
     def n_propositions(self) -> int:
@@ -122,6 +125,12 @@ class OrderedTable:
         """Return the column of a proposition, and its number there."""
         j = int(np.searchsorted(self.starts, proposition, side="right")) - 1
         return j, proposition - int(self.starts[j])
+
+    @property
+    def cuts(self) -> str:
+        """Where columns are cut, in words."""
+        every = all(column.every for column in self.columns)
+        return "every gap between two values" if every else "the cut points of the encoder"
 
     @property
     def leaves(self) -> Leaves:

@@ -145,7 +145,8 @@ class Gaps(Sequence[Comparison]):
         codes = np.searchsorted(ends, column.values, side="left").astype(np.int32)
         codes[column.missing] = len(ends) + 1
         sides = "<=" in self.relations, ">=" in self.relations
-        return OrderedColumn(codes, len(ends) + 1, True, self, sides)
+        every = len(ends) == len(self.distinct) - 1
+        return OrderedColumn(codes, len(ends) + 1, True, self, sides, every)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,20 @@ round.  x = v and x ≠ v are no steps in one direction, and get no weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from formulakern.arrays import IntArray
 from formulakern.checks import is_integer
+from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.partitioned import PartitionedTable
+from formulakern.encoding.plan import Gaps
 from formulakern.encoding.summary import Summary
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.mining.ordered import NEVER
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.read import column_positions
@@ -102,3 +108,14 @@ def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
         return 0
     asked = ASKED.get(leaf.relation) if leaf.part is None else None
     return None if asked is None else asked * directions[leaf.column]
+
+
+def asked_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> IntArray:
+    """Return the signs of the weights of propositions, ``NEVER`` for those without weight."""
+    if isinstance(leaves, Leaves):
+        return np.concatenate([asked_in(part, directions) for part in leaves.parts])
+    if isinstance(leaves, Gaps):
+        asked, n = directions.get(leaves.name, 0), len(leaves) // 2
+        return np.repeat(np.array([-asked, asked], dtype=np.int64), n)
+    found = [asked_of(leaf, directions) for leaf in leaves]
+    return np.array([NEVER if one is None else one for one in found], dtype=np.int64)

@@ -324,6 +324,12 @@ class SearchedModel:
             raise KeyboardInterrupt
         return model, known
 
+    def _settle(self: Any) -> None:
+        super()._settle()  # type: ignore[misc]
+        model = self.best_estimator_
+        model._take_encoding(self._encoding)
+        model._features = self._features
+
     def _check_parameters(self: Any) -> None:
         check_choice("selection", self.selection, ("best", "one-standard-error"))
         self._scorer()

@@ -340,9 +340,9 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)
             ended, line = self._learn(data, deadline)
-            self._settle()
             if ended and not data.partitioned:
                 warn_of_one_class(self, data)
+            self._settle()
             bar.end(line)
             return self
 

@@ -26,12 +26,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
@@ -46,8 +47,12 @@ CROWDED = 256
 PARTS = 4
 #: Pairs of columns that are looked at closely.
 CLOSELY = 3_000
+#: The best pairs whose gaps are moved.
+FEW, MANY, NEARLY = 60, 2_000, 0.9
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
+#: What is asked of a proposition that may have no weight.
+NEVER = 2
 
 #: Sorted numbers of propositions.
 Node = tuple[int, ...]
@@ -369,6 +374,66 @@ def scan_columns(
                     places[j, side] = v if side == 0 else n - 1 + v
 
 
+@compiled(
+    "void(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], float64[:, ::1], boolean,"
+    " int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1])"
+)
+def polish(
+    codes: Any,
+    n_values: Any,
+    ordered: Any,
+    allowed: Any,
+    weights: Any,
+    spread: Any,
+    columns: Any,
+    sides: Any,
+    places: Any,
+    scores: Any,
+) -> None:
+    """Move the gaps of pairs of propositions, one at a time, to where |S| is largest.
+
+    ``columns``, ``sides`` and ``places`` have the shape (number, 2), a place being a value at which
+    x ≤ t ends or x ≥ t begins; ``scores`` (number,) are raised.
+    """
+    width, most = weights.shape[1], 0
+    for j in range(n_values.shape[0]):
+        most = max(most, n_values[j])
+    sums, high = np.empty((most + 1, width)), np.empty(width)
+    for c in range(columns.shape[0]):
+        signs = allowed[columns[c, 0], sides[c, 0]] & allowed[columns[c, 1], sides[c, 1]]
+        still, one = 0, 0
+        while still < 2:
+            j, side = columns[c, one], sides[c, one]
+            h, other, at = columns[c, 1 - one], sides[c, 1 - one], places[c, 1 - one]
+            n, better = n_values[j], False
+            if ordered[j]:
+                sums[: n + 1] = 0.0
+                for i in range(codes.shape[1]):
+                    v = codes[h, i]
+                    if ordered[h]:
+                        inside = v <= at if other == 0 else at <= v < n_values[h]
+                    else:
+                        inside = v == at
+                    if inside and codes[j, i] < n:
+                        for k in range(width):
+                            sums[codes[j, i] + 1, k] += weights[i, k]
+                for v in range(1, n + 1):
+                    for k in range(width):
+                        sums[v, k] += sums[v - 1, k]
+                for v in range(n - 1):
+                    for k in range(width):
+                        high[k] = sums[v + 1, k]
+                        if side == 1:
+                            high[k] = sums[n, k] - high[k]
+                    size = _size(high, high, signs, spread)
+                    if size > scores[c] * (1 + 1e-12):
+                        scores[c] = size
+                        places[c, one] = v + side
+                        better = True
+            still = 0 if better else still + 1
+            one = 1 - one
+
+
 class Bins:
     """The values of each column in bins, all but the last of which end at one of its ``edges``.
 
@@ -505,7 +570,7 @@ class OrderedSearch:
         edges = [self._quantiles(j) for j in range(len(columns))]
         some = [own if len(own) < COARSE else own[places_in(len(own))] for own in edges]
         coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
-        self.coarse, self.bins = Bins(self, coarse), Bins(self, edges)
+        self.coarse, self.first, self.bins = (Bins(self, e) for e in (coarse, [*edges], edges))
         usable = np.flatnonzero(self.sides.any(axis=1))
         first, second = np.triu_indices(len(usable), 1)
         self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
@@ -558,6 +623,7 @@ class OrderedSearch:
     def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
+        The ``top`` pairs are at the gaps that are best where only one is moved.
         Of very many pairs only those are looked at closely that are best in coarse bins, as before
         or, if nothing scores more than ``least``, now.
         """
@@ -566,15 +632,41 @@ class OrderedSearch:
             prefix = self.everything(len(weights))
             few = len(self.pairs) <= CLOSELY
             close = self.pairs if few else self.close
-            scan = self.scan(prefix, weights, weights, self.bins, close)
+            scan = self.scan(prefix, weights, weights, self.first, close)
             found += self.listed((), scan, 0.0)
             if not few and max((one.score for one in found), default=0.0) <= least:
                 scan = self.scan(prefix, weights, weights, self.coarse, self.pairs)
                 best = np.argsort(-scan.scores.max(axis=1), kind="stable")
                 self.close = self.pairs[np.sort(best[:CLOSELY])]
-                scan = self.scan(prefix, weights, weights, self.bins, self.close)
+                scan = self.scan(prefix, weights, weights, self.first, self.close)
                 found += self.listed((), scan, 0.0)
-        return sorted(found, key=lambda one: (-one.score, one.node))
+        found.sort(key=rank)
+        near = [one for one in found if len(one.node) == 2 and one.score > NEARLY * least]
+        for some in near[:FEW], near[FEW:MANY]:
+            polished = self.polished(some, weights)
+            found = sorted({*found, *polished}, key=rank)
+            if found and found[0].score > least:
+                break
+        return found
+
+    def polished(self, pairs: list[Found], weights: FloatArray) -> list[Found]:
+        """Return pairs with each gap where it scores most, given the other."""
+        if not pairs:
+            return []
+        table, divisor = self.table, float(self.divisors[2])
+        located = np.array([[table.place(p) for p in one.node] for one in pairs], dtype=np.int64)
+        columns, numbers = np.ascontiguousarray(located[..., 0]), located[..., 1]
+        n_gaps = self.n_values[columns] - 1
+        sides = (self.ordered[columns] & (numbers >= n_gaps)).astype(np.int64)
+        places = np.where(sides == 1, numbers - n_gaps + 1, numbers)
+        scores = np.array([one.score * divisor for one in pairs])
+        polish(
+            self.codes, self.n_values, self.ordered, self.sides, np.ascontiguousarray(weights),
+            self.spread, columns, sides, places, scores,
+        )  # fmt: skip
+        numbers = table.starts[columns] + np.where(sides == 1, places + n_gaps - 1, places)
+        nodes = [tuple(node) for node in np.sort(numbers, axis=1).tolist()]
+        return [Found(score / divisor, v) for score, v in zip(scores.tolist(), nodes, strict=True)]
 
     def everything(self, m: int) -> _Prefix:
         """Return the prefix of no propositions."""
@@ -650,7 +742,29 @@ class OrderedSearch:
         if found:
             return Proof(math.inf, found)
         proof = _Proof(self, weights, threshold, deadline)
-        return Proof(max(best, proof.run()), proof.found)
+        bound = max(best, proof.run())
+        pairs = [one for one in proof.found if len(one.node) == 2]
+        return Proof(bound, sorted({*proof.found, *self.polished(pairs, weights)}, key=rank))
+
+
+def sides_of(table: OrderedTable, asked: IntArray | None) -> NDArray[np.int64]:
+    """Return the signs that each side of the columns may have, for :class:`OrderedSearch`.
+
+    ``asked`` has 1, −1, 0 (either) or ``NEVER`` for each proposition.
+    """
+    listed = [one.sides for one in table.columns]
+    sides = np.array(listed, dtype=np.int64).reshape(-1, 2) * BOTH
+    if asked is not None:
+        allowed = {1: UP, -1: DOWN, 0: BOTH, NEVER: 0}
+        for j, (first, end) in enumerate(pairwise(table.starts.tolist())):
+            for side, place in enumerate((first, end - 1)):
+                sides[j, side] &= allowed[int(asked[place])]
+    return sides
+
+
+def rank(one: Found) -> tuple[float, Node]:
+    """The key that puts the largest score first."""
+    return -one.score, one.node
 
 
 def places_in(n: int) -> NDArray[np.intp]:
@@ -779,6 +893,8 @@ class _Proof:
             known = own < n_bins
             outer, inner = known & (own >= first), known & (own >= (first if single else last + 1))
             exact = first > 0
+        if single and not exact:  # behind the last gap
+            return 0.0
         rows = np.flatnonzero(outer & (own < n_bins))
         opened = scan.open_ones.any(axis=2)
         sides = np.where(opened, prefix.sides & prefix.sides[j, side], 0)

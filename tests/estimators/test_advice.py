@@ -101,6 +101,21 @@ def test_a_model_of_one_class(model):
     assert len({*model.predict(FRAME[["odor"]])}) == 1
 
 
+@pytest.mark.parametrize("model", TIMID[5:7], ids=lambda model: type(model).__name__)
+def test_a_model_of_one_class_where_numbers_are_cut(model):
+    X = pd.DataFrame(RNG.random((400, 4)), columns=list("abcd"))
+    y = (X["c"] < 0.2).to_numpy()
+    with pytest.warns(UserWarning, match="one class, False, though c [<>]= .* alone says more"):
+        model.fit(X, y)
+    learned = fk.PRLClassifierCV(
+        [1.0], [1], tol=0.1, cv=2, encoder=fk.PropositionEncoder(cut_points=3)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned.fit(X, X["b"] + X["c"] < 1)
+    assert len({*learned.predict(X)}) == 2
+
+
 @pytest.mark.parametrize("model", TIMID[:1] + TIMID[5:6], ids=lambda model: type(model).__name__)
 def test_one_class_where_columns_say_nothing(model):
     noise = RNG.random((200, 3)) < 0.5

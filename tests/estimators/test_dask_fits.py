@@ -79,14 +79,15 @@ def test_rows_that_stay_where_they_are(cuts):
     """Values and objectives agree to the tolerance; nearly all predictions are the same."""
     table, labels = cut_frame(FRAME, CUTS[cuts]), cut_frame(LABELS, CUTS[cuts])
     with fk.gather_limit(0):
-        game = fk.PRLClassifier().fit(table, labels)
+        game = fk.PRLClassifier(C=0.2).fit(table, labels)
         lattice = fk.HKLClassifier(linear=False).fit(table, labels)
-    here = fk.PRLClassifier().fit(FRAME, LABELS)
+    # rows in partitions have the cut points of the encoder
+    encoder = fk.PropositionEncoder(cut_points=4)
+    here = fk.PRLClassifier(C=0.2, encoder=encoder).fit(FRAME, LABELS)
     assert game.gap_ <= game.tol * game.bound_ + 1e-6
     assert here.value_ <= game.bound_ + 1e-9
     assert game.value_ <= here.bound_ + 1e-9
-    known = fk.HKLClassifier(linear=False, encoder=fk.PropositionEncoder(cut_points=4))
-    known.fit(FRAME, LABELS)  # rows in partitions have the cut points of the encoder
+    known = fk.HKLClassifier(linear=False, encoder=encoder).fit(FRAME, LABELS)
     assert lattice.lower_bound_ <= known.objective_ * (1 + 1e-9)
     assert known.lower_bound_ <= lattice.objective_ * (1 + 1e-9)
     assert lattice.gap_ <= lattice.tol

@@ -152,9 +152,7 @@ def test_simplified_models_predict_the_same(target):
 def test_shorter_rules_have_fewer_propositions():
     """Where x >= 5 stands beside x >= 3."""
     X = pd.DataFrame({"x": np.arange(40) % 7, "y": np.arange(40) % 3})
-    model = PRLClassifier(degree=2).fit(X, X["x"] > 3)
     both = fk.rule("x >= 1 & x >= 5")
-    assert {"x >= 1", "x >= 5"} <= {*map(str, model.propositions_)}
     item = WeightedRule(both, 1.0, True, False)
     short = fk.RuleEnsemble.of([item], [False, True]).simplified()
     assert [str(item.rule) for item in short] == ["x >= 5"]

@@ -19,19 +19,17 @@ from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.history import History
 from formulakern.display.plots import draw_gaps
-from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.plan import Gaps
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.monotone import asked_of
+from formulakern.estimators.monotone import asked_in, asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.learning.hkl.lasso import scope_of
-from formulakern.learning.hkl.options import NEVER, Node, Options, Signs
+from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.learning.hkl.rows import Groups, Rows
@@ -316,18 +314,7 @@ def signs_of(encoding: Encoding) -> Signs | None:
     if not directions:
         return None
     others = np.array([directions.get(term.column, 0) for term in encoding.terms], dtype=np.int64)
-    parts = encoding.leaves.parts if isinstance(encoding.leaves, Leaves) else [encoding.leaves]
-    asked = [np.array(signs_in(part, directions), dtype=np.int64) for part in parts]
-    return Signs(np.concatenate(asked), others)
-
-
-def signs_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> list[int]:
-    """Return the signs of weights of propositions, ``NEVER`` for those without weight."""
-    if isinstance(leaves, Gaps):
-        asked, n = directions.get(leaves.name, 0), len(leaves) // 2
-        return [-asked] * n + [asked] * n
-    found = [asked_of(leaf, directions) for leaf in leaves]
-    return [NEVER if one is None else one for one in found]
+    return Signs(asked_in(encoding.leaves, directions), others)
 
 
 @dataclass(eq=False, repr=False)

@@ -374,12 +374,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         model._warn_if_open()
         return model.gap_, model.stopped_ not in EARLY  # else there is a warning
 
-    def _settle(self) -> None:
-        super()._settle()
-        model = self.best_estimator_
-        model._take_encoding(self._encoding)
-        model._features = self._features
-
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:
         """Choose a pair; otherwise the C of the middle, which is automatic, and short rules."""
         middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2

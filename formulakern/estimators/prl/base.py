@@ -24,8 +24,11 @@ class PreferenceModel(RuleClassifier):
 
     _margin: float = field(init=False)  # what the votes of ``rules_`` secure, with their slack
 
+    def _searches(self) -> bool:
+        return True
+
     def _auto_encoder(self) -> PropositionEncoder:
-        return PropositionEncoder(cut_points=8)
+        return PropositionEncoder(cut_points="auto" if self._searches() else 8)
 
     @lazily
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:

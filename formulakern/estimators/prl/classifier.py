@@ -22,10 +22,11 @@ from formulakern.checks import (
     check_number,
 )
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.monotone import asked_of, check_one_score
+from formulakern.estimators.monotone import asked_in, check_one_score
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
@@ -41,6 +42,7 @@ from formulakern.learning.prl.features import (
     ConjunctionFeatures,
     FeatureFamily,
     MonomialFeatures,
+    OrderedConjunctions,
     TemplateFeatures,
 )
 from formulakern.learning.prl.preferences import Preferences, Step, read_preferences
@@ -55,8 +57,9 @@ from formulakern.tables.table import Table
 from formulakern.text import counted
 
 FAMILIES = ("rules", "conjunctions", "polynomial")
-#: C="auto" is this over the root of the weight of all preferences.
-AUTO_C = 8.0
+#: C="auto" is this over the root of the weight of all preferences, for propositions and for columns
+#: that are cut at every gap.
+AUTO_C, AUTO_C_CUT = 8.0, 4.0
 #: Of a condition more.
 MAX_PENALTY = 1e30
 #: Columns per epoch if no budget is given, also if more than so many rows stay in partitions: each
@@ -119,8 +122,8 @@ class PRLClassifier(PreferenceModel):
         are kept are those of the soft margin.
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
-        ``"auto"`` is 8/√(Σw), which falls with the number of preferences as the 1-norm penalty
-        should.
+        ``"auto"`` is 8/√(Σw), or 4/√(Σw) where a search cuts numbers: it falls with the number of
+        preferences as the 1-norm penalty should.
     budget : int, optional
         Columns that come in per epoch: by default 30, or 5 if more than 100,000 rows stay in
         partitions.
@@ -142,8 +145,9 @@ class PRLClassifier(PreferenceModel):
         Whether classes are ordered: as NumPy sorts them, or as an ordered categorical of pandas
         has them.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=8)``.  None: the
-        table must be 0/1.  A transformer is cloned and fitted.
+        How a table becomes 0 and 1.  ``"auto"``: for rules, numbers are cut at every gap between
+        two values; for others, at 8 cut points of a column.  None: the table must be 0/1.  A
+        transformer is cloned and fitted.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
@@ -166,6 +170,8 @@ class PRLClassifier(PreferenceModel):
         The penalty parameter that was used; inf for the hard margin, unless its value is 0.
     nu_ : float
         See above; 0 for the hard margin.
+    certificate_ : str
+        Over which rules the bound is, in words.
     history_ : EpochHistory
         Value and bound of every epoch.
     stopped_ : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
@@ -295,7 +301,8 @@ class PRLClassifier(PreferenceModel):
         ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
-        return ended and len(self.rules_) > 0 and isinstance(data.table, PackedTable), line
+        ended = ended and len(self.rules_) > 0
+        return ended and isinstance(data.table, (OrderedTable, PackedTable)), line
 
     def _fit_encoded(
         self,
@@ -343,6 +350,9 @@ class PRLClassifier(PreferenceModel):
                 "features='rules' or 'conjunctions', whose conditions have a direction."
             )
 
+    def _searches(self) -> bool:
+        return self.proves and isinstance(self.features, str) and self.features == "rules"
+
     def _templates(self) -> tuple[Formula, ...]:
         """The templates, if the features are such."""
         given: Any = self.features
@@ -384,15 +394,18 @@ class PRLClassifier(PreferenceModel):
     def _family(self, encoded: Any, preferences: Preferences) -> FeatureFamily:
         """The features, on different training rows: a PackedTable, RowGroups, or numbers."""
         bias, degree = bool(self.bias_rule), int(self.degree)
-        if not isinstance(encoded, (PackedTable, RowGroups)):
+        if not isinstance(encoded, (OrderedTable, PackedTable, RowGroups)):
             return MonomialFeatures(encoded, degree, bias, preferences)
         if templates := self._templates():
             return TemplateFeatures(encoded, bias, templates)
         least, asked = degree if self.features == "conjunctions" else 1, None
         if directions := self._encoding.directions:
-            signs = [asked_of(leaf, directions) for leaf in self._encoding.leaves]
-            asked = np.array(signs, dtype=np.int64)
-        options = bias, self._exclusive(), least, degree, float(self.depth_penalty), asked
+            asked = asked_in(self._encoding.leaves, directions)
+        penalty = float(self.depth_penalty)
+        if isinstance(encoded, OrderedTable):
+            number = preferences.n_classes
+            return OrderedConjunctions(encoded, bias, number, degree, penalty, asked)
+        options = bias, self._exclusive(), least, degree, penalty, asked
         if isinstance(encoded, PackedTable):
             return ConjunctionFeatures(encoded, *options)
         none = np.zeros((encoded.n_propositions, 0), dtype=np.uint64)
@@ -417,9 +430,9 @@ class PRLClassifier(PreferenceModel):
         """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
         check_one_score(self, len(self.classes_))
         weight = float(preferences.weights.sum())
-        given = automatic_C(weight) if isinstance(self.C, str) else float(self.C)
+        given = automatic_C(weight, encoded) if isinstance(self.C, str) else float(self.C)
         C = None if self.margin == "hard" else given
-        if isinstance(encoded, PackedTable) and isinstance(rows, RowCounts):
+        if isinstance(encoded, (OrderedTable, PackedTable)) and isinstance(rows, RowCounts):
             encoded, kind = encoded.distinct()
             rows = rows.merged(kind, encoded.n_rows)
             preferences = preferences.merged(kind, encoded.n_rows)
@@ -448,6 +461,8 @@ class PRLClassifier(PreferenceModel):
             self._set_rules(found, names, preferences.shares() if nothing else None)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
+        most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
+        self.certificate_ = f"The margin is at most {most} below the largest over {family.scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
@@ -529,9 +544,9 @@ class PRLClassifier(PreferenceModel):
         return tags
 
 
-def automatic_C(total: float) -> float:
-    """The penalty parameter that ``"auto"`` stands for, by the weight of all preferences."""
-    return AUTO_C / math.sqrt(total)
+def automatic_C(total: float, table: Any) -> float:
+    """Return the C that ``"auto"`` stands for, by the weight of all preferences."""
+    return (AUTO_C_CUT if isinstance(table, OrderedTable) else AUTO_C) / math.sqrt(total)
 
 
 def rules_of(

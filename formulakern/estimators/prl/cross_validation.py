@@ -109,7 +109,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         Fitted to all rows.
     temperature_ : float
         t.
-    rules_, value_, bound_, gap_
+    rules_, value_, bound_, gap_, certificate_
         Those of ``best_estimator_``.
     classes_, n_features_in_, feature_names_in_
         As in :class:`PRLClassifier`.
@@ -206,7 +206,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         return data
 
     def _unit(self, data: TrainingData) -> float:
-        return automatic_C(float(data.weights.sum()) * (len(data.classes) - 1))
+        return automatic_C(float(data.weights.sum()) * (len(data.classes) - 1), data.table)
 
     def _held_out(self, fold: Fold, model: PRLClassifier) -> FloatArray:
         """Votes for all classes with a margin of 1; −∞ for classes that the training rows lack."""
@@ -256,7 +256,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             left = [place for place in left if place != self.best_index_]
             several = deadline.over() or not left or len(set(model.predict(everyone.table))) > 1
         self.best_estimator_ = model
-        self._copy_from(model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_"))
+        self._copy_from(
+            model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_", "certificate_")
+        )
         return open_share(self.value_, self.bound_), len(self.rules_) > 0
 
     def _choose(

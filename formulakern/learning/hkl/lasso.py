@@ -14,7 +14,6 @@ pair of columns; once these are in, whatever the proof over all conjunctions mee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +24,11 @@ from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report
-from formulakern.learning.hkl.options import NEVER, Node, Options
+from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.ordered import BOTH, DOWN, UP, Found, OrderedSearch, Proof
+from formulakern.mining.ordered import Found, OrderedSearch, Proof, sides_of
 from formulakern.solvers.group_lasso import LassoSolution, dual_norms, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
@@ -187,7 +186,7 @@ def scope_of(table: Any) -> str:
     """
     longest = longest_of(table)
     least = f" of at most {longest} conditions" if longest < LONGEST else ""
-    cuts = ", cut at every gap between two values" if isinstance(table, OrderedTable) else ""
+    cuts = f", cut at {table.cuts}" if isinstance(table, OrderedTable) else ""
     return f"all conjunctions{least} of its propositions{cuts}"
 
 
@@ -198,12 +197,7 @@ def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
     if not isinstance(table, OrderedTable):
         asked = None if signs is None else signs.propositions
         return ListedSearch(rows, options.depth_penalty, asked)
-    sides = np.array([one.sides for one in table.columns], dtype=np.int64).reshape(-1, 2) * BOTH
-    if signs is not None:
-        allowed = {1: UP, -1: DOWN, 0: BOTH, NEVER: 0}
-        for j, (first, end) in enumerate(pairwise(table.starts.tolist())):
-            for side, place in enumerate((first, end - 1)):
-                sides[j, side] &= allowed[int(signs.propositions[place])]
+    sides = sides_of(table, None if signs is None else signs.propositions)
     longest = min(longest_of(table), int(np.count_nonzero(sides)))
     with np.errstate(over="ignore"):
         divisors = (1 + options.depth_penalty) ** np.arange(longest + 1.0)

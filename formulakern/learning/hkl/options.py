@@ -19,8 +19,6 @@ from formulakern.arrays import IntArray
 
 #: A conjunction: the sorted positions of its propositions.
 Node: TypeAlias = tuple[int, ...]
-#: What a proposition that gets no weight asks for.
-NEVER = 2
 
 
 @dataclass(frozen=True, eq=False)

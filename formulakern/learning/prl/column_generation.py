@@ -122,6 +122,8 @@ class ColumnGeneration:
 
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
+        #: What the best column pays, as far as is known.
+        self._likely = np.inf
         #: What counts as 0.
         self.zero = ZERO * self.game.family.unit
 
@@ -185,7 +187,9 @@ class ColumnGeneration:
                 solution = replace(solution, p=game.moved(solution.p))
                 idle = idle[kept]
         else:
-            self._price(solution)
+            priced = self._price(solution)
+            if priced.bound == np.inf:  # columns that pay were found before there was a proof
+                self._price(solution, least=priced.likely)
         closed = self._closed()
         self._crossover()
         if closed or self._closed():  # a basic solution is more exact
@@ -229,14 +233,16 @@ class ColumnGeneration:
         """What a column must pay to be of use."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
-        return float(max(secured * (1 + self.tol / 2), self.zero))
+        return float(max(secured * (1 + 0.9 * self.tol), self.zero))
 
-    def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
-        """Best responses to a strategy; lowers the bound."""
+    def _price(self, solution: Solution, share: float = SEARCHING, least: float = 0.0) -> Priced:
+        """Best responses to a strategy that pay more than ``least``; lowers the bound."""
         outcome, searching = self.outcome, self._until.part(share)
-        priced = self.game.price(solution.p, self._threshold(solution), self.budget, searching)
-        best = min(priced.best, self.game.family.unit)
-        outcome.bound = min(outcome.bound, max(best, solution.slack_bound))
+        threshold = max(self._threshold(solution), least)
+        priced = self.game.price(solution.p, threshold, self.budget, searching)
+        bound = min(priced.bound, self.game.family.unit)
+        outcome.bound = min(outcome.bound, max(bound, solution.slack_bound))
+        self._likely = min(outcome.bound, max(priced.likely, solution.slack_bound))
         return priced
 
     @property
@@ -253,7 +259,7 @@ class ColumnGeneration:
     def _accuracy(self) -> float:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
         outcome = self.outcome
-        gap = 1.0 if outcome.solution is None else 1.0 - max(outcome.value, 0.0) / outcome.bound
+        gap = 1.0 if outcome.solution is None else 1.0 - max(outcome.value, 0.0) / self._likely
         return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), 5e-2)
 
     def _closed(self) -> bool:

@@ -18,6 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,12 +28,14 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.preferences import Preferences, Step
 from formulakern.mining.conjunctions.search import MinedConjunctions, mine_conjunctions
+from formulakern.mining.ordered import OrderedSearch, sides_of
 from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import BIAS, Conjunction, Feature, Instance, Monomial
 from formulakern.syntax.formula import Formula
+from formulakern.text import counted
 
 #: Mined results per column that is wanted: many have equal covers.
 SPARE = 3
@@ -62,13 +65,14 @@ class Column:
 
 
 class Priced(NamedTuple):
-    """Columns that pay most, best first; no column pays more than ``best``.
+    """Columns that pay most, best first; no column pays more than ``bound``, which may be inf.
 
-    A search that a time limit ended has ``best`` as a bound, too, but is not ``proven``.
+    The best that is known pays ``likely``.  ``proven`` is False if a time limit ended the search.
     """
 
     columns: list[Column]
-    best: float
+    bound: float
+    likely: float
     proven: bool
 
 
@@ -89,6 +93,11 @@ class FeatureFamily(ABC):
     always: ClassVar[Any] = BIAS
     full: ClassVar[int] = 0
     crowded: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def scope(self) -> str:
+        """What a bound is over, in words."""
 
     @abstractmethod
     def mined(
@@ -125,7 +134,8 @@ class FeatureFamily(ABC):
             if len(columns) == top:
                 break
         best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
-        return Priced([*columns.values()], best + self.rounding(weights), len(bounds) == 1)
+        best += self.rounding(weights)
+        return Priced([*columns.values()], best, best, len(bounds) == 1)
 
     def rounding(self, weights: FloatArray) -> float:
         """How much more a feature may pay than its sums, generously."""
@@ -167,9 +177,7 @@ class ConjunctionFeatures(FeatureFamily):
 
     def __post_init__(self) -> None:
         p = self.table.n_columns
-        longer = np.maximum(np.arange(min(self.greatest, p) + 1) - self.least, 0)
-        with np.errstate(over="ignore"):
-            self._divisors = np.minimum(float(self.depth_penalty) ** longer, FINITE)
+        self._divisors = divisors_of(self.least, min(self.greatest, p), self.depth_penalty)
         if self.least > max(p, 1):
             raise ParameterError(
                 f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
@@ -185,6 +193,11 @@ class ConjunctionFeatures(FeatureFamily):
                 side = side[self.different_columns(side)]
             if len(side) >= self.least:
                 self._sides.append((direction, side, self.table.select(side)))
+
+    @property
+    def scope(self) -> str:
+        """What a bound is over, in words."""
+        return scope_of(self.least, self.greatest)
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of these propositions to learn from: of equal ones the first."""
@@ -233,10 +246,106 @@ class ConjunctionFeatures(FeatureFamily):
 
 
 @dataclass(eq=False)
+class OrderedConjunctions(FeatureFamily):
+    """Conjunctions of up to ``greatest`` propositions, cut at every gap of an OrderedTable.
+
+    ``asked`` has a sign for each proposition, or ``NEVER``.
+    """
+
+    n_classes: int
+    greatest: int
+    depth_penalty: float = 1.0
+    asked: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        self._sides = sides_of(self.table, self.asked)
+        longest = min(self.greatest, int(np.count_nonzero(self._sides)))
+        self._divisors = divisors_of(1, longest, self.depth_penalty)
+
+    @cached_property
+    def _search(self) -> OrderedSearch:
+        return OrderedSearch(self.table, self._divisors, self._sides, self.n_classes > 2)
+
+    @property
+    def scope(self) -> str:
+        """What the bound is over, in words."""
+        return f"{scope_of(1, self.greatest)}, cut at {self.table.cuts}"
+
+    def mined(self, *_: Any, **__: Any) -> Any:
+        """Nothing: :meth:`price` has a search of its own."""
+
+    def price(
+        self,
+        weights: FloatArray,
+        threshold: float,
+        top: int,
+        deadline: Deadline = UNLIMITED,
+        quick: bool = False,
+    ) -> Priced:
+        """The best columns of the bins at hand; without any, or without time, a bound over all."""
+        own = 2 * weights[:, 1:] if weights.shape[1] == 2 else weights
+        found = [one for one in self._search.best(own, threshold) if one.score > threshold]
+        bound, proven = math.inf, True
+        if not quick and (not found or deadline.over()):
+            level = max([threshold, *(one.score for one in found)])
+            proof = self._search.prove(own, level, deadline)
+            found, bound = found + proof.found, max(level, proof.bound)
+            proven = bool(found) or bound <= level
+        columns: dict[bytes, Column] = {}
+        features = [Conjunction(one.node) for one in found[: SPARE * top]]
+        for feature in features:
+            cover = feature.values(self.table)
+            sums = cover @ weights
+            pair = int(sums.argmax()), int(sums.argmin())
+            column = Column(feature, *pair, self.scale(feature))
+            columns.setdefault(np.packbits(cover).tobytes(), column)
+            if len(columns) == top:
+                break
+        rounding = self.rounding(weights)
+        likely = max([one.score for one in found], default=bound)
+        return Priced([*columns.values()], bound + rounding, likely + rounding, proven)
+
+    def scale(self, feature: Any) -> float:
+        """1/a^(l − 1) for l propositions; 1 for the bias."""
+        return float(1 / self._divisors[len(feature.propositions)])
+
+    def prepare(self, game: Any, features: Sequence[Any], deadline: Deadline) -> None:  # noqa: ARG002
+        """Let the bins of proofs end where the propositions of a game do."""
+        features = [*features, *(column.feature for column in game.columns)]
+        self._search.divide_at([one.propositions for one in features if not isinstance(one, Step)])
+
+    def rounding(self, weights: FloatArray) -> float:
+        """That of sums over all rows, one after the other."""
+        return max(1.0, len(weights) / 1000) * super().rounding(weights)
+
+
+def divisors_of(least: int, greatest: int, depth_penalty: float) -> FloatArray:
+    """What the payoffs of conjunctions of l propositions are divided by, l ≤ ``greatest``."""
+    longer = np.maximum(np.arange(greatest + 1) - least, 0)
+    with np.errstate(over="ignore"):
+        return np.minimum(float(depth_penalty) ** longer, FINITE)
+
+
+def scope_of(least: int, greatest: int) -> str:
+    """Which conjunctions a bound is over, in words.
+
+    >>> scope_of(1, 2), scope_of(3, 3)
+    ('conjunctions of at most 2 propositions', 'conjunctions of 3 propositions')
+    """
+    most = "at most " if least < greatest else ""
+    return f"conjunctions of {most}{counted(greatest, 'proposition')}"
+
+
+@dataclass(eq=False)
 class TemplateFeatures(FeatureFamily):
     """The instances of formula templates; different variables are different propositions."""
 
     templates: tuple[Formula, ...]
+
+    @property
+    def scope(self) -> str:
+        """What a bound is over, in words."""
+        return f"instances of {' or '.join(map(str, self.templates))}"
 
     def mined(
         self,
@@ -288,6 +397,11 @@ class MonomialFeatures(FeatureFamily):
             )
         self.unit = 2.0 * largest**2  # type: ignore[misc]
 
+    @property
+    def scope(self) -> str:
+        """What a bound is over, in words."""
+        return f"products of {counted(self.degree, 'column')}"
+
     def mined(self, *_: Any, **__: Any) -> Any:
         """Nothing: all monomials are priced."""
 
@@ -305,7 +419,9 @@ class MonomialFeatures(FeatureFamily):
                 listed.append((float(payoff[place]), column))
         listed.sort(key=lambda item: -item[0])
         best = max(threshold, listed[0][0]) + self.rounding(weights)
-        return Priced([column for pays, column in listed[:top] if pays > threshold], best, True)
+        return Priced(
+            [column for pays, column in listed[:top] if pays > threshold], best, best, True
+        )
 
     def _sums(self, weights: FloatArray) -> FloatArray:
         """Σ_i weights_ic φ(x_i) of every class and monomial; shape (K, monomials)."""

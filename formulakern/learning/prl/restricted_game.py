@@ -153,10 +153,11 @@ class RestrictedGame:
     ) -> Priced:
         """The columns of the whole game that pay most against p, and more than the threshold."""
         weights = self.preferences.row_weights(p)
-        columns, best, proven = self.family.price(weights, threshold, top, deadline, quick)
+        priced = self.family.price(weights, threshold, top, deadline, quick)
         free = {c: pays for c, pays in self.free_columns(p).items() if pays > threshold}
-        best = max([best, *(pays + ROUNDING for pays in free.values())])
-        return Priced([*free, *columns], best, proven)
+        bounds = [pays + ROUNDING for pays in free.values()]
+        bound, likely = (max([own, *bounds]) for own in (priced.bound, priced.likely))
+        return Priced([*free, *priced.columns], bound, likely, priced.proven)
 
     def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
         """The game of some of the columns alone, for another C; solved by linear programming."""

@@ -172,7 +172,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
     ) -> Priced:
         """Quickly only before there is a column: each divides groups, and is worth a search."""
         if quick and self.rows.in_use:
-            return Priced([], np.inf, False)
+            return Priced([], np.inf, np.inf, False)
         return super().price(weights, threshold, top, deadline, quick)
 
     def rounding(self, weights: FloatArray) -> float:

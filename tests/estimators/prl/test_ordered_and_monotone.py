@@ -117,7 +117,7 @@ def test_ordered_classes_are_a_scorecard():
     np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
     plain = PRLClassifier().fit(X, codes)
     off = np.abs(np.searchsorted(model.rules_.thresholds, model.decision_function(X)) - codes)
-    assert off.mean() <= np.abs(plain.predict(X) - codes).mean() + 0.05
+    assert off.mean() <= np.abs(codes - np.median(codes)).mean() / 2
     assert len(model.rules_) < len(plain.rules_)
     few = PRLClassifier(ordinal=True, max_rules=3).fit(X, y)
     assert len(few.rules_) <= 3
@@ -162,14 +162,15 @@ def allowed_game(X, y, leaves, directions, a=2.0):
 @settings(deadline=None, max_examples=6)
 @given(generators, st.sampled_from([0.2, 2.0]), st.sampled_from([{"u": 1}, {"u": -1, "v": 1}]))
 def test_the_value_is_that_of_the_game_that_is_left(generator, C, directions):
-    X = pd.DataFrame(generator.integers(0, 8, (16, 2)), columns=["u", "v"])
+    X = pd.DataFrame(generator.integers(1, 8, (16, 2)), columns=["u", "v"])
     X["w"] = generator.choice(["a", "b"], 16)
     y = np.append([0, 1], generator.integers(0, 2, 14))
     options = {"C": C, "encoder": fk.PropositionEncoder(cut_points=3, negations=True)}
     free = quiet(PRLClassifier(**options), X, y)
     model = quiet(PRLClassifier(monotone=directions, **options, **TIGHT), X, y)
-    assert set(model.propositions_) <= set(free.propositions_)
-    value = value_of(allowed_game(X, y, free._encoding.leaves, directions), C)
+    leaves = fk.PropositionEncoder(cut_points=3, negations=True).fit(X).propositions_
+    assert set(model.propositions_) <= {str(leaf) for leaf in leaves}
+    value = value_of(allowed_game(X, y, leaves, directions), C)
     assert model.value_ == pytest.approx(value, rel=2e-4)
     assert model.value_ - 1e-9 <= value <= model.bound_ + 1e-6
     assert value <= free.bound_ + 1e-9

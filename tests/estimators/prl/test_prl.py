@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.base import clone
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -45,6 +46,39 @@ def test_scikit_learn_estimator_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check(estimator)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(1, 3))
+def test_numbers_are_cut_at_every_gap(seed, n_classes, degree):
+    """The game is that of all propositions, listed; with ties, missing entries, and words."""
+    generator = np.random.default_rng(seed)
+    X = pd.DataFrame({"u": generator.integers(0, 9, 40) / 2, "v": generator.normal(size=40)})
+    X["word"] = generator.choice(["red", "blue", "green"], 40)
+    X = X.mask(generator.random((40, 3)) < 0.1)
+    y = np.append(np.arange(n_classes), generator.integers(0, n_classes, 40 - n_classes))
+    encoder = fk.PropositionEncoder(strategy="all").fit(X)
+    options = {"degree": degree, "C": 0.5, "tol": 1e-3}
+    listed = PRLClassifier(encoder=None, **options).fit(encoder.transform(X), y)
+    model = PRLClassifier(**options).fit(X, y)
+    assert model.stopped_ == listed.stopped_ == "optimal"
+    assert model.gap_ <= 1e-3 * model.bound_ + 1e-6
+    assert max(model.value_, listed.value_) <= min(model.bound_, listed.bound_) + 1e-9
+    assert "every gap between two values" in model.certificate_
+    few = encoder.set_params(strategy="quantile", cut_points=2)
+    some = PRLClassifier(encoder=few, **options).fit(X, y)
+    assert some.value_ <= model.bound_ + 1e-9
+    assert "cut points of the encoder" in some.certificate_
+
+
+def test_a_bound_is_there_when_epochs_or_time_run_out():
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    whole = PRLClassifier().fit(X, y)
+    for options in ({"epochs": 3}, {"time_limit": 0.05}):
+        with pytest.warns(ConvergenceWarning):
+            model = PRLClassifier(**options).fit(X, y)
+        assert model.value_ <= whole.bound_ + 1e-9
+        assert whole.value_ - 1e-9 <= model.bound_ < 2
 
 
 # -- the slow definition: the whole game, column by column -----------------------------------------
