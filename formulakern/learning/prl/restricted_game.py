@@ -47,6 +47,12 @@ from formulakern.solvers.games import basic_strategies
 
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
+#: Of more rows than this, the linear program has those alone whose margin is below ``NEAR``.
+MANY, NEAR = 2_000, 1.5
+#: Payoffs that are floats at once.
+PART = 1 << 19
+#: The share of its cap that a row begins with.
+TINY = 0.01
 #: A cap of the linear program that only values that count as 0 would reach.
 FREE = 1e9
 #: Strategies below this share of the largest weight are the linear program's tolerance.
@@ -234,10 +240,10 @@ class RestrictedGame:
             alpha, weight = self._last
             lam = np.array([weight.get(column, 0.0) for column in self.columns])
             start = np.bincount(inverse, alpha * unit, len(A)).astype(np.float64), lam * unit
-        found = solve_capped_lp(A, caps, shift, tol, start, deadline)
-        total = float(found.alpha.sum())
-        q = found.multipliers / total
-        solution = self._split(found.alpha, q, weights, inverse)
+        alpha, multipliers = _solved(A, caps, shift, tol, start, deadline)
+        total = float(alpha.sum())
+        q = multipliers / total
+        solution = self._split(alpha, q, weights, inverse)
         weight = dict(zip(self.columns, (q * total / unit).tolist(), strict=True))
         self._last = solution.p * total / unit, weight
         return solution
@@ -287,17 +293,61 @@ class RestrictedGame:
 
         The guarantees are computed from M itself.
         """
-        given, matrix, scales = self.preferences.weights, self.unscaled, self.scales
+        given, scales = self.preferences.weights, self.scales
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
-        margins = matrix @ (scales * q)
-        payoff = float((p @ matrix * scales).max(initial=-np.inf))
+        margins, paid = products(self._payoffs, scales * q, p)
+        payoff = float((paid * scales).max(initial=-np.inf))
         if self.C is None:
             total = float(q.sum()) or 1.0
             return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
         slack = float((p / given).max()) / self.C
         value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
+
+
+def products(payoffs: NDArray[Any], x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return x @ payoffs, shape (n,), and payoffs @ p, shape (k,); bytes become floats in parts.
+
+    >>> products(np.eye(2, 3, dtype=np.int8), np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0]))
+    (array([1., 2., 0.]), array([3., 4.]))
+    """
+    step = max(1, PART // max(1, payoffs.shape[1]))
+    left, right = np.zeros(payoffs.shape[1]), np.zeros(len(payoffs))
+    for first in range(0, len(payoffs), step):
+        some = payoffs[first : first + step].astype(np.float64, copy=False)
+        left += x[first : first + step] @ some
+        right[first : first + step] = some @ p
+    return left, right
+
+
+def _solved(
+    A: NDArray[Any],
+    caps: FloatArray,
+    shift: float,
+    tol: float,
+    start: tuple[FloatArray, FloatArray] | None,
+    deadline: Deadline,
+) -> tuple[FloatArray, FloatArray]:
+    """α and λ of the linear program; of many rows, those matter whose margin is near 1 or below.
+
+    Others come in when their margin falls below 1, and the program is solved again.
+    """
+    near = np.ones(len(A), dtype=np.bool_)
+    if start is not None and len(A) > MANY and np.isfinite(caps).all():
+        near = A @ start[1] < NEAR
+    while True:
+        every = bool(near.all())
+        own = start if start is None or every else (start[0][near], start[1])
+        rows = (A, caps) if every else (A[near], caps[near])
+        found = solve_capped_lp(*rows, shift, tol, own, deadline)
+        alpha = np.zeros(len(A))
+        alpha[near] = found.alpha
+        margins = A @ found.multipliers
+        if every or deadline.over() or not (missing := ~near & (margins < 1 - tol)).any():
+            return alpha, found.multipliers
+        near |= margins < NEAR
+        start = alpha + TINY * missing * caps, found.multipliers
 
 
 def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:
