@@ -43,6 +43,8 @@ FIRST_BINS, COARSE = 32, 8
 LARGEST = 1 << 23
 #: Bins of a column of which only those are kept that are used.
 CROWDED = 256
+#: Bins of a column that a proof looks at together first.
+BLOCK = 16
 #: Ranges that gaps of a first proposition are divided into at once.
 PARTS = 4
 #: Pairs of columns that are looked at closely.
@@ -210,41 +212,65 @@ def scan_pairs(
                     if signs == 0:
                         continue
                     place = 2 * side + other
-                    for q in range(n_second):
-                        begin, end, within, within_end = _ends(
-                            ordered[h], other, q, n_second, fine[h, q]
-                        )
-                        ends = _exact(ordered[h], other, q, n_second)
-                        if exact and ends:
+                    for first in range(0, n_second, BLOCK):
+                        last = min(first + BLOCK, n_second)
+                        if proving and ordered[h]:  # all gaps of the block at once
+                            begin, end, within, within_end = first, n_second, last, n_second
+                            if other == 0:
+                                begin, end, within, within_end = 0, last, 0, first
                             for k in range(width):
                                 high[k] = outer[end, k] - outer[begin, k]
-                                if proving:
-                                    high[k] -= outer[end, k + width] - outer[begin, k + width]
-                            size = _size(high, high, signs, spread)
-                            if size > scores[c, place]:
-                                scores[c, place] = size
-                                cells[c, place, 0], cells[c, place, 1] = r, q
-                        if not proving or not (ends or fine[h, q]):
-                            continue
-                        for k in range(width):
-                            high[k] = outer[end, k] - outer[begin, k]
-                            low[k] = outer[begin, k + width] - outer[end, k + width]
-                        size = _size(high, low, signs, spread)
-                        beyond[c] = max(beyond[c], size)
-                        if size > longer:
-                            open_ones[j, side, r] = open_ones[h, other, q] = True
-                        if ins < ins_end and within < within_end:
-                            for k in range(inward, inward + width):
-                                low[k - inward] += inner[within_end, k] - inner[within, k]
-                            for k in range(inward + width, inward + 2 * width):
-                                high[k - inward - width] -= inner[within_end, k] - inner[within, k]
+                                low[k] = outer[begin, k + width] - outer[end, k + width]
+                            widest = size = _size(high, low, signs, spread)
+                            if ins < ins_end and within < within_end:
+                                for k in range(inward, inward + width):
+                                    low[k - inward] += inner[within_end, k] - inner[within, k]
+                                for k in range(inward + width, inward + 2 * width):
+                                    high[k - inward - width] -= (
+                                        inner[within_end, k] - inner[within, k]
+                                    )
+                                size = _size(high, low, signs, spread)
+                            if size <= wanted and widest <= longer:
+                                bounds[c, place] = max(bounds[c, place], size)
+                                beyond[c] = max(beyond[c], widest)
+                                continue
+                        for q in range(first, last):
+                            begin, end, within, within_end = _ends(
+                                ordered[h], other, q, n_second, fine[h, q]
+                            )
+                            ends = _exact(ordered[h], other, q, n_second)
+                            if exact and ends:
+                                for k in range(width):
+                                    high[k] = outer[end, k] - outer[begin, k]
+                                    if proving:
+                                        high[k] -= outer[end, k + width] - outer[begin, k + width]
+                                size = _size(high, high, signs, spread)
+                                if size > scores[c, place]:
+                                    scores[c, place] = size
+                                    cells[c, place, 0], cells[c, place, 1] = r, q
+                            if not proving or not (ends or fine[h, q]):
+                                continue
+                            for k in range(width):
+                                high[k] = outer[end, k] - outer[begin, k]
+                                low[k] = outer[begin, k + width] - outer[end, k + width]
                             size = _size(high, low, signs, spread)
-                        bounds[c, place] = max(bounds[c, place], size)
-                        if size > wanted:
-                            if ordered[j] and fine[j, r]:
-                                divide[j, r] = True
-                            if ordered[h] and fine[h, q]:
-                                divide[h, q] = True
+                            beyond[c] = max(beyond[c], size)
+                            if size > longer:
+                                open_ones[j, side, r] = open_ones[h, other, q] = True
+                            if ins < ins_end and within < within_end:
+                                for k in range(inward, inward + width):
+                                    low[k - inward] += inner[within_end, k] - inner[within, k]
+                                for k in range(inward + width, inward + 2 * width):
+                                    high[k - inward - width] -= (
+                                        inner[within_end, k] - inner[within, k]
+                                    )
+                                size = _size(high, low, signs, spread)
+                            bounds[c, place] = max(bounds[c, place], size)
+                            if size > wanted:
+                                if ordered[j] and fine[j, r]:
+                                    divide[j, r] = True
+                                if ordered[h] and fine[h, q]:
+                                    divide[h, q] = True
 
 
 @compiled(

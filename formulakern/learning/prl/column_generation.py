@@ -24,10 +24,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
@@ -124,6 +126,7 @@ class ColumnGeneration:
         self._half = self.deadline.part(0.5)
         #: What the best column pays, as far as is known.
         self._likely = np.inf
+        self._mean = np.zeros(0)
         #: What counts as 0.
         self.zero = ZERO * self.game.family.unit
 
@@ -189,7 +192,7 @@ class ColumnGeneration:
         else:
             priced = self._price(solution)
             if priced.bound == np.inf:  # columns that pay were found before there was a proof
-                self._price(solution, least=priced.likely)
+                self._lowered(solution.p, priced.likely, self.budget, self._until)
         closed = self._closed()
         self._crossover()
         if closed or self._closed():  # a basic solution is more exact
@@ -235,14 +238,33 @@ class ColumnGeneration:
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
         return float(max(secured * (1 + 0.9 * self.tol), self.zero))
 
-    def _price(self, solution: Solution, share: float = SEARCHING, least: float = 0.0) -> Priced:
-        """Best responses to a strategy that pay more than ``least``; lowers the bound."""
-        outcome, searching = self.outcome, self._until.part(share)
-        threshold = max(self._threshold(solution), least)
-        priced = self.game.price(solution.p, threshold, self.budget, searching)
+    def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
+        """Return best responses to a strategy, after they lowered the bound.
+
+        Where a quick search finds none, a proof is for the mean of strategies: fewer columns pay
+        more than the threshold against it.  Columns that are in the game already say nothing new.
+        """
+        game, searching = self.game, self._until.part(share)
+        options = self._threshold(solution), self.budget, searching
+        if not game.family.guesses:
+            return self._lowered(solution.p, *options)
+        self._mean = (self._mean + solution.p) / 2 if len(self._mean) else solution.p
+        priced = game.price(solution.p, *options, quick=True)
+        if not priced.columns or searching.over():
+            known = set(game.columns)
+            priced = self._lowered(self._mean, *options)
+            if not self._closed() and known.issuperset(priced.columns):
+                self._mean = solution.p
+                priced = self._lowered(solution.p, *options)
+        self._likely = min(self.outcome.bound, priced.likely)
+        return priced
+
+    def _lowered(self, p: FloatArray, *options: Any) -> Priced:
+        """Return best responses to a strategy, after its bound was used."""
+        priced, slack = self.game.price(p, *options), self.game.slack_bound(p)
         bound = min(priced.bound, self.game.family.unit)
-        outcome.bound = min(outcome.bound, max(bound, solution.slack_bound))
-        self._likely = min(outcome.bound, max(priced.likely, solution.slack_bound))
+        self.outcome.bound = min(self.outcome.bound, max(bound, slack))
+        self._likely = min(self.outcome.bound, max(priced.likely, slack))
         return priced
 
     @property
@@ -264,9 +286,10 @@ class ColumnGeneration:
 
     def _closed(self) -> bool:
         outcome = self.outcome
-        return outcome.solution is not None and outcome.bound - outcome.value <= max(
-            self.tol * outcome.bound, 4 * self.zero
-        )
+        if outcome.solution is None or outcome.bound == np.inf:
+            return False
+        within = max(self.tol * outcome.bound, 4 * self.zero)
+        return bool(outcome.bound - outcome.value <= within)
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome

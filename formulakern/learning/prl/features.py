@@ -82,14 +82,16 @@ class FeatureFamily(ABC):
 
     The ``table`` of monomials is an array (m, n).  With a ``bias`` the feature ``always`` belongs
     to the family.  ``binary`` features are 0 or 1; ``unit`` is the largest possible payoff, and
-    much smaller ones count as 0.  Of rows in partitions, ``full`` is the number of their groups if
-    a column would have divided too many, and if they are ``crowded``, columns without weight go.
+    much smaller ones count as 0.  A quick search ``guesses`` columns of any length, or is for short
+    ones.  Of rows in partitions, ``full`` is the number of their groups if a column would have
+    divided too many, and if they are ``crowded``, columns without weight go.
     """
 
     table: Any
     bias: bool
     binary: ClassVar[bool] = True
     unit: ClassVar[float] = 2.0
+    guesses: ClassVar[bool] = False
     always: ClassVar[Any] = BIAS
     full: ClassVar[int] = 0
     crowded: ClassVar[bool] = False
@@ -251,6 +253,8 @@ class OrderedConjunctions(FeatureFamily):
 
     ``asked`` has a sign for each proposition, or ``NEVER``.
     """
+
+    guesses: ClassVar[bool] = True
 
     n_classes: int
     greatest: int

@@ -248,6 +248,10 @@ class RestrictedGame:
         self._last = solution.p * total / unit, weight
         return solution
 
+    def slack_bound(self, p: FloatArray) -> float:
+        """What slack columns pay at most against p; −inf for the hard margin."""
+        return -np.inf if self.C is None else float((p / self.preferences.weights).max()) / self.C
+
     def basic_solution(
         self, columns: NDArray[np.intp], deadline: Deadline = UNLIMITED
     ) -> Solution | None:
@@ -301,7 +305,7 @@ class RestrictedGame:
         if self.C is None:
             total = float(q.sum()) or 1.0
             return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
-        slack = float((p / given).max()) / self.C
+        slack = self.slack_bound(p)
         value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
 
