@@ -67,6 +67,7 @@ QUICK = {
         ["--quick"],
         "| FormulaSearch | {0..999} | {0..999} | {0..999} | yes |",
     ),
+    "33_growth.py": (["--quick"], "| 1,000 | {0..60} ({80..95}) | {0..60} ({80..95}) |"),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 #: Bounds in such a text, and a number in the output.
