@@ -53,7 +53,7 @@ CLOSELY = 3_000
 FEW, MANY, NEARLY = 60, 2_000, 0.9
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
-#: What is asked of a proposition that may have no weight.
+#: The sign of a proposition that may have no weight.
 NEVER = 2
 
 #: Sorted numbers of propositions.
@@ -113,6 +113,37 @@ def _size(high: Any, low: Any, allowed: Any, spread: Any) -> Any:
         one = max(high[k], -low[k])
         total += one * one
     return math.sqrt(total)
+
+
+@compiled()
+def _bound(
+    outer: Any,
+    inner: Any,
+    ends: Any,
+    some: Any,
+    allowed: Any,
+    spread: Any,
+    high: Any,
+    low: Any,
+    inward: Any,
+) -> Any:
+    """Bounds on |S| where rows may only leave, and where the inner ones stay too.
+
+    ``ends`` are of the outer and of the inner rows; ``some`` is whether there may be inner ones.
+    """
+    begin, end, within, within_end = ends
+    width = high.shape[0]
+    for k in range(width):
+        high[k] = outer[end, k] - outer[begin, k]
+        low[k] = outer[begin, k + width] - outer[end, k + width]
+    widest = size = _size(high, low, allowed, spread)
+    if some and within < within_end:
+        for k in range(width):
+            low[k] += inner[within_end, k + inward] - inner[within, k + inward]
+            place = k + inward + width
+            high[k] -= inner[within_end, place] - inner[within, place]
+        size = _size(high, low, allowed, spread)
+    return widest, size
 
 
 @compiled()
@@ -203,6 +234,7 @@ def scan_pairs(
                 exact = _exact(ordered[j], side, r, n_first)
                 if not exact and not (proving and fine[j, r]):
                     continue
+                some = ins < ins_end
                 for b in range(n_second + 1):
                     for k in range(many):
                         outer[b, k] = table[out_end, b, k] - table[out, b, k]
@@ -215,56 +247,37 @@ def scan_pairs(
                     for first in range(0, n_second, BLOCK):
                         last = min(first + BLOCK, n_second)
                         if proving and ordered[h]:  # all gaps of the block at once
-                            begin, end, within, within_end = first, n_second, last, n_second
+                            ends = first, n_second, last, n_second
                             if other == 0:
-                                begin, end, within, within_end = 0, last, 0, first
-                            for k in range(width):
-                                high[k] = outer[end, k] - outer[begin, k]
-                                low[k] = outer[begin, k + width] - outer[end, k + width]
-                            widest = size = _size(high, low, signs, spread)
-                            if ins < ins_end and within < within_end:
-                                for k in range(inward, inward + width):
-                                    low[k - inward] += inner[within_end, k] - inner[within, k]
-                                for k in range(inward + width, inward + 2 * width):
-                                    high[k - inward - width] -= (
-                                        inner[within_end, k] - inner[within, k]
-                                    )
-                                size = _size(high, low, signs, spread)
+                                ends = 0, last, 0, first
+                            widest, size = _bound(
+                                outer, inner, ends, some, signs, spread, high, low, inward
+                            )
                             if size <= wanted and widest <= longer:
                                 bounds[c, place] = max(bounds[c, place], size)
                                 beyond[c] = max(beyond[c], widest)
                                 continue
                         for q in range(first, last):
-                            begin, end, within, within_end = _ends(
-                                ordered[h], other, q, n_second, fine[h, q]
-                            )
-                            ends = _exact(ordered[h], other, q, n_second)
-                            if exact and ends:
+                            ends = _ends(ordered[h], other, q, n_second, fine[h, q])
+                            cell_exact = _exact(ordered[h], other, q, n_second)
+                            if exact and cell_exact:
                                 for k in range(width):
-                                    high[k] = outer[end, k] - outer[begin, k]
+                                    high[k] = outer[ends[1], k] - outer[ends[0], k]
                                     if proving:
-                                        high[k] -= outer[end, k + width] - outer[begin, k + width]
+                                        high[k] -= outer[ends[1], k + width]
+                                        high[k] += outer[ends[0], k + width]
                                 size = _size(high, high, signs, spread)
                                 if size > scores[c, place]:
                                     scores[c, place] = size
                                     cells[c, place, 0], cells[c, place, 1] = r, q
-                            if not proving or not (ends or fine[h, q]):
+                            if not proving or not (cell_exact or fine[h, q]):
                                 continue
-                            for k in range(width):
-                                high[k] = outer[end, k] - outer[begin, k]
-                                low[k] = outer[begin, k + width] - outer[end, k + width]
-                            size = _size(high, low, signs, spread)
-                            beyond[c] = max(beyond[c], size)
-                            if size > longer:
+                            widest, size = _bound(
+                                outer, inner, ends, some, signs, spread, high, low, inward
+                            )
+                            beyond[c] = max(beyond[c], widest)
+                            if widest > longer:
                                 open_ones[j, side, r] = open_ones[h, other, q] = True
-                            if ins < ins_end and within < within_end:
-                                for k in range(inward, inward + width):
-                                    low[k - inward] += inner[within_end, k] - inner[within, k]
-                                for k in range(inward + width, inward + 2 * width):
-                                    high[k - inward - width] -= (
-                                        inner[within_end, k] - inner[within, k]
-                                    )
-                                size = _size(high, low, signs, spread)
                             bounds[c, place] = max(bounds[c, place], size)
                             if size > wanted:
                                 if ordered[j] and fine[j, r]:
@@ -336,19 +349,11 @@ def scan_intervals(
                         cells[j, 0], cells[j, 1] = r, q
                 if not proving:
                     continue
-                for k in range(width):
-                    high[k] = sums[end, k] - sums[begin, k]
-                    low[k] = sums[begin, k + width] - sums[end, k + width]
-                size = _size(high, low, signs, spread)
-                beyond[j] = max(beyond[j], size)
-                if size > longer:
+                ends = begin, end, within, within_end
+                widest, size = _bound(sums, sums, ends, True, signs, spread, high, low, inward)
+                beyond[j] = max(beyond[j], widest)
+                if widest > longer:
                     open_ones[j, 1, r] = open_ones[j, 0, q] = True
-                if within < within_end:
-                    for k in range(inward, inward + width):
-                        low[k - inward] += sums[within_end, k] - sums[within, k]
-                    for k in range(inward + width, inward + 2 * width):
-                        high[k - inward - width] -= sums[within_end, k] - sums[within, k]
-                    size = _size(high, low, signs, spread)
                 bounds[j] = max(bounds[j], size)
                 if size > wanted:
                     divide[j, r] = divide[j, r] or fine[j, r]
@@ -649,9 +654,9 @@ class OrderedSearch:
     def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
-        The ``top`` pairs are at the gaps that are best where only one is moved.
-        Of very many pairs only those are looked at closely that are best in coarse bins, as before
-        or, if nothing scores more than ``least``, now.
+        The best pairs then move to the gaps where moving one alone gains nothing.  Of very many
+        pairs only those are looked at closely that are best in coarse bins, as before or, if
+        nothing scores more than ``least``, now.
         """
         found = self.singles(weights)
         if len(self.divisors) > 2:

@@ -90,3 +90,32 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         found = search.prove(weights, lower).found
         assert all(score == pytest.approx(every[node]) and score > lower for score, node in found)
         assert bool(found) == (best > lower)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_many_bins_are_bounded_together(seed, spread):
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, 41, (2, 90)).astype(np.int32)  # the last is missing
+    table = OrderedTable(
+        [OrderedColumn(one, 40, True, str) for one in codes], 90, np.zeros((90, 0))
+    )
+    weights = generator.integers(-9, 10, (90, 2)).astype(np.float64)
+    divisors, sides = np.array([1.0, 2.0, 3.0]), np.full((2, 2), 3)
+    nodes = itertools.combinations_with_replacement(range(table.n_columns), 2)
+    nodes = [tuple(sorted(set(node))) for node in nodes]
+    sums = table.truths(table.covers(nodes)) @ weights
+    sizes = np.ptp(sums, axis=1) if spread else np.linalg.norm(sums, axis=1)
+    every = dict(zip(nodes, sizes / divisors[[len(node) for node in nodes]], strict=True))
+    best = max(every.values())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordered, "FIRST_BINS", 24)
+        search = OrderedSearch(table, divisors, sides, spread)
+        for score, node in search.best(weights):
+            assert score == pytest.approx(every[node])
+        proof = search.prove(weights, best * (1 + 1e-9))
+        assert not proof.found
+        assert proof.bound == pytest.approx(best)
+        found = search.prove(weights, 0.9 * best).found
+        assert found
+        assert all(score == pytest.approx(every[node]) for score, node in found)

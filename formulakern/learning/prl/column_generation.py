@@ -247,16 +247,17 @@ class ColumnGeneration:
         game, searching = self.game, self._until.part(share)
         options = self._threshold(solution), self.budget, searching
         if not game.family.guesses:
-            return self._lowered(solution.p, *options)
-        self._mean = (self._mean + solution.p) / 2 if len(self._mean) else solution.p
-        priced = game.price(solution.p, *options, quick=True)
-        if not priced.columns or searching.over():
-            known = set(game.columns)
-            priced = self._lowered(self._mean, *options)
-            if not self._closed() and known.issuperset(priced.columns):
-                self._mean = solution.p
-                priced = self._lowered(solution.p, *options)
-        self._likely = min(self.outcome.bound, priced.likely)
+            priced = self._lowered(solution.p, *options)
+        else:
+            self._mean = (self._mean + solution.p) / 2 if len(self._mean) else solution.p
+            priced = game.price(solution.p, *options, quick=True)
+            if not priced.columns or searching.over():
+                known = set(game.columns)
+                priced = self._lowered(self._mean, *options)
+                if not self._closed() and known.issuperset(priced.columns):
+                    self._mean = solution.p
+                    priced = self._lowered(solution.p, *options)
+        self._likely = min(self.outcome.bound, max(priced.likely, solution.slack_bound))
         return priced
 
     def _lowered(self, p: FloatArray, *options: Any) -> Priced:
@@ -264,7 +265,6 @@ class ColumnGeneration:
         priced, slack = self.game.price(p, *options), self.game.slack_bound(p)
         bound = min(priced.bound, self.game.family.unit)
         self.outcome.bound = min(self.outcome.bound, max(bound, slack))
-        self._likely = min(self.outcome.bound, max(priced.likely, slack))
         return priced
 
     @property

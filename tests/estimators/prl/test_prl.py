@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.base import clone
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -21,9 +21,10 @@ import formulakern as fk
 from formulakern import PRLClassifier, datasets
 from formulakern.encoding.strict import read_packed
 from formulakern.learning.prl import column_generation as prl_play
-from formulakern.learning.prl import published
+from formulakern.learning.prl import published, restricted_game
 from formulakern.learning.prl.features import TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
+from formulakern.solvers.capped_lp import solve_capped_lp
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "depth_penalty": 1.0}
 WEIGHTS = "cut points are quantiles of the unweighted rows"
@@ -79,6 +80,24 @@ def test_a_bound_is_there_when_epochs_run_out():
             model = PRLClassifier(epochs=epochs).fit(X, y)
         assert model.value_ <= whole.bound_ + 1e-9
         assert whole.value_ - 1e-9 <= model.bound_ < 2
+
+
+def test_many_preferences(monkeypatch):
+    """Rows far from the margin are left out of the linear program, and change no value."""
+    X, y = load_iris(return_X_y=True)
+    whole = PRLClassifier(tol=1e-3).fit(X, y)
+    sizes = []
+
+    def solve(A, *options):
+        sizes.append(len(A))
+        return solve_capped_lp(A, *options)
+
+    monkeypatch.setattr(restricted_game, "MANY", 10)
+    monkeypatch.setattr(restricted_game, "solve_capped_lp", solve)
+    some = PRLClassifier(tol=1e-3).fit(X, y)
+    assert min(sizes) < max(sizes)
+    assert some.stopped_ == whole.stopped_ == "optimal"
+    assert max(some.value_, whole.value_) <= min(some.bound_, whole.bound_) + 1e-9
 
 
 # -- the slow definition: the whole game, column by column -----------------------------------------
