@@ -98,15 +98,23 @@ class _Active:
         return np.array(listed, dtype=np.float64).reshape(len(listed), width)
 
     def enter(self, nodes: list[Node], most: int) -> int:
-        """Take in conjunctions of new covers, as many as there is room for; return their number."""
-        fresh: list[Node] = []
-        known = set(self.keys(self.nodes))
+        """Take in conjunctions of new covers, as many as there is room for; return their number.
+
+        One that is shorter than another one of the same cover takes its place.
+        """
+        entered = 0
+        known = dict(zip(self.keys(self.nodes), self.nodes, strict=True))
         for node, key in zip(nodes, self.keys(nodes), strict=True):
-            if key not in known and len(fresh) < most:
-                known.add(key)
-                fresh.append(node)
-        self.nodes += fresh
-        return len(fresh)
+            before = known.get(key)
+            if before is None and entered < most:
+                self.nodes.append(node)
+            elif before is not None and len(node) < len(before):
+                self.nodes[self.nodes.index(before)] = node
+            else:
+                continue
+            known[key] = node
+            entered += 1
+        return entered
 
     def keys(self, nodes: list[Node]) -> list[Any]:
         """Return what equal features have in common: a cover; in partitions each is its own."""

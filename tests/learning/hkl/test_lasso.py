@@ -32,6 +32,7 @@ def every_conjunction(table, longest=4):
 
 @settings(max_examples=25)
 @example(284, "hinge")  # what the proof allows is the gap to the last digit
+@example(545637, "squared_hinge")  # a pair came in before the proposition of the same cover
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["logistic", "multinomial", "ordinal", "squared", "squared_hinge", "hinge"]),
