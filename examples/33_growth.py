@@ -9,7 +9,7 @@ In a shell::
 
 CPU seconds of ``fit``, with encoding and without compilation, of the learners of 16_league.py as
 they come, on one core; explainable boosting (interpret) and RuleFit (imodels) where they are
-installed.  Behind the seconds stands the accuracy on 10,000 further rows.
+installed.  After the seconds comes the accuracy on 10,000 further rows.
 
 Tables are scikit-learn's ``make_classification`` (seed 0), with 5 % of the classes drawn at random:
 5,000 rows, 20 columns, of which 10 matter, and two classes, of which one number changes at a time.
@@ -76,8 +76,8 @@ def measured(name, limit, sizes):
     print(json.dumps([seconds, right, learner.size(model)[0]]))
 
 
-def asked(name, limit, sizes):
-    """What another process measures, as a cell of the table."""
+def cell(name, limit, sizes):
+    """Measure in another process; return the cell of the table."""
     command = [sys.executable, __file__, "--one", json.dumps([name, limit, sizes])]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode:
@@ -111,7 +111,7 @@ def main():
         for sizes in sweep[:1] if given.quick else sweep:
             cells = {}
             for name in names:
-                cells[name] = "" if name in late else asked(name, given.time_limit, sizes)
+                cells[name] = "" if name in late else cell(name, given.time_limit, sizes)
                 if cells[name].startswith(">"):
                     late.add(name)
             number = sizes[what]

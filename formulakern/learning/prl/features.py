@@ -99,7 +99,7 @@ class FeatureFamily(ABC):
     @property
     @abstractmethod
     def scope(self) -> str:
-        """What a bound is over, in words."""
+        """The features that a bound is over, in words."""
 
     @abstractmethod
     def mined(
@@ -128,16 +128,21 @@ class FeatureFamily(ABC):
             bounds += [result.bound] * (not result.proven)
         listed.sort(key=lambda item: -float(np.ptp(item[1])))
         paying = [item for item in listed if np.ptp(item[1]) > threshold]
+        columns = self.columns_of(paying, top)
+        best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
+        best += self.rounding(weights)
+        return Priced(columns, best, best, len(bounds) == 1)
+
+    def columns_of(self, listed: Sequence[tuple[Any, FloatArray]], top: int) -> list[Column]:
+        """Return the columns of features, the first of each cover, at most ``top``."""
         columns: dict[bytes, Column] = {}
-        covers = self.covers([feature for feature, _ in paying])
-        for (feature, sums), cover in zip(paying, covers, strict=False):
+        covers = self.covers([feature for feature, _ in listed])
+        for (feature, sums), cover in zip(listed, covers, strict=False):
             pair = int(sums.argmax()), int(sums.argmin())
             columns.setdefault(cover, Column(feature, *pair, self.scale(feature)))
             if len(columns) == top:
                 break
-        best = max([*bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
-        best += self.rounding(weights)
-        return Priced([*columns.values()], best, best, len(bounds) == 1)
+        return [*columns.values()]
 
     def rounding(self, weights: FloatArray) -> float:
         """How much more a feature may pay than its sums, generously."""
@@ -198,7 +203,7 @@ class ConjunctionFeatures(FeatureFamily):
 
     @property
     def scope(self) -> str:
-        """What a bound is over, in words."""
+        """The features that a bound is over, in words."""
         return scope_of(self.least, self.greatest)
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -272,7 +277,7 @@ class OrderedConjunctions(FeatureFamily):
 
     @property
     def scope(self) -> str:
-        """What the bound is over, in words."""
+        """The features that a bound is over, in words."""
         return f"{scope_of(1, self.greatest)}, cut at {self.table.cuts}"
 
     def mined(self, *_: Any, **__: Any) -> Any:
@@ -295,19 +300,12 @@ class OrderedConjunctions(FeatureFamily):
             proof = self._search.prove(own, level, deadline)
             found, bound = found + proof.found, max(level, proof.bound)
             proven = bool(found) or bound <= level
-        columns: dict[bytes, Column] = {}
         features = [Conjunction(one.node) for one in found[: SPARE * top]]
-        for feature in features:
-            cover = feature.values(self.table)
-            sums = cover @ weights
-            pair = int(sums.argmax()), int(sums.argmin())
-            column = Column(feature, *pair, self.scale(feature))
-            columns.setdefault(np.packbits(cover).tobytes(), column)
-            if len(columns) == top:
-                break
+        listed = [(feature, feature.values(self.table) @ weights) for feature in features]
         rounding = self.rounding(weights)
         likely = max([one.score for one in found], default=bound)
-        return Priced([*columns.values()], bound + rounding, likely + rounding, proven)
+        columns = self.columns_of(listed, top)
+        return Priced(columns, bound + rounding, likely + rounding, proven)
 
     def scale(self, feature: Any) -> float:
         """1/a^(l − 1) for l propositions; 1 for the bias."""
@@ -319,12 +317,12 @@ class OrderedConjunctions(FeatureFamily):
         self._search.divide_at([one.propositions for one in features if not isinstance(one, Step)])
 
     def rounding(self, weights: FloatArray) -> float:
-        """That of sums over all rows, one after the other."""
+        """The rounding of sums over all rows, one after the other."""
         return max(1.0, len(weights) / 1000) * super().rounding(weights)
 
 
 def divisors_of(least: int, greatest: int, depth_penalty: float) -> FloatArray:
-    """What the payoffs of conjunctions of l propositions are divided by, l ≤ ``greatest``."""
+    """Return the divisors of the payoffs of conjunctions, by length up to ``greatest``."""
     longer = np.maximum(np.arange(greatest + 1) - least, 0)
     with np.errstate(over="ignore"):
         return np.minimum(float(depth_penalty) ** longer, FINITE)
@@ -348,7 +346,7 @@ class TemplateFeatures(FeatureFamily):
 
     @property
     def scope(self) -> str:
-        """What a bound is over, in words."""
+        """The features that a bound is over, in words."""
         return f"instances of {' or '.join(map(str, self.templates))}"
 
     def mined(
@@ -403,7 +401,7 @@ class MonomialFeatures(FeatureFamily):
 
     @property
     def scope(self) -> str:
-        """What a bound is over, in words."""
+        """The features that a bound is over, in words."""
         return f"products of {counted(self.degree, 'column')}"
 
     def mined(self, *_: Any, **__: Any) -> Any:

@@ -249,7 +249,7 @@ class RestrictedGame:
         return solution
 
     def slack_bound(self, p: FloatArray) -> float:
-        """What slack columns pay at most against p; −inf for the hard margin."""
+        """Return the most that a slack column pays against p; −inf for the hard margin."""
         return -np.inf if self.C is None else float((p / self.preferences.weights).max()) / self.C
 
     def basic_solution(
