@@ -817,28 +817,20 @@ class _Proof:
         """Bound all conjunctions of two propositions or more."""
         search, width = self.search, self.weights.shape[1]
         prefix = search.everything(len(self.weights))
-        bins, pairs = search.coarse, prefix.pairs
-        while True:  # pairs alone, of which fewer and fewer are in doubt
-            scan = self._scan(prefix, bins, pairs)
-            in_doubt = scan.bound > self._wanted(prefix)
-            if bins is search.coarse:
-                rest = self._rest(prefix, scan)
-            if not in_doubt or self.found or self.deadline.over():
+        scan, closer = self._pairs(prefix)
+        while self._in_doubt(prefix, closer) and not self.found and not self.deadline.over():
+            if not search.bins.divide(closer.divide, width):
                 break
-            if bins is search.bins and not search.bins.divide(scan.divide, width):
-                break
-            bins = search.bins
-            pairs = pairs[(scan.bounds > self._wanted(prefix)).any(axis=1)]
-        if self.found or in_doubt:
-            return max(rest, scan.bound / float(search.divisors[2]))
+            closer = self._closer(prefix, closer, search.bins)
+        bound, rest = closer.bound / float(search.divisors[2]), self._rest(prefix, scan)
+        if bound > self.threshold or self.found:
+            return max(bound, rest)
         while rest > self.threshold:
             self.marks = np.zeros_like(search.bins.fine)
-            bound = self._bound(prefix)
-            if bound <= self.threshold or self.found or self.deadline.over():
-                return bound
-            if not search.bins.divide(self.marks, width):
-                return bound
-        return self.threshold
+            rest = self._further(prefix, scan)
+            if self.found or self.deadline.over() or not search.bins.divide(self.marks, width):
+                break
+        return max(bound, rest)
 
     def _wanted(self, prefix: _Prefix, more: int = 2) -> float:
         """The size of sums that is sought with this number of more propositions; inf: too long."""
@@ -852,13 +844,20 @@ class _Proof:
         return scan.rest / float(divisors[length]) if length < len(divisors) else 0.0
 
     def _scan(self, prefix: _Prefix, bins: Bins, pairs: NDArray[np.int64]) -> _Scan:
+        """Scan pairs with a prefix; what may be added to them is bounded in coarse bins alone."""
         own = self.weights[prefix.rows] if len(prefix.rows) < len(self.weights) else self.weights
         parts = [np.maximum(own, 0.0), np.maximum(-own, 0.0)]
         if not prefix.inner.all():
             parts += [np.where(prefix.inner[:, None], part, 0.0) for part in parts]
-        limits = self._wanted(prefix), self._wanted(prefix, 3)
+        longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
-            prefix, self.weights, np.concatenate(parts, axis=1), bins, pairs, *limits
+            prefix,
+            self.weights,
+            np.concatenate(parts, axis=1),
+            bins,
+            pairs,
+            self._wanted(prefix),
+            longer,
         )
         if prefix.exact:
             self.found += self.search.listed(prefix.node, scan, self.threshold)
@@ -866,18 +865,36 @@ class _Proof:
 
     def _bound(self, prefix: _Prefix) -> float:
         """Bound the scores of conjunctions that add two propositions or more to a prefix."""
-        search, divisor = self.search, float(self.search.divisors[len(prefix.node) + 2])
-        unsure = np.count_nonzero(~prefix.inner) * COARSE > len(self.weights)
-        scan = self._scan(prefix, search.coarse, prefix.pairs)
-        bound = scan.bound / divisor
-        if bound > self.threshold and not self.found and not unsure:
-            doubtful = (scan.bounds > self._wanted(prefix)).any(axis=1)
-            closer = self._scan(prefix, search.bins, prefix.pairs[doubtful])
-            bound = closer.bound / divisor
-            if bound > self.threshold:
-                self.marks |= closer.divide
-        if bound > self.threshold or self.found:
-            return max(bound, self._rest(prefix, scan))
+        scan, closer = self._pairs(prefix)
+        bound = closer.bound / float(self.search.divisors[len(prefix.node) + 2])
+        if bound <= self.threshold and not self.found:
+            return max(bound, self._further(prefix, scan))
+        if closer.bins is self.search.bins:
+            self.marks |= closer.divide
+        return max(bound, self._rest(prefix, scan))
+
+    def _pairs(self, prefix: _Prefix) -> tuple[_Scan, _Scan]:
+        """Scan pairs in coarse bins; and those in doubt in finer ones."""
+        search, rows = self.search, len(self.weights)
+        scan = closer = self._scan(prefix, search.coarse, prefix.pairs)
+        unsure = np.count_nonzero(~prefix.inner) * COARSE > rows
+        for bins in search.first, search.bins:
+            if unsure or self.found or not self._in_doubt(prefix, closer):
+                break
+            closer = self._closer(prefix, closer, bins)
+        return scan, closer
+
+    def _in_doubt(self, prefix: _Prefix, scan: _Scan) -> bool:
+        return scan.bound > self._wanted(prefix)
+
+    def _closer(self, prefix: _Prefix, scan: _Scan, bins: Bins) -> _Scan:
+        """Scan the pairs that are in doubt after a scan."""
+        doubtful = (scan.bounds > self._wanted(prefix)).any(axis=1)
+        return self._scan(prefix, bins, scan.pairs[doubtful])
+
+    def _further(self, prefix: _Prefix, scan: _Scan) -> float:
+        """Bound the scores of conjunctions that add three propositions or more to a prefix."""
+        bound = 0.0
         opened = scan.pairs[scan.beyond > self._wanted(prefix, 3)]
         for j in np.flatnonzero(scan.open_ones.any(axis=(1, 2))).tolist():
             for side in range(2):
