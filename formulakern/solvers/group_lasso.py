@@ -48,8 +48,8 @@ SWEEPS, POLISHED, STEPS = 10, 20, 100
 #: After a step that gains less than this share of the gap, one with the curvature between functions
 #: is taken, for so many weights, and entries of the Gram matrix times rows, at most.
 SLOW, JOINT, WORK = 0.2, 1500, 4e9
-#: A step is exact to this share of the gap.
-CARE = 1e-10
+#: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap.
+CARE = 1e-6
 #: The smallest part of a step that is tried.
 SHORTEST = 2.0**-30
 #: Features whose sums are below this share of what gives weight are left out of a step.
@@ -342,7 +342,7 @@ class _Iteration:
             np.append(np.zeros(n_free), self.penalties[some]),
         )
         signs = np.append(np.zeros(n_free, dtype=np.int64), self.signs[some])
-        enough = CARE * max(self.gap, self.tol) * value
+        enough = CARE * max(self.gap, self.tol) ** 2 * value
         for _ in range(POLISHED):
             norms = np.sqrt(np.square(moved).sum(axis=1))
             if descend(gram, moved, slopes, penalties, norms, signs, SWEEPS, enough) <= enough:
@@ -412,7 +412,7 @@ class _Iteration:
         return self.along(few, some, np.ascontiguousarray(change), weights, u, b, here)[:4]
 
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front."""
+        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front; in float32, for steps alone."""
         n_free, k = len(self.groups), len(columns)
         size, m = n_free + k, len(curvature)
         gram = np.zeros((size, size))
@@ -420,7 +420,8 @@ class _Iteration:
         for begin in range(0, m, step):
             rows = slice(begin, begin + step)
             block = np.vstack([self.groups[:, rows], columns.entries(slice(0, k), rows)])
-            gram += (block * curvature[rows]) @ block.T
+            block = (block * np.sqrt(curvature[rows])).astype(np.float32)
+            gram += block @ block.T
         gram.flat[:: size + 1] += RIDGE * float(curvature.sum())
         return gram
 
