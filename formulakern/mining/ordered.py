@@ -13,8 +13,14 @@ and O(B₁ B₂) differences, no matter how many pairs.  Single propositions are
 *Proof.*  A proposition whose gap lies inside a bin covers all rows of the bins before, the *inner*
 rows, and none beyond this bin, the *outer* rows.  So with the sums P and N of the positive and of
 the negative parts, −N_outer + P_inner ≤ S ≤ P_outer − N_inner for all such conjunctions, and
-−N_outer ≤ S ≤ P_outer for all longer ones.  A bin is divided only where this bound passes what is
-sought: the proof is over all gaps, and most bins stay wide.
+−N_outer ≤ S ≤ P_outer for all longer ones.  Pairs of columns for which this bound passes what is
+sought are searched at every gap by branch and bound over rectangles of gaps.  Of two gaps s and t
+in a rectangle whose near corner is (s₀, t₀),
+
+    S(s, t) = S(s₀, t₀) + A(s) + B(t) + the sum of rows that are beyond both s₀ and t₀,
+
+A(s) being the sum of the rows between s₀ and s that t₀ covers, B(t) of those between t₀ and t.  The
+largest A and B are found in one pass each, and few rows are beyond both.
 
 *Longer conjunctions* are pairs within the rows of their first propositions.  The first proposition
 is a range of gaps at first, whose outer rows are those of the widest; the range is divided where
@@ -39,10 +45,10 @@ from formulakern.encoding.ordered import OrderedTable
 
 #: Bins of a column at first, and the coarse ones, with which a proof begins.
 FIRST_BINS, COARSE = 32, 8
-#: Cells of a two-way table times columns of weights, at most.
-LARGEST = 1 << 23
-#: Bins of a column of which only those are kept that are used.
-CROWDED = 256
+#: Parts that a range of gaps is divided into, and rectangles that wait, at most: of 2³¹ values.
+GRID, DEPTH = 8, 64 * 11
+#: Bins of a column of which only those are kept that are used, and bins at most.
+CROWDED, MOST = 256, 1 << 14
 #: Bins of a column that a proof looks at together first.
 BLOCK = 16
 #: Ranges that gaps of a first proposition are divided into at once.
@@ -51,6 +57,8 @@ PARTS = 4
 CLOSELY = 3_000
 #: The best pairs whose gaps are moved.
 FEW, MANY, NEARLY = 60, 2_000, 0.9
+#: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
+INTERVAL = np.array([False, False, True, False])
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
 #: The sign of a proposition that may have no weight.
@@ -465,6 +473,232 @@ def polish(
             one = 1 - one
 
 
+@compiled()
+def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any:
+    """The gap from which on propositions of a side cover a row, the narrowest being 0; or −1."""
+    if code >= n:
+        return -1
+    if not ordered:
+        return 0 if code == value else -1
+    return code if side == 0 else n - 1 - code
+
+
+@compiled()
+def _sorted_by(values: Any, n: Any) -> Any:
+    """The rows with values from 1, in the order of the values, below n."""
+    starts = np.zeros(n + 1, np.int64)
+    for i in range(values.shape[0]):
+        starts[values[i] + 1] += 1
+    zeros = starts[1]
+    for v in range(n):
+        starts[v + 1] += starts[v]
+    order = np.empty(values.shape[0], np.int64)
+    for i in range(values.shape[0]):
+        order[starts[values[i]]] = i
+        starts[values[i]] += 1
+    return order[zeros:]
+
+
+@compiled()
+def _ranked(value: Any, begin: Any, end: Any, parts: Any) -> Any:
+    """The first part of a range in which a row with this value may count, and in which it does."""
+    if value <= begin:
+        return 0, 0
+    part = min(parts - 1, (value - begin) * parts // (end - begin) + 1)
+    while begin + part * (end - begin) // parts > value:
+        part -= 1
+    return part, part + (1 if begin + part * (end - begin) // parts < value else 0)
+
+
+@compiled()
+def _best_gaps(
+    first: Any,
+    second: Any,
+    n_first: Any,
+    n_second: Any,
+    inner: Any,
+    weights: Any,
+    signs: Any,
+    spread: Any,
+    wanted: Any,
+) -> Any:
+    """Find the best pair of gaps (s, t), of rows with first ≤ s, second ≤ t, by branch and bound.
+
+    A rectangle of gaps is divided into a grid of rectangles, and each of these in turn while its
+    bound is above ``wanted``.  Returns the best |S| above ``wanted``, or 0, its gaps, and whether a
+    bound is above it.  Rows that are not ``inner`` may count or not; if there are such rows, the
+    first gaps with such a bound end the search.
+    """
+    width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
+    m: Any = first.shape[0]
+    own, high, low = np.empty(width), np.empty(width), np.empty(width)
+    near, loose = np.empty((GRID, GRID, width)), np.empty((GRID, GRID, 2 * width))
+    both = np.empty((GRID, GRID, 2 * width))
+    largest, least = np.empty((2, GRID, GRID, width)), np.empty((2, GRID, GRID, width))
+    running = np.empty((GRID, width))
+    ranks = np.empty((4, m), np.int64)
+    corners, sums = np.empty((DEPTH, 4), np.int64), np.zeros((DEPTH, width))
+    corners[0, 0], corners[0, 1], corners[0, 2], corners[0, 3] = 0, n_first, 0, n_second
+    limits, number = np.full(DEPTH, np.inf), 1
+    for row in range(m):
+        if inner[row] and first[row] == 0 and second[row] == 0:
+            sums[0] += weights[row]
+    by_first, by_second = _sorted_by(first, n_first + 1), _sorted_by(second, n_second + 1)
+    firsts = [by_first[inner[by_first]]]
+    seconds = [by_second[inner[by_second]]]
+    others = [np.flatnonzero(~inner)]
+    closed = others[0].shape[0] == 0
+    while number > 0:
+        number -= 1
+        alongs = firsts.pop(), seconds.pop()
+        rest = others.pop()
+        if limits[number] <= wanted:
+            continue
+        s, s_end, t, t_end = corners[number]
+        across, down = min(GRID, s_end - s), min(GRID, t_end - t)
+        own[:] = sums[number]
+        near[:], loose[:], both[:], largest[:], least[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+        for group in (alongs[0], alongs[1], rest):
+            for i in group:
+                ranks[0, i], ranks[1, i] = _ranked(first[i], s, s_end, across)
+                ranks[2, i], ranks[3, i] = _ranked(second[i], t, t_end, down)
+        for i in rest:
+            for k in range(width):
+                place = k if weights[i, k] > 0.0 else k + width
+                loose[ranks[0, i], ranks[2, i], place] += abs(weights[i, k])
+        for one in range(2):
+            part = -1
+            n = down if one == 0 else across
+            for i in alongs[one]:
+                here, sure = ranks[2 * one, i], ranks[2 * one + 1, i]
+                other, other_sure = ranks[2 - 2 * one, i], ranks[3 - 2 * one, i]
+                if here != part:
+                    part = here
+                    running[:] = 0.0
+                if (one == 0 or first[i] <= s) and ranks[1, i] < across and ranks[3, i] < down:
+                    near[ranks[1, i], ranks[3, i]] += weights[i]
+                if sure == here:
+                    continue
+                for q in range(other_sure, n):
+                    r, c = (here, q) if one == 0 else (q, here)
+                    for k in range(width):
+                        running[q, k] += weights[i, k]
+                        largest[one, r, c, k] = max(largest[one, r, c, k], running[q, k])
+                        least[one, r, c, k] = min(least[one, r, c, k], running[q, k])
+                if one == 0 and other != other_sure:
+                    for k in range(width):
+                        place = k if weights[i, k] > 0.0 else k + width
+                        both[here, other, place] += abs(weights[i, k])
+        for table in (near, loose):
+            for r in range(across):
+                for q in range(1, down):
+                    table[r, q] += table[r, q - 1]
+                if r > 0:
+                    for q in range(down):
+                        table[r, q] += table[r - 1, q]
+        for r in range(across):
+            from_s, to_s = s + r * (s_end - s) // across, s + (r + 1) * (s_end - s) // across
+            for q in range(down):
+                for k in range(width):
+                    base = own[k] + near[r, q, k]
+                    high[k] = base + largest[0, r, q, k] + largest[1, r, q, k]
+                    high[k] += both[r, q, k] + loose[r, q, k]
+                    low[k] = base + least[0, r, q, k] + least[1, r, q, k]
+                    low[k] -= both[r, q, k + width] + loose[r, q, k + width]
+                size = _size(high, low, signs, spread)
+                if size <= wanted:
+                    continue
+                from_t, to_t = t + q * (t_end - t) // down, t + (q + 1) * (t_end - t) // down
+                if to_s - from_s == 1 and to_t - from_t == 1:
+                    for k in range(width):
+                        high[k] = own[k] + near[r, q, k] + loose[r, q, k] - loose[r, q, k + width]
+                    net = _size(high, high, signs, spread)
+                    if net > wanted:
+                        best, at_first, at_second = net, from_s, from_t
+                    if not closed:
+                        return best, at_first, at_second, True
+                    wanted = max(wanted, net)
+                    continue
+                for one in range(2):
+                    rows, part = alongs[one], r if one == 0 else q
+                    other_part = q if one == 0 else r
+                    some, count = np.empty_like(rows), 0
+                    for i in rows:
+                        within = ranks[2 * one, i] == part and ranks[2 * one + 1, i] > part
+                        if within and ranks[2 - 2 * one, i] <= other_part:
+                            some[count] = i
+                            count += 1
+                    if one == 0:
+                        firsts.append(some[:count].copy())
+                    else:
+                        seconds.append(some[:count].copy())
+                kept = (ranks[0, rest] <= r) & (ranks[2, rest] <= q)
+                others.append(rest[kept])
+                limits[number] = size
+                corners[number, 0], corners[number, 1] = from_s, to_s
+                corners[number, 2], corners[number, 3] = from_t, to_t
+                for k in range(width):
+                    sums[number, k] = own[k] + near[r, q, k]
+                number += 1
+    return best, at_first, at_second, False
+
+
+@compiled(
+    "boolean(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[::1], boolean[::1],"
+    " float64[:, ::1], int64, int64, boolean[::1], boolean, float64, float64[::1], int64[:, ::1])"
+)
+def refine_pair(
+    codes: Any,
+    n_values: Any,
+    ordered: Any,
+    allowed: Any,
+    rows: Any,
+    inner: Any,
+    weights: Any,
+    j: Any,
+    h: Any,
+    places: Any,
+    spread: Any,
+    wanted: Any,
+    scores: Any,
+    gaps: Any,
+) -> Any:
+    """Find the best pair of propositions of two columns at every gap, |S| above ``wanted``.
+
+    ``places`` (4,) are the pairs of sides that are looked at, ``scores`` (4,) and ``gaps`` (4, 2)
+    receive what is found.  Returns whether a bound is above ``wanted`` for want of ``inner`` rows.
+    """
+    m = rows.shape[0]
+    first, second = np.empty(m, np.int64), np.empty(m, np.int64)
+    some = np.empty(m, np.int64)
+    for place in range(4):
+        if not places[place]:
+            continue
+        side, other = place // 2, place % 2
+        signs = allowed[j, side] & allowed[h, other]
+        for v in range(1 if ordered[j] else n_values[j]):
+            for w in range(1 if ordered[h] else n_values[h]):
+                count = 0
+                for i in range(m):
+                    a = _covered_from(codes[j, rows[i]], ordered[j], side, n_values[j], v)
+                    b = _covered_from(codes[h, rows[i]], ordered[h], other, n_values[h], w)
+                    if a >= 0 and b >= 0:
+                        first[count], second[count], some[count] = a, b, i
+                        count += 1
+                few = some[:count]
+                best, s, t, doubt = _best_gaps(
+                    first[:count], second[:count],
+                    n_values[j] - 1 if ordered[j] else 1, n_values[h] - 1 if ordered[h] else 1,
+                    inner[few], weights[few], signs, spread, max(wanted, scores[place]),
+                )  # fmt: skip
+                if best > 0.0:
+                    scores[place] = best
+                    gaps[place, 0], gaps[place, 1] = s if ordered[j] else v, t if ordered[h] else w
+                if doubt:
+                    return True
+    return False
+
+
 class Bins:
     """The values of each column in bins, all but the last of which end at one of its ``edges``.
 
@@ -499,17 +733,13 @@ class Bins:
         """Return the last value of each bin of a column, behind a −1."""
         return np.concatenate([[-1], self.edges[j], [self.n_values[j] - 1]])
 
-    def divide(self, marked: NDArray[np.bool_], width: int) -> bool:
-        """Divide bins in two, as far as tables of this number of columns of sums may grow.
-
-        Returns whether any was divided.
-        """
-        most = math.isqrt(LARGEST // width)
+    def divide(self, marked: NDArray[np.bool_]) -> bool:
+        """Divide bins in two; return whether any was divided."""
         changed = False
         for j in np.flatnonzero(marked.any(axis=1)).tolist():
             ends = self.ends(j)
             some = np.flatnonzero(marked[j, : len(ends) - 1] & self.fine[j, : len(ends) - 1])
-            some = some[: max(0, most - len(ends))]
+            some = some[: max(0, MOST - len(ends))]
             if len(some):
                 middle = (ends[some] + ends[some + 1]) // 2
                 self.edges[j] = np.unique(np.concatenate([self.edges[j], middle])).astype(np.int32)
@@ -739,6 +969,11 @@ class OrderedSearch:
         n_gaps, edges = int(self.n_values[j]) - 1, bins.edges[j]
         return start + (int(edges[r]) if side == 0 else n_gaps + int(edges[r - 1]))
 
+    def at_gap(self, j: int, side: int, gap: int) -> int:
+        """Return the proposition of a side that covers the rows up to a gap of this side."""
+        number, n_gaps = int(self.table.starts[j]) + gap, int(self.n_values[j]) - 1
+        return number if side == 0 else int(self.table.starts[j]) + 2 * n_gaps - 1 - gap
+
     def listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
         """Return what scores more than ``least``, with the propositions of a node."""
         divisor, found = float(self.divisors[len(node) + 2]), []
@@ -815,20 +1050,16 @@ class _Proof:
 
     def run(self) -> float:
         """Bound all conjunctions of two propositions or more."""
-        search, width = self.search, self.weights.shape[1]
+        search = self.search
         prefix = search.everything(len(self.weights))
-        scan, closer = self._pairs(prefix)
-        while self._in_doubt(prefix, closer) and not self.found and not self.deadline.over():
-            if not search.bins.divide(closer.divide, width):
-                break
-            closer = self._closer(prefix, closer, search.bins)
-        bound, rest = closer.bound / float(search.divisors[2]), self._rest(prefix, scan)
+        scan, bound = self._pairs(prefix)
+        rest = self._rest(prefix, scan)
         if bound > self.threshold or self.found:
             return max(bound, rest)
         while rest > self.threshold:
             self.marks = np.zeros_like(search.bins.fine)
             rest = self._further(prefix, scan)
-            if self.found or self.deadline.over() or not search.bins.divide(self.marks, width):
+            if self.found or self.deadline.over() or not search.bins.divide(self.marks):
                 break
         return max(bound, rest)
 
@@ -865,32 +1096,47 @@ class _Proof:
 
     def _bound(self, prefix: _Prefix) -> float:
         """Bound the scores of conjunctions that add two propositions or more to a prefix."""
-        scan, closer = self._pairs(prefix)
-        bound = closer.bound / float(self.search.divisors[len(prefix.node) + 2])
+        scan, bound = self._pairs(prefix)
         if bound <= self.threshold and not self.found:
             return max(bound, self._further(prefix, scan))
-        if closer.bins is self.search.bins:
-            self.marks |= closer.divide
         return max(bound, self._rest(prefix, scan))
 
-    def _pairs(self, prefix: _Prefix) -> tuple[_Scan, _Scan]:
-        """Scan pairs in coarse bins; and those in doubt in finer ones."""
-        search, rows = self.search, len(self.weights)
-        scan = closer = self._scan(prefix, search.coarse, prefix.pairs)
-        unsure = np.count_nonzero(~prefix.inner) * COARSE > rows
-        for bins in search.first, search.bins:
-            if unsure or self.found or not self._in_doubt(prefix, closer):
-                break
-            closer = self._closer(prefix, closer, bins)
-        return scan, closer
+    def _pairs(self, prefix: _Prefix) -> tuple[_Scan, float]:
+        """Scan pairs in coarse bins; return this scan, and a bound on their scores at all gaps."""
+        wanted, divisor = self._wanted(prefix), float(self.search.divisors[len(prefix.node) + 2])
+        scan = closer = self._scan(prefix, self.search.coarse, prefix.pairs)
+        unsure = np.count_nonzero(~prefix.inner) * COARSE > len(self.weights)
+        if scan.bound > wanted and not self.found and not unsure:
+            doubtful = (scan.bounds > wanted).any(axis=1)
+            closer = self._scan(prefix, self.search.first, scan.pairs[doubtful])
+            if closer.bound > wanted and not self.found and self._refined(prefix, closer):
+                return scan, self.threshold
+        return scan, closer.bound / divisor
 
-    def _in_doubt(self, prefix: _Prefix, scan: _Scan) -> bool:
-        return scan.bound > self._wanted(prefix)
-
-    def _closer(self, prefix: _Prefix, scan: _Scan, bins: Bins) -> _Scan:
-        """Scan the pairs that are in doubt after a scan."""
-        doubtful = (scan.bounds > self._wanted(prefix)).any(axis=1)
-        return self._scan(prefix, bins, scan.pairs[doubtful])
+    def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:
+        """Look at every gap of pairs that are in doubt; return whether none is any more."""
+        search, wanted = self.search, self._wanted(prefix)
+        rows, weights = prefix.rows, np.ascontiguousarray(self.weights[prefix.rows])
+        own = np.flatnonzero(scan.interval_bounds > wanted)
+        pairs = [*scan.pairs.tolist(), *([j, j] for j in own.tolist())]
+        places = np.concatenate([scan.bounds > wanted, np.tile(INTERVAL, (len(own), 1))])
+        for (j, h), some in zip(pairs, places, strict=True):
+            if not some.any():
+                continue
+            scores, gaps = np.zeros(4), np.zeros((4, 2), dtype=np.int64)
+            doubt = refine_pair(
+                search.codes, search.n_values, search.ordered, prefix.sides, rows, prefix.inner,
+                weights, j, h, some, search.spread, wanted, scores, gaps,
+            )  # fmt: skip
+            if prefix.exact:
+                divisor = float(search.divisors[len(prefix.node) + 2])
+                for place in np.flatnonzero(scores).tolist():
+                    sides = zip((j, h), divmod(place, 2), gaps[place].tolist(), strict=True)
+                    node = (*prefix.node, *(search.at_gap(*one) for one in sides))
+                    self.found.append(Found(float(scores[place]) / divisor, tuple(sorted(node))))
+            if doubt or self.deadline.over():
+                return False
+        return True
 
     def _further(self, prefix: _Prefix, scan: _Scan) -> float:
         """Bound the scores of conjunctions that add three propositions or more to a prefix."""

@@ -412,16 +412,21 @@ class _Iteration:
         return self.along(few, some, np.ascontiguousarray(change), weights, u, b, here)[:4]
 
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front; in float32, for steps alone."""
+        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front.
+
+        Of several functions in float32: steps alone depend on it.
+        """
         n_free, k = len(self.groups), len(columns)
         size, m = n_free + k, len(curvature)
-        gram = np.zeros((size, size))
+        gram, most = np.zeros((size, size)), float(curvature.max())
+        roots = np.sqrt(curvature / most)
         step = max(1, BLOCK // max(1, size))
         for begin in range(0, m, step):
             rows = slice(begin, begin + step)
             block = np.vstack([self.groups[:, rows], columns.entries(slice(0, k), rows)])
-            block = (block * np.sqrt(curvature[rows])).astype(np.float32)
+            block = (block * roots[rows]).astype(np.float32 if self.width > 1 else np.float64)
             gram += block @ block.T
+        gram *= most
         gram.flat[:: size + 1] += RIDGE * float(curvature.sum())
         return gram
 

@@ -92,15 +92,16 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         assert bool(found) == (best > lower)
 
 
-@settings(max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.booleans())
-def test_many_bins_are_bounded_together(seed, spread):
+@settings(max_examples=8)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([40, 100]), st.sampled_from(["", "spread", "K"]))
+def test_many_values_are_bounded_together(seed, n_values, kind):
+    spread, width = kind == "spread", 2 if kind else 1
     generator = np.random.default_rng(seed)
-    codes = generator.integers(0, 41, (2, 90)).astype(np.int32)  # the last is missing
+    codes = generator.integers(0, n_values + 1, (2, 150)).astype(np.int32)  # the last is missing
     table = OrderedTable(
-        [OrderedColumn(one, 40, True, str) for one in codes], 90, np.zeros((90, 0))
+        [OrderedColumn(one, n_values, True, str) for one in codes], 150, np.zeros((150, 0))
     )
-    weights = generator.integers(-9, 10, (90, 2)).astype(np.float64)
+    weights = generator.integers(-9, 10, (150, width)).astype(np.float64)
     divisors, sides = np.array([1.0, 2.0, 3.0]), np.full((2, 2), 3)
     nodes = itertools.combinations_with_replacement(range(table.n_columns), 2)
     nodes = [tuple(sorted(set(node))) for node in nodes]

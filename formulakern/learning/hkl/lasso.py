@@ -38,8 +38,8 @@ from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relativ
 SHARE, LEAST = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 LONGEST, HEAVIEST = 12, 1e100
-#: Columns of codes beyond which only pairs of propositions are searched.
-WIDE = 150
+#: Columns of codes, and entries, beyond which only pairs of propositions are searched.
+WIDE, LARGE = 80, 500_000
 #: The gap to which a round is solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.2, 0.05
 #: What is sought would leave this share of the gap, so that rounding does not matter.
@@ -181,9 +181,10 @@ class ListedSearch:
 
 
 def longest_of(table: Any) -> int:
-    """Return the length of the longest conjunctions that are searched: 2 in wide tables."""
-    wide = isinstance(table, OrderedTable) and len(table.columns) > WIDE
-    return 2 if wide else LONGEST
+    """Return the length of the longest conjunctions that are searched: 2 in large tables."""
+    if not isinstance(table, OrderedTable):
+        return LONGEST
+    return 2 if len(table.columns) > WIDE or table.codes.size > LARGE else LONGEST
 
 
 def scope_of(table: Any) -> str:
