@@ -49,8 +49,6 @@ FIRST_BINS, COARSE = 32, 8
 GRID, DEPTH = 8, 64 * 11
 #: Bins of a column of which only those are kept that are used, and bins at most.
 CROWDED, MOST = 256, 1 << 14
-#: Bins of a column that a proof looks at together first.
-BLOCK = 16
 #: Ranges that gaps of a first proposition are divided into at once.
 PARTS = 4
 #: Pairs of columns that are looked at closely.
@@ -177,8 +175,8 @@ def _cumulated(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
-    " float64[:, ::1], float64[::1], boolean[:, ::1], boolean[:, :, ::1])"
+    " float64[:, ::1], int64, boolean, float64, float64[:, ::1], int64[:, :, ::1],"
+    " float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
     bins: Any,
@@ -190,13 +188,11 @@ def scan_pairs(
     weights: Any,
     width: Any,
     spread: Any,
-    wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
     bounds: Any,
     beyond: Any,
-    divide: Any,
     open_ones: Any,
 ) -> None:
     """Find the best pair of propositions of two columns, and bound all, for some pairs of columns.
@@ -211,14 +207,12 @@ def scan_pairs(
     weights : (m, ``width``, or 2 or 4 times as many)
         u; or its positive and its negative part, for a proof; or these, and the same on the inner
         rows alone.
-    wanted, longer : float
-        Above which sums of pairs, and of longer conjunctions, matter.
+    longer : float
+        Above which sums of longer conjunctions matter.
     scores, bounds : (number, 4), cells : (number, 4, 2)
         Of each pair of sides: the largest |S|, the bins, and a bound on |S| at all gaps.
     beyond : (number,)
         A bound on |S| of longer conjunctions.
-    divide : (columns, bins)
-        Receives which bins a bound above ``wanted`` has an end in.
     open_ones : (columns, 2, bins)
         Receives which bins have an end of a pair whose supersets may have more than ``longer``.
     """
@@ -252,52 +246,34 @@ def scan_pairs(
                     if signs == 0:
                         continue
                     place = 2 * side + other
-                    for first in range(0, n_second, BLOCK):
-                        last = min(first + BLOCK, n_second)
-                        if proving and ordered[h]:  # all gaps of the block at once
-                            ends = first, n_second, last, n_second
-                            if other == 0:
-                                ends = 0, last, 0, first
-                            widest, size = _bound(
-                                outer, inner, ends, some, signs, spread, high, low, inward
-                            )
-                            if size <= wanted and widest <= longer:
-                                bounds[c, place] = max(bounds[c, place], size)
-                                beyond[c] = max(beyond[c], widest)
-                                continue
-                        for q in range(first, last):
-                            ends = _ends(ordered[h], other, q, n_second, fine[h, q])
-                            cell_exact = _exact(ordered[h], other, q, n_second)
-                            if exact and cell_exact:
-                                for k in range(width):
-                                    high[k] = outer[ends[1], k] - outer[ends[0], k]
-                                    if proving:
-                                        high[k] -= outer[ends[1], k + width]
-                                        high[k] += outer[ends[0], k + width]
-                                size = _size(high, high, signs, spread)
-                                if size > scores[c, place]:
-                                    scores[c, place] = size
-                                    cells[c, place, 0], cells[c, place, 1] = r, q
-                            if not proving or not (cell_exact or fine[h, q]):
-                                continue
-                            widest, size = _bound(
-                                outer, inner, ends, some, signs, spread, high, low, inward
-                            )
-                            beyond[c] = max(beyond[c], widest)
-                            if widest > longer:
-                                open_ones[j, side, r] = open_ones[h, other, q] = True
-                            bounds[c, place] = max(bounds[c, place], size)
-                            if size > wanted:
-                                if ordered[j] and fine[j, r]:
-                                    divide[j, r] = True
-                                if ordered[h] and fine[h, q]:
-                                    divide[h, q] = True
+                    for q in range(n_second):
+                        ends = _ends(ordered[h], other, q, n_second, fine[h, q])
+                        cell_exact = _exact(ordered[h], other, q, n_second)
+                        if exact and cell_exact:
+                            for k in range(width):
+                                high[k] = outer[ends[1], k] - outer[ends[0], k]
+                                if proving:
+                                    high[k] -= outer[ends[1], k + width]
+                                    high[k] += outer[ends[0], k + width]
+                            size = _size(high, high, signs, spread)
+                            if size > scores[c, place]:
+                                scores[c, place] = size
+                                cells[c, place, 0], cells[c, place, 1] = r, q
+                        if not proving or not (cell_exact or fine[h, q]):
+                            continue
+                        widest, size = _bound(
+                            outer, inner, ends, some, signs, spread, high, low, inward
+                        )
+                        beyond[c] = max(beyond[c], widest)
+                        if widest > longer:
+                            open_ones[j, side, r] = open_ones[h, other, q] = True
+                        bounds[c, place] = max(bounds[c, place], size)
 
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, boolean, float64, float64, float64[::1], int64[:, ::1],"
-    " float64[::1], float64[::1], boolean[:, ::1], boolean[:, :, ::1])"
+    " float64[:, ::1], int64, boolean, float64, float64[::1], int64[:, ::1],"
+    " float64[::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_intervals(
     bins: Any,
@@ -308,13 +284,11 @@ def scan_intervals(
     weights: Any,
     width: Any,
     spread: Any,
-    wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
     bounds: Any,
     beyond: Any,
-    divide: Any,
     open_ones: Any,
 ) -> None:
     """As :func:`scan_pairs`, for the interval of each ordered column, x ≥ c with x ≤ d.
@@ -363,9 +337,6 @@ def scan_intervals(
                 if widest > longer:
                     open_ones[j, 1, r] = open_ones[j, 0, q] = True
                 bounds[j] = max(bounds[j], size)
-                if size > wanted:
-                    divide[j, r] = divide[j, r] or fine[j, r]
-                    divide[j, q] = divide[j, q] or fine[j, q]
 
 
 @compiled(
@@ -682,7 +653,8 @@ def refine_pair(
                 for i in range(m):
                     a = _covered_from(codes[j, rows[i]], ordered[j], side, n_values[j], v)
                     b = _covered_from(codes[h, rows[i]], ordered[h], other, n_values[h], w)
-                    if a >= 0 and b >= 0:
+                    within = a < max(1, n_values[j] - 1) and b < max(1, n_values[h] - 1)
+                    if a >= 0 and b >= 0 and within:
                         first[count], second[count], some[count] = a, b, i
                         count += 1
                 few = some[:count]
@@ -768,7 +740,6 @@ class _Scan(NamedTuple):
     interval_cells: NDArray[np.int64]
     interval_bounds: FloatArray
     interval_beyond: FloatArray
-    divide: NDArray[np.bool_]
     open_ones: NDArray[np.bool_]
 
     @property
@@ -940,7 +911,6 @@ class OrderedSearch:
         parts: FloatArray,
         bins: Bins,
         pairs: NDArray[np.int64],
-        wanted: float = math.inf,
         longer: float = math.inf,
     ) -> _Scan:
         """Scan pairs of columns, and all intervals; ``parts`` are the weights of its rows."""
@@ -952,13 +922,12 @@ class OrderedSearch:
             bins, pairs,
             np.zeros((n, 4)), np.zeros((n, 4, 2), dtype=np.int64), np.zeros((n, 4)), np.zeros(n),
             np.zeros(q), np.zeros((q, 2), dtype=np.int64), np.zeros(q), np.zeros(q),
-            np.zeros((q, most), dtype=np.bool_), np.zeros((q, 2, most), dtype=np.bool_),
+            np.zeros((q, 2, most), dtype=np.bool_),
         )  # fmt: skip
         common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
-        limits = np.ascontiguousarray(parts), weights.shape[1], self.spread, wanted, longer
-        marks = scan.divide, scan.open_ones
-        scan_pairs(*common, pairs, *limits, *scan[2:6], *marks)
-        scan_intervals(*common, *limits, *scan[6:10], *marks)
+        limits = np.ascontiguousarray(parts), weights.shape[1], self.spread, longer
+        scan_pairs(*common, pairs, *limits, *scan[2:6], scan.open_ones)
+        scan_intervals(*common, *limits, *scan[6:10], scan.open_ones)
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
@@ -1087,7 +1056,6 @@ class _Proof:
             np.concatenate(parts, axis=1),
             bins,
             pairs,
-            self._wanted(prefix),
             longer,
         )
         if prefix.exact:
@@ -1110,7 +1078,7 @@ class _Proof:
             doubtful = (scan.bounds > wanted).any(axis=1)
             closer = self._scan(prefix, self.search.first, scan.pairs[doubtful])
             if closer.bound > wanted and not self.found and self._refined(prefix, closer):
-                return scan, self.threshold
+                return scan, max([self.threshold, *(one.score for one in self.found)])
         return scan, closer.bound / divisor
 
     def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:

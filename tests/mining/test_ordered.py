@@ -87,7 +87,9 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         assert not proof.found
         assert proof.bound == pytest.approx(best, abs=1e-6)
         lower = 0.7 * best
-        found = search.prove(weights, lower).found
+        proof = search.prove(weights, lower)
+        found = proof.found
+        assert proof.bound >= best * (1 - 1e-9)
         assert all(score == pytest.approx(every[node]) and score > lower for score, node in found)
         assert bool(found) == (best > lower)
 
@@ -117,6 +119,8 @@ def test_many_values_are_bounded_together(seed, n_values, kind):
         proof = search.prove(weights, best * (1 + 1e-9))
         assert not proof.found
         assert proof.bound == pytest.approx(best)
-        found = search.prove(weights, 0.9 * best).found
+        proof = search.prove(weights, 0.9 * best)
+        found = proof.found
         assert found
+        assert proof.bound >= best * (1 - 1e-9)
         assert all(score == pytest.approx(every[node]) for score, node in found)
