@@ -49,6 +49,8 @@ FIRST_BINS, COARSE = 32, 8
 GRID, DEPTH = 8, 64 * 11
 #: Bins of a column of which only those are kept that are used, and bins at most.
 CROWDED, MOST = 256, 1 << 14
+#: Bins of a column that a proof looks at together first.
+BLOCK = 8
 #: Ranges that gaps of a first proposition are divided into at once.
 PARTS = 4
 #: Pairs of columns that are looked at closely.
@@ -175,7 +177,7 @@ def _cumulated(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, boolean, float64, float64[:, ::1], int64[:, :, ::1],"
+    " float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
     " float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
@@ -188,6 +190,7 @@ def scan_pairs(
     weights: Any,
     width: Any,
     spread: Any,
+    wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
@@ -207,8 +210,8 @@ def scan_pairs(
     weights : (m, ``width``, or 2 or 4 times as many)
         u; or its positive and its negative part, for a proof; or these, and the same on the inner
         rows alone.
-    longer : float
-        Above which sums of longer conjunctions matter.
+    wanted, longer : float
+        Above which sums of pairs, and of longer conjunctions, matter.
     scores, bounds : (number, 4), cells : (number, 4, 2)
         Of each pair of sides: the largest |S|, the bins, and a bound on |S| at all gaps.
     beyond : (number,)
@@ -246,28 +249,41 @@ def scan_pairs(
                     if signs == 0:
                         continue
                     place = 2 * side + other
-                    for q in range(n_second):
-                        ends = _ends(ordered[h], other, q, n_second, fine[h, q])
-                        cell_exact = _exact(ordered[h], other, q, n_second)
-                        if exact and cell_exact:
-                            for k in range(width):
-                                high[k] = outer[ends[1], k] - outer[ends[0], k]
-                                if proving:
-                                    high[k] -= outer[ends[1], k + width]
-                                    high[k] += outer[ends[0], k + width]
-                            size = _size(high, high, signs, spread)
-                            if size > scores[c, place]:
-                                scores[c, place] = size
-                                cells[c, place, 0], cells[c, place, 1] = r, q
-                        if not proving or not (cell_exact or fine[h, q]):
-                            continue
-                        widest, size = _bound(
-                            outer, inner, ends, some, signs, spread, high, low, inward
-                        )
-                        beyond[c] = max(beyond[c], widest)
-                        if widest > longer:
-                            open_ones[j, side, r] = open_ones[h, other, q] = True
-                        bounds[c, place] = max(bounds[c, place], size)
+                    for first in range(0, n_second, BLOCK):
+                        last = min(first + BLOCK, n_second)
+                        if proving and ordered[h]:  # all gaps of the block at once
+                            ends = first, n_second, last, n_second
+                            if other == 0:
+                                ends = 0, last, 0, first
+                            widest, size = _bound(
+                                outer, inner, ends, some, signs, spread, high, low, inward
+                            )
+                            if size <= wanted and widest <= longer:
+                                bounds[c, place] = max(bounds[c, place], size)
+                                beyond[c] = max(beyond[c], widest)
+                                continue
+                        for q in range(first, last):
+                            ends = _ends(ordered[h], other, q, n_second, fine[h, q])
+                            cell_exact = _exact(ordered[h], other, q, n_second)
+                            if exact and cell_exact:
+                                for k in range(width):
+                                    high[k] = outer[ends[1], k] - outer[ends[0], k]
+                                    if proving:
+                                        high[k] -= outer[ends[1], k + width]
+                                        high[k] += outer[ends[0], k + width]
+                                size = _size(high, high, signs, spread)
+                                if size > scores[c, place]:
+                                    scores[c, place] = size
+                                    cells[c, place, 0], cells[c, place, 1] = r, q
+                            if not proving or not (cell_exact or fine[h, q]):
+                                continue
+                            widest, size = _bound(
+                                outer, inner, ends, some, signs, spread, high, low, inward
+                            )
+                            beyond[c] = max(beyond[c], widest)
+                            if widest > longer:
+                                open_ones[j, side, r] = open_ones[h, other, q] = True
+                            bounds[c, place] = max(bounds[c, place], size)
 
 
 @compiled(
@@ -911,6 +927,7 @@ class OrderedSearch:
         parts: FloatArray,
         bins: Bins,
         pairs: NDArray[np.int64],
+        wanted: float = math.inf,
         longer: float = math.inf,
     ) -> _Scan:
         """Scan pairs of columns, and all intervals; ``parts`` are the weights of its rows."""
@@ -925,9 +942,9 @@ class OrderedSearch:
             np.zeros((q, 2, most), dtype=np.bool_),
         )  # fmt: skip
         common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
-        limits = np.ascontiguousarray(parts), weights.shape[1], self.spread, longer
-        scan_pairs(*common, pairs, *limits, *scan[2:6], scan.open_ones)
-        scan_intervals(*common, *limits, *scan[6:10], scan.open_ones)
+        sums = np.ascontiguousarray(parts), weights.shape[1], self.spread
+        scan_pairs(*common, pairs, *sums, wanted, longer, *scan[2:6], scan.open_ones)
+        scan_intervals(*common, *sums, longer, *scan[6:10], scan.open_ones)
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
@@ -1056,6 +1073,7 @@ class _Proof:
             np.concatenate(parts, axis=1),
             bins,
             pairs,
+            self._wanted(prefix),
             longer,
         )
         if prefix.exact:

@@ -127,37 +127,24 @@ def descend(
 def polish(
     gram: FloatArray, weights: FloatArray, slopes: FloatArray, penalties: FloatArray
 ) -> None:
-    """Minimise the same over the features that have weight, nearly, by linear systems.
+    """Minimise the same over the features of one function that have weight, by linear systems.
 
-    For one function the norm is linear while no weight changes its sign: one system is exact up to
-    there.  For several Ω² is at most Σ_j d_j Ω(w) ‖v_j‖²/‖w_j‖ at v, with equality at w.
+    The norm is linear while no weight changes its sign: one system is exact up to there.
     """
-    sizes = np.sqrt(np.square(weights).sum(axis=1))
+    sizes = np.abs(weights[:, 0])
     some = np.flatnonzero((sizes > 0) | (penalties == 0))
-    norm, width = float(penalties @ sizes), weights.shape[1]
-    before = weights[some].copy()
-    if width == 1:
-        slope = (penalties * np.sign(weights[:, 0]))[some]
-        matrix = gram[0][np.ix_(some, some)] + np.outer(slope, slope)
-        change = _solved(matrix, -(slopes[some, 0] + norm * slope))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steps = -before[:, 0] / change
-        ends = steps[(steps > 0) & (penalties[some] > 0)]
-        part = min(1.0, float(ends.min(initial=1.0)))
-        weights[some, 0] += part * change
-        if part < 1:
-            weights[some[(steps == part) & (penalties[some] > 0)], 0] = 0.0
-    else:
-        own = np.zeros(len(some))
-        heavy = penalties[some] > 0
-        own[heavy] = penalties[some][heavy] * norm / sizes[some][heavy]
-        for k in range(width):
-            matrix = gram[k][np.ix_(some, some)]
-            side = matrix @ before[:, k] - slopes[some, k]
-            weights[some, k] = _solved(matrix + np.diag(own), side)
-    moved = weights[some] - before
-    for k in range(width):
-        slopes[:, k] += gram[k][:, some] @ moved[:, k]
+    norm, before = float(penalties @ sizes), weights[some].copy()
+    slope = (penalties * np.sign(weights[:, 0]))[some]
+    matrix = gram[0][np.ix_(some, some)] + np.outer(slope, slope)
+    change = _solved(matrix, -(slopes[some, 0] + norm * slope))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = -before[:, 0] / change
+    ends = steps[(steps > 0) & (penalties[some] > 0)]
+    part = min(1.0, float(ends.min(initial=1.0)))
+    weights[some, 0] += part * change
+    if part < 1:
+        weights[some[(steps == part) & (penalties[some] > 0)], 0] = 0.0
+    slopes[:, 0] += gram[0][:, some] @ (weights[some] - before)[:, 0]
 
 
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
@@ -347,7 +334,8 @@ class _Iteration:
             norms = np.sqrt(np.square(moved).sum(axis=1))
             if descend(gram, moved, slopes, penalties, norms, signs, SWEEPS, enough) <= enough:
                 break
-            polish(gram, moved, slopes, penalties)
+            if self.width == 1:
+                polish(gram, moved, slopes, penalties)
         return self.along(few, some, (moved - before)[n_free:], weights, u, b, here)
 
     def along(

@@ -39,7 +39,7 @@ SHARE, LEAST = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 LONGEST, HEAVIEST = 12, 1e100
 #: Columns of codes, and entries, beyond which only pairs of propositions are searched.
-WIDE, LARGE = 80, 500_000
+WIDE, LARGE = 80, 300_000
 #: The gap to which a round is solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.2, 0.05
 #: What is sought would leave this share of the gap, so that rounding does not matter.
