@@ -160,8 +160,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         the fewest rules, mean over folds, among all pairs that are behind the best by no more than
         the standard error of the mean difference (over rows, or folds where there is a scorer); of
         equals the best score.
-    rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
-        As in :class:`HKLClassifier`.
+    rho, max_rules, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
+        As in :class:`HKLClassifier`; the limit ``max_rules`` holds in the folds too.
     encoder, class_weight, time_limit
         As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
         last may be left out, or all where the table is large (then it is the middle one of ``Cs``
@@ -188,6 +188,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         left out; the first three alone where all were.
     best_estimator_ : HKLClassifier
         Fitted to all rows.
+    objective_, lower_bound_, gap_, certificate_
+        Those of ``best_estimator_``, before its scores are stretched.
     temperature_ : float
         t.
     rules_, intercept_ : RuleEnsemble, ndarray
@@ -241,6 +243,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     selection: Literal["one-standard-error", "best"] = "best"
     _: KW_ONLY
     rho: float = 1.0
+    max_rules: int | None = None
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
 
@@ -367,7 +370,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             warnings.simplefilter("ignore", ConvergenceWarning)
             model._fit_encoded(data, None, deadline)
         self.best_estimator_ = model
-        self._copy_from(model, ("classes_", "_features"))
+        proof = "objective_", "lower_bound_", "gap_", "certificate_"
+        self._copy_from(model, ("classes_", "_features", *proof))
         self._stretch(model, self._class_shares)
         for passing in ("_order", "_numbers", "_class_shares", "_tau"):
             delattr(self, passing)

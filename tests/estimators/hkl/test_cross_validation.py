@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import f1_score, get_scorer
 from sklearn.model_selection import StratifiedKFold
@@ -243,3 +244,19 @@ def test_rows_of_a_class_that_a_fold_lacks_do_not_count():
     _, values = calibrated(np.concatenate(scores), np.concatenate(rights), shares, 0.5)
     assert len(values) == 40
     assert search.best_score_ == pytest.approx(values.mean(), rel=1e-6)
+
+
+def test_few_rules_in_the_folds_and_a_certificate():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :6]
+    search = HKLClassifierCV([1, 100], [3.0], cv=3, max_rules=3).fit(X, y)
+    assert 1 <= len(search.rules_) <= 3
+    assert (search.cv_results_["mean_rules"] <= 3).all()
+    best = search.best_estimator_
+    assert best.max_rules == 3
+    assert search.certificate_ == best.certificate_
+    assert search.objective_ == best.objective_ >= search.lower_bound_ > 0
+    assert search.gap_ == pytest.approx(1 - search.lower_bound_ / search.objective_)
+    assert search.score(X, y) > 0.88
+    with pytest.raises(ValueError, match="max_rules"):
+        HKLClassifierCV(max_rules=0).fit(X, y)
