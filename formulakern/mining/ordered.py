@@ -467,7 +467,8 @@ def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any
         return -1
     if not ordered:
         return 0 if code == value else -1
-    return code if side == 0 else n - 1 - code
+    gap = code if side == 0 else n - 1 - code
+    return gap if gap < n - 1 else -1
 
 
 @compiled()
@@ -530,7 +531,7 @@ def _best_gaps(
     for row in range(m):
         if inner[row] and first[row] == 0 and second[row] == 0:
             sums[0] += weights[row]
-    by_first, by_second = _sorted_by(first, n_first + 1), _sorted_by(second, n_second + 1)
+    by_first, by_second = _sorted_by(first, n_first), _sorted_by(second, n_second)
     firsts = [by_first[inner[by_first]]]
     seconds = [by_second[inner[by_second]]]
     others = [np.flatnonzero(~inner)]
@@ -669,8 +670,7 @@ def refine_pair(
                 for i in range(m):
                     a = _covered_from(codes[j, rows[i]], ordered[j], side, n_values[j], v)
                     b = _covered_from(codes[h, rows[i]], ordered[h], other, n_values[h], w)
-                    within = a < max(1, n_values[j] - 1) and b < max(1, n_values[h] - 1)
-                    if a >= 0 and b >= 0 and within:
+                    if a >= 0 and b >= 0:
                         first[count], second[count], some[count] = a, b, i
                         count += 1
                 few = some[:count]
@@ -1109,6 +1109,10 @@ class _Proof:
         for (j, h), some in zip(pairs, places, strict=True):
             if not some.any():
                 continue
+            if not (search.ordered[j] or search.ordered[h]):  # there are no gaps to look at
+                if prefix.inner.all():
+                    continue
+                return False
             scores, gaps = np.zeros(4), np.zeros((4, 2), dtype=np.int64)
             doubt = refine_pair(
                 search.codes, search.n_values, search.ordered, prefix.sides, rows, prefix.inner,

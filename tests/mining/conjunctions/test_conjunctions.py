@@ -99,7 +99,9 @@ def check_against_enumeration(result, X, weights, options, top):
     assert result.scores[: len(certain)] == pytest.approx(certain, abs=close)
     missing = [s for w, s in every.items() if w not in set(result.conjunctions)]
     largest = max(missing, default=-math.inf)  # sums in another order differ in the last digit
-    assert largest <= result.bound + 1e-15 or largest == pytest.approx(result.bound, rel=1e-14)
+    assert largest <= result.bound + 1e-15 or largest == pytest.approx(
+        result.bound, rel=1e-14, abs=0
+    )
     if top == 100_000:
         assert result.complete
         assert {w for w, s in wanted.items() if s > options["threshold"] + close} <= set(
