@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLClassifierCV, HKLRegressor, datasets
+from formulakern.learning.hkl import lasso
 from formulakern.learning.hkl import problem as hkl_problem
 from tests.hierarchical import solved as solved_on
 
@@ -579,13 +580,15 @@ def test_planted_pairs_are_recovered_and_certified():
 
 
 @pytest.mark.parametrize(
-    ("columns", "words"),
+    ("columns", "large", "words"),
     [
-        (3, "all conjunctions of its propositions, cut at every gap between two values."),
-        (160, "all conjunctions of at most 2 conditions of its propositions, cut at every gap"),
+        (3, 120, "all conjunctions of its propositions, cut at every gap between two values."),
+        (3, 119, "all conjunctions of at most 2 conditions of its propositions, cut at every gap"),
+        (100, 10**6, "all conjunctions of at most 2 conditions of its propositions, cut at every"),
     ],
 )
-def test_the_certificate_names_what_the_proof_is_over(columns, words):
+def test_the_certificate_names_what_the_proof_is_over(monkeypatch, columns, large, words):
+    monkeypatch.setattr(lasso, "LARGE", large)
     X = np.random.default_rng(0).random((40, columns))
     model = HKLClassifier(C=3.0).fit(X, X[:, 0] + X[:, 1] > 1)
     assert words in model.certificate_
