@@ -59,6 +59,7 @@ class Trial(NamedTuple):
     shapes: FloatArray
     temperature: float = 1.0
     several: bool = True
+    path: tuple[Any, ...] = ()
 
 
 class Path(NamedTuple):
@@ -236,8 +237,8 @@ class Scores:
             whole[self.tried] = values
             return whole
 
-        parts = map(spread, zip(*known, strict=True))
-        self.scores, self.splits, self.shapes, self.temperatures, _ = parts
+        parts = map(spread, zip(*(trial[:4] for trial in known), strict=True))
+        self.scores, self.splits, self.shapes, self.temperatures = parts
         self.means = spread([np.nanmean(trial.scores) for trial in known])
 
     def best(self, ties: FloatArray, among: npt.NDArray[np.intp] | None = None) -> int:

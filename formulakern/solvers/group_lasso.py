@@ -312,12 +312,9 @@ class _Iteration:
         value = 0.5 * norm**2 + here.value
         least = CLOSE * min(norm, float(self.shares.max(initial=0.0)))
         some = np.flatnonzero(weights.any(axis=1) | (self.shares >= least))
-        curvature = here.curvature
-        if self.width > 1:
-            curvature = 2 * self.loss.c[:, None] * curvature * (1 - curvature)
         few = self.columns.take(some)
         floor = RIDGE * self.loss.c
-        parts = curvature[None] if self.width == 1 else curvature.T
+        parts = curvatures(self.loss, here)
         gram = np.stack([self.gram(few, np.maximum(own, floor)) for own in parts])
         n_free = len(self.groups)
         moved = np.concatenate([np.zeros((n_free, self.width)), weights[some]])
@@ -423,6 +420,14 @@ def predicted(columns: Columns, weights: FloatArray) -> FloatArray:
     """Predictions without intercepts, (m,) or (m, K)."""
     found = [columns.predict(own) for own in np.ascontiguousarray(weights.T)]
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
+
+
+def curvatures(loss: Loss, here: Expansion) -> FloatArray:
+    """The second derivatives of the loss, (1, m); of several functions what bounds them, (K, m)."""
+    if loss.n_functions == 1:
+        return here.curvature[None]
+    chances = here.curvature.T
+    return np.asarray(2 * loss.c * chances * (1 - chances))
 
 
 def sums_in(columns: Columns, beta: FloatArray) -> FloatArray:

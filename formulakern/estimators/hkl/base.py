@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -23,11 +23,13 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.hkl.path import RulePath, share_of
 from formulakern.estimators.monotone import asked_in, asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
+from formulakern.learning.hkl.few import AUTOMATIC
 from formulakern.learning.hkl.lasso import scope_of
 from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
@@ -126,6 +128,7 @@ class HierarchicalBase(RuleModel):
     linear: bool = True
     loss: Any = field(init=False)
     C_: float = field(init=False)
+    path_: RulePath = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     _models: list[HierarchicalModel] = field(init=False)
 
@@ -158,7 +161,8 @@ class HierarchicalBase(RuleModel):
                 continue
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
-        check_integer("max_rules", given["max_rules"], otherwise="None for no limit")
+        if given["max_rules"] != "auto":
+            check_integer("max_rules", given["max_rules"], otherwise="'auto', or None for no limit")
         check_time_limit(self.time_limit)
         check_flag("linear", self.linear)
 
@@ -182,6 +186,7 @@ class HierarchicalBase(RuleModel):
         given = self.get_params(deep=False)
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         together = len(names) > 1 and self.loss == "logistic"
+        number = 1 if together else len(names)
         options = Options(
             "multinomial" if together else self.loss,
             self.C_,
@@ -190,14 +195,12 @@ class HierarchicalBase(RuleModel):
             LINEAR_PENALTY,
             float(self.tol),
             int(self.max_active),
-            None if given["max_rules"] is None else int(given["max_rules"]),
-            signs_of(self._encoding),
+            signs=signs_of(self._encoding),
         )
         same = start is not None and start._encoding.leaves == self._encoding.leaves
         warm = start._models if start is not None and same else []
         self._bar.at(0.0, "growing")
         models: list[HierarchicalModel] = []
-        number = 1 if together else len(names)
         shared = together and options.rho == 1.0  # one history for all functions
         for k in range(number):
             until = deadline.part(1 / (number - k))
@@ -211,16 +214,12 @@ class HierarchicalBase(RuleModel):
                 rows = problems(partial(_against, 1 if number == 1 else k))
             before = warm[k].grown if warm else None
             report = partial(self._report, [""] if shared else names[k:])
-            models.append(learn(rows, options, until, before, report))
+            most = share_of(self._limit, k, number)
+            models.append(learn(rows, replace(options, max_rules=most), until, before, report))
         self._models = models
-        self.objective_ = float(sum(model.objective for model in models))
-        self.lower_bound_ = float(sum(model.grown.lower_bound for model in models))
-        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
-        scope = scope_of(rows.table)
-        most = f"{100 * self.gap_:.2g} %"
-        self.certificate_ = f"The objective is at most {most} above the least over {scope}."
+        self._prove(rows)
+        self.path_ = RulePath.of(models, self._limit)
         self.hull_size_ = sum(len(nodes) for model in models for nodes in model.grown.nodes)
-        self.n_weights_ = sum(one.n_weights for one in self._functions)
         histories = [history for model in models for history in model.grown.history]
         named = zip([""] if shared else names, histories, strict=True)
         steps = [(s, n) for n, history in named for s in history]
@@ -229,6 +228,23 @@ class HierarchicalBase(RuleModel):
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
         self.stopped_ = [*open_ones, "optimal"][0]
         return rows
+
+    def _prove(self, rows: Rows) -> None:
+        """Set the objective and what is proven about it."""
+        self.objective_ = float(sum(model.objective for model in self._models))
+        self.lower_bound_ = float(sum(model.grown.lower_bound for model in self._models))
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        most = f"{100 * self.gap_:.2g} %"
+        self.certificate_ = (
+            f"The objective is at most {most} above the least over {scope_of(rows.table)}."
+        )
+        self.n_weights_ = sum(one.n_weights for one in self._functions)
+
+    @property
+    def _limit(self) -> int | None:
+        """The most rules, in all classes together."""
+        given = self.get_params(deep=False)["max_rules"]
+        return AUTOMATIC if given == "auto" else given
 
     @property
     def _functions(self) -> list[ScoreFunction]:
@@ -250,7 +266,7 @@ class HierarchicalBase(RuleModel):
             message = f"interrupted at {size}: the best model so far is kept, whose relative "
             message += f"duality gap is {gap:.2g}."
         else:
-            if getattr(self, "max_rules", None) is not None:  # the cost of the limit does not count
+            if self._limit is not None:  # the cost of the limit does not count
                 gap = min(gap, max(model.grown.gap for model in self._models))
             if gap <= self.tol:
                 return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
@@ -18,10 +20,12 @@ from formulakern.estimators.hkl.base import (
     problems_of,
     seen_rows,
 )
+from formulakern.estimators.hkl.path import share_of
 from formulakern.estimators.monotone import check_one_score
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
+from formulakern.learning.hkl.rows import Rows
 from formulakern.rules.features import Feature
 from formulakern.rules.voting import WeightedRule
 
@@ -77,10 +81,10 @@ class HKLClassifier(HierarchicalClassifier):
         K − 1 for K ordered classes, which give a row K − 1 losses.
     depth_penalty : float ≥ 1, default=3.0
         a; larger values give shorter rules.
-    max_rules : int, optional
-        The most rules and linear terms, in all classes together (of each class, if learned apart).
-        If the optimum has more, the best ones that the search finds near it replace them, with the
-        best weights for these; ``gap_`` then bounds the cost of the limit.
+    max_rules : "auto", int or None, default="auto"
+        The most rules and linear terms, in all classes together.  ``"auto"``: 15.  If the optimum
+        has more, the best ones that the search finds near it replace them, with the best weights
+        for these; ``gap_`` then bounds the cost of the limit.  None: as many as the optimum has.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         ln(1 + e^{−z}), max(0, 1 − z), its square.
     logit_adjustment : float ≥ 0, default=0.5
@@ -140,6 +144,10 @@ class HKLClassifier(HierarchicalClassifier):
         Number of conjunctions in the sets at the end, for all classes together.
     n_weights_ : int
         Number of them with weight, before those of equal covers were joined in one rule.
+    path_ : RulePath
+        For models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules, as far as there are so many, the
+        objective and its gap to the best model of any size.  Of one model if ``max_rules`` is None;
+        empty for ``rho`` above 1.
     history_ : GrowthHistory
         Nodes, objective and gap of every round.
     n_iter_ : int
@@ -205,7 +213,7 @@ class HKLClassifier(HierarchicalClassifier):
     rho: float = 1.0
     C: float | Literal["auto"] = "auto"
     depth_penalty: float = 3.0
-    max_rules: int | None = None
+    max_rules: int | Literal["auto"] | None = "auto"
 
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         self._fit_encoded(data, None, deadline)
@@ -226,23 +234,51 @@ class HKLClassifier(HierarchicalClassifier):
     def _fit_encoded(
         self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Self:
+        """Learn, and set the rules."""
+        self._tell(data, self._fit_functions(data, start, deadline))
+        self._warn_if_open()
+        return self
+
+    def _fit_functions(
+        self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
+    ) -> Rows:
         """Learn a function of each class, of two the second; of ordered ones one, and thresholds.
 
-        The decisions are adjusted, unless the largest class alone does better after an early end.
+        Returns the rows of the last problem.
         """
         self.classes_, present = data.classes, data.present
         check_one_score(self, len(present))
+        learned = self._learned(present)
+        thresholds = int(present.sum()) - 1 if self.ordinal else 0
+        called = [str(self.classes_[k]) for k in learned] if len(learned) > 1 else [""]
+        total = float(data.sums @ data.factors)
+        return self._solve(problems_of(data), total, called, start, deadline, thresholds)
+
+    def _learned(self, present: NDArray[np.bool_]) -> list[Any]:
+        """The classes that have functions; one whose rows all weigh nothing cannot be learned."""
+        if self.ordinal:
+            return [None]
+        return [1] if len(present) == 2 else np.flatnonzero(present).tolist()
+
+    def _limited(self, size: int, data: TrainingData, rows: Rows) -> Self:
+        """Return the model of at most so many rules on the path of this one."""
+        model, number = copy(self), len(self._models)
+        model._models = [
+            own.limited(share_of(size, k, number)) for k, own in enumerate(self._models)
+        ]
+        model._prove(rows)
+        model._tell(data, rows)
+        return model
+
+    def _tell(self, data: TrainingData, rows: Rows) -> None:
+        """Set the rules of the functions.
+
+        The decisions are adjusted, unless the largest class alone does better after an early end.
+        """
+        present, learned = data.present, self._learned(data.present)
         shares, tau = self._shares(data.sums * data.factors)
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
         two = len(present) == 2 and not self.ordinal
-        # a class whose rows all weigh nothing cannot be learned
-        learned: list[Any] = [1] if two else np.flatnonzero(present).tolist()
-        thresholds = len(learned) - 1 if self.ordinal else 0
-        if self.ordinal:
-            learned = [None]
-        called = [str(self.classes_[k]) for k in learned] if len(learned) > 1 else [""]
-        total = float(data.sums @ data.factors)
-        rows = self._solve(problems_of(data), total, called, start, deadline, thresholds)
         seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
@@ -264,8 +300,6 @@ class HKLClassifier(HierarchicalClassifier):
             self._decide(rules, b, np.broadcast_to(a, len(adjustment)), data)
             if self._as_good(*seen[:3]):
                 break
-        self._warn_if_open()
-        return self
 
     def _decide(
         self,

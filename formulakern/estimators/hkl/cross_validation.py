@@ -22,6 +22,7 @@ from formulakern.estimators.hkl.base import (
     log_probabilities,
 )
 from formulakern.estimators.hkl.classifier import HKLClassifier
+from formulakern.estimators.hkl.path import RulePath, sizes_of
 from formulakern.estimators.path_search import (
     LEAST,
     Fold,
@@ -50,10 +51,18 @@ PATIENCE = 2
 
 
 class Pair(NamedTuple):
-    """One candidate: C, or its multiple of the automatic one, and the depth penalty."""
+    """What a fit has: C, or its multiple of the automatic one, and the depth penalty."""
 
     C: float
     depth_penalty: float
+
+
+class Candidate(NamedTuple):
+    """What is chosen: a pair, and the most rules."""
+
+    C: float
+    depth_penalty: float
+    max_rules: Any
 
 
 #: What every parameter is checked with, and folds are encoded by.
@@ -234,7 +243,13 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """
 
     encodes_folds: ClassVar[bool] = True
-    shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "mean_gap", "certified")
+    shape_names: ClassVar[tuple[str, ...]] = (
+        "mean_rules",
+        "mean_length",
+        "mean_gap",
+        "certified",
+        "accuracy",
+    )
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     depth_penalties: Sequence[float] = (2.0, 4.0)
@@ -243,7 +258,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     selection: Literal["one-standard-error", "best"] = "best"
     _: KW_ONLY
     rho: float = 1.0
-    max_rules: int | None = None
+    max_rules: int | Literal["auto"] | None = "auto"
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
 
@@ -300,6 +315,36 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             yield Path(places, starts[-1] if starts else None, patience)
             if self._automatic:
                 least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The limits of rules that are compared; none if there is no limit, or no path."""
+        return [] if self._limit is None or self.rho > 1 else sizes_of(self._limit, self._limit)
+
+    @staticmethod
+    def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
+        """Fit a model; return those of all sizes, and what the next setting begins with."""
+        model._take_encoding(fold.encoding)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it ended early
+            rows = model._fit_functions(fold.data, start, deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        sizes = sizes_of(model._limit, model._limit) if len(model.path_) else [None]
+        return [model._limited(size, fold.data, rows) for size in sizes], model
+
+    def _judged(
+        self, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
+    ) -> Trial:
+        """Judge the models of each size; the trial is that of the best one."""
+        path = []
+        for own in zip(*models, strict=True):
+            trial = super()._judged(folds, labels, scorer, [*own])
+            pairs = zip(own, folds, strict=True)
+            right = [np.mean(model.predict(fold.unseen) == fold.right) for model, fold in pairs]
+            path.append(trial._replace(shapes=np.column_stack([trial.shapes, right])))
+        best = max(path, key=lambda trial: np.nanmean(trial.scores))
+        return best._replace(path=tuple(path))
 
     def _model(self, pair: Pair = MIDDLE, fold: Fold | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
@@ -360,9 +405,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         everyone: TrainingData,
         deadline: Deadline,
     ) -> tuple[float, bool]:
-        """Fit the best pair to all rows, and stretch its scores."""
-        self._choose(settings, search.trials)
-        model = self._model(Pair(self.C_, self.depth_penalty_))
+        """Fit the best candidate to all rows, and stretch its scores."""
+        rules = self._choose(settings, search.trials)
+        model = self._model(Pair(self.C_, self.depth_penalty_)).set_params(max_rules=rules)
         self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
         model._take_encoding(self._encoding)
         data = replace(everyone, classes=self._order)
@@ -372,13 +417,35 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self.best_estimator_ = model
         proof = "objective_", "lower_bound_", "gap_", "certificate_"
         self._copy_from(model, ("classes_", "_features", *proof))
+        self.path_ = self._scored(model.path_, len(data.codes))
         self._stretch(model, self._class_shares)
         for passing in ("_order", "_numbers", "_class_shares", "_tau"):
             delattr(self, passing)
         model._warn_if_open()
         return model.gap_, model.stopped_ not in EARLY  # else there is a warning
 
-    def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:
-        """Choose a pair; otherwise the C of the middle, which is automatic, and short rules."""
+    def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
+        """Choose a candidate; otherwise the C of the middle, which is automatic, and short rules.
+
+        Returns its limit of rules.
+        """
+        sizes: list[Any] = self._sizes or [self.max_rules]
+        listed = [Candidate(*pair, size) for pair in pairs for size in sizes]
+        known = [one for trial in trials for one in (trial.path if trial else [None] * len(sizes))]
         middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
-        self.C_, self.depth_penalty_ = self._chosen(pairs, trials, middle)
+        chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1)
+        self.C_, self.depth_penalty_, rules = chosen
+        return rules
+
+    def _scored(self, path: RulePath, n: int) -> RulePath:
+        """Return a path with the scores of the rows held out, for the chosen C and penalty."""
+        found, steps = self.cv_results_, []
+        same = (found["C"] == self.C_) & (found["depth_penalty"] == self.depth_penalty_)
+        for step in path:
+            [*places] = np.flatnonzero(same & (found["max_rules"] == step.n_rules))
+            if places and "accuracy" in found:
+                share, score = float(found["accuracy"][places[0]]), found["mean_score"][places[0]]
+                error = math.sqrt(share * (1 - share) / n)
+                step = step._replace(accuracy=share, error=error, score=float(score))
+            steps.append(step)
+        return RulePath(tuple(steps))

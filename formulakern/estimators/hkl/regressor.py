@@ -46,7 +46,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
         What it predicts is what :meth:`predict` predicts, called as y is.  Weights have signs.
     intercept_ : float
         b.
-    objective_, lower_bound_, gap_, hull_size_, n_weights_, history_, n_iter_, stopped_
+    objective_, lower_bound_, gap_, path_, hull_size_, n_weights_, history_, n_iter_, stopped_
         As in :class:`HKLClassifier`, in the units of y².
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -68,7 +68,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     rho: float = 1.0
     C: float | Literal["auto"] = "auto"
     depth_penalty: float = 3.0
-    max_rules: int | None = None
+    max_rules: int | Literal["auto"] | None = "auto"
 
     loss = "squared"
     score = number_score
@@ -118,6 +118,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             [model] = self._functions
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2
+            self.path_ = self.path_.times(unit**2)
             self.intercept_ = float(mean + unit * model.bias)
             counts = RowCounts((weights > 0).astype(np.int64))
             found = [

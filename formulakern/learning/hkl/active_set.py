@@ -74,6 +74,7 @@ class GrownSolution:
     ``nodes`` are W of each function, closed under subsets, and ``others`` its other features, in
     the order of the ``solution``, whose own bound concerns these alone.  No weights on any
     conjunctions have an objective below ``lower_bound``, to which the ``gap`` is relative.
+    ``tried`` are conjunctions that were in use at some time.
     """
 
     nodes: list[list[Node]]
@@ -83,6 +84,7 @@ class GrownSolution:
     gap: float
     history: list[list[GrowthStep]]
     status: str
+    tried: list[Node] = field(default_factory=list)
 
     @property
     def weights(self) -> list[dict[Node | int, float]]:

@@ -14,14 +14,13 @@ pair of columns; once these are in, whatever the proof over all conjunctions mee
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.ordered import OrderedTable
-from formulakern.encoding.packed import PackedTable
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report
 from formulakern.learning.hkl.options import Node, Options
@@ -50,15 +49,16 @@ SHARPEST = 1e-4
 PROVING = 0.8
 #: Conjunctions that a search over partitions lists.
 TOP = 100
-#: Features that go at once, at first.
-LEAVING = 0.3
 #: Features without weight for this number of rounds leave.
 IDLE = 3
 
 
 @dataclass(eq=False)
-class _Active:
-    """The features that were found, with their values and weights."""
+class Active:
+    """The features that were found, with their values and weights.
+
+    ``tried`` are the conjunctions that ever came in.
+    """
 
     rows: Rows
     options: Options
@@ -69,6 +69,7 @@ class _Active:
         self.weights: dict[Node | int, FloatArray] = {}
         self.idle: dict[Node | int, int] = {}
         self.left: set[Node] = set()
+        self.tried: dict[Node, None] = {}
 
     @property
     def features(self) -> list[Node | int]:
@@ -113,6 +114,7 @@ class _Active:
             else:
                 continue
             known[key] = node
+            self.tried[node] = None
             entered += 1
         return entered
 
@@ -225,7 +227,7 @@ def grow_lasso(
 
     After the deadline, a limit or Ctrl-C the best solution so far is returned, with its gap.
     """
-    loss, active = rows.loss(options), _Active(rows, options)
+    loss, active = rows.loss(options), Active(rows, options)
     search = searched(rows, options)
     intercept = loss.cold
     if start is not None:
@@ -313,7 +315,8 @@ def grow_lasso(
         found.iterations,
         found.status,
     )
-    return GrownSolution([nodes] * K, [others] * K, as_before, best, gap, [history], status)
+    every = [nodes] * K, [others] * K
+    return GrownSolution(*every, as_before, best, gap, [history], status, [*active.tried])
 
 
 class _Outside:
@@ -374,94 +377,3 @@ class _Outside:
         most = float(np.linalg.norm(np.maximum(above, below)))
         divisor = min((1 + self.options.depth_penalty) ** (LONGEST + 1.0), HEAVIEST)
         return float(most / divisor)
-
-
-class Few(NamedTuple):
-    """Features, heaviest first, their weights (k, K), intercepts and the objective."""
-
-    features: list[Node | int]
-    weights: FloatArray
-    intercept: FloatArray
-    objective: float
-
-
-def few_features(
-    rows: Rows, options: Options, grown: GrownSolution, deadline: Deadline, report: Report
-) -> Few:
-    """Let features of least weight go and fit the others anew, while the gap stays within ``tol``.
-
-    If it is larger already, the objective may grow by this share of it.
-    Beyond ``max_rules`` features they go whatever that costs.
-    """
-    loss, active = rows.loss(options), _Active(rows, options)
-    active.enter(grown.nodes[0], len(grown.nodes[0]))
-    active.others = [*grown.others[0]]
-    columns, penalties, signs = active.columns(deadline), active.penalties, active.signs
-    spread = np.sqrt(np.maximum(variances(columns, loss.c), 0.0))
-    goal = grown.lower_bound / (1 - options.tol)
-    if grown.gap > options.tol:
-        goal = grown.solution.objective * (1 + options.tol)
-    weights, b = np.array(grown.solution.weights).T, grown.solution.intercept
-    here = np.flatnonzero(weights.any(axis=1))
-    best = here, weights[here], b, grown.solution.objective
-    weights, share = weights[here], LEAVING
-    most = len(here) if options.max_rules is None else options.max_rules
-    while len(here) > 0:
-        sizes = np.sqrt(np.square(weights).sum(axis=1)) * spread[here]
-        leaving = max(1, int(share * len(here)))
-        if len(here) > most:
-            leaving = min(max(1, int(LEAVING * len(here))), len(here) - most)
-        stay = np.sort(np.argsort(sizes, kind="stable")[leaving:])
-        solution = solve_group_lasso(
-            columns.take(here[stay]),
-            penalties[here[stay]],
-            loss,
-            tol=options.tol / 10,
-            start=(weights[stay], b),
-            signs=None if signs is None else signs[here[stay]],
-            deadline=deadline,
-        )
-        if solution.objective <= goal or len(here) > most:
-            kept = solution.weights.any(axis=1)
-            here, weights, b = here[stay[kept]], solution.weights[kept], solution.intercept
-            best = here, weights, b, solution.objective
-            if options.max_rules is not None and len(here) <= options.max_rules:
-                gap, n = relative_gap(solution.objective, grown.lower_bound), len(here)
-                report(0, GrowthStep(n, solution.objective, gap, 0, deadline.taken(), n))
-        elif leaving > 1:
-            share /= 2
-        else:
-            break
-        if deadline.over() and len(here) <= most:
-            break
-    here, weights, b, objective = best
-    order = np.argsort(-np.sqrt(np.square(weights).sum(axis=1)), kind="stable")
-    every = active.features
-    features, weights = [every[here[k]] for k in order.tolist()], weights[order]
-    for k, one in enumerate(features):
-        other = opposite(rows.table, one)
-        if other is not None:
-            covered = rows.table.cover(one)[rows.examples.kind]
-            if covered @ loss.c > 0.5 * loss.c.sum():
-                b = b - (weights[k] if len(b) == loss.n_functions else weights[k, 0])
-                features[k], weights[k] = other, -weights[k]
-    return Few(features, weights, b, objective)
-
-
-def opposite(table: OrderedTable | PackedTable, feature: Node | int) -> Node | None:
-    """Return the proposition that is true where another one of a complete column is not."""
-    if isinstance(feature, int) or len(feature) != 1 or not isinstance(table, OrderedTable):
-        return None
-    j, number = table.place(feature[0])
-    column = table.columns[j]
-    if not column.ordered or not all(column.sides) or (column.codes == column.n_values).any():
-        return None
-    n_gaps = column.n_values - 1
-    return (int(table.starts[j]) + (number + n_gaps) % (2 * n_gaps),)
-
-
-def variances(columns: Columns, weights: FloatArray) -> FloatArray:
-    """Return the weighted variance of each feature."""
-    total = float(weights.sum())
-    means = columns.sums(weights) / total
-    return np.asarray(columns.squares(weights) / total - means**2)

@@ -9,17 +9,13 @@ their forms, and of two propositions that are opposite on the training rows (``x
 row.  If weights must have signs, the rule that carries them may have the sign of the sum: of those
 that are joined, one does, and of two opposite ones neither moves if none does.
 
-*A limited number of rules.*  Let P(S) be the least objective of functions that give weight to the
-features S alone.  Wanted is S of at most k features with the smallest P(S), by the search of
-:mod:`formulakern.learning.selection`; features are promising if their share of the dual norm is
-large.  The lower bound on the optimum over all conjunctions holds for every S, so the difference to
-P(S) bounds the cost of the limit.
+*A limited number of rules* is chosen by :mod:`formulakern.learning.hkl.few`.  For ρ > 1 the chosen
+rules have the best weights under the norm of ρ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,16 +23,14 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import Deadline
-from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report, grow
-from formulakern.learning.hkl.lasso import Few, few_features, grow_lasso
+from formulakern.learning.hkl.active_set import GrownSolution, Report, grow
+from formulakern.learning.hkl.few import Few, FewFeatures
+from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Node, Options, Signs, closed
 from formulakern.learning.hkl.rows import Rows
-from formulakern.learning.selection import Selection
 from formulakern.solvers.hierarchical.losses import Loss, MultinomialLoss
-from formulakern.solvers.hierarchical.norm import right_signed
 from formulakern.solvers.hierarchical.solve import (
     Features,
-    HierarchicalSolution,
     relative_gap,
     solve_hierarchical,
 )
@@ -63,112 +57,28 @@ class ScoreFunction:
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalModel:
-    """The learned functions, their objective before joining, and what is proven."""
+    """The learned functions, their objective before joining, and what is proven.
+
+    ``path`` has them with fewer and fewer features: their number, the functions, the objective.
+    """
 
     functions: list[ScoreFunction]
     objective: float
     grown: GrownSolution
+    path: list[tuple[int, list[ScoreFunction], float]] = field(default_factory=list)
 
     @property
     def gap(self) -> float:
         """(objective − lower bound) / objective."""
         return relative_gap(self.objective, self.grown.lower_bound)
 
-
-#: The most promising features, of which each is tried.
-TRIED = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Features, largest weight first, and the best functions of them.
-
-    The solution is over ``nodes``, the conjunctions and all their subsets, and ``others``.
-    """
-
-    kept: tuple[Node | int, ...]
-    weights: FloatArray  # (K, len(kept))
-    nodes: list[Node]
-    others: list[int]
-    solution: HierarchicalSolution
-
-    @property
-    def worth(self) -> float:
-        """−P(S)."""
-        return -self.solution.objective
-
-
-@dataclass(eq=False)
-class FeatureSelection(Selection):
-    """Choose features of a solution: conjunctions that vary, one for each cover, and others.
-
-    ``shown`` is called with every better choice.
-    """
-
-    better = 1e-4
-
-    rows: Rows
-    options: Options
-    grown: GrownSolution
-    shown: Report
-
-    def __post_init__(self) -> None:
-        nodes = sorted({v for own in self.grown.nodes for v in own}, key=lambda v: (len(v), v))
-        others = sorted({j for own in self.grown.others for j in own})
-        features = self.rows.features(self.options, nodes, others)
-        # nodes are in order, so that the first of equal covers is the shortest
-        first, kind = different_rows(np.packbits(np.ascontiguousarray(features.bits), axis=1))
-        same = {v: nodes[first[k]] for v, k in zip(nodes, kind, strict=True)}
-        varying = np.asarray(features.bits.any(axis=1) & ~features.bits.all(axis=1))
-        kept = [k for k in sorted(first.tolist()) if varying[k]]
-        self.forms: list[Any] = [*(nodes[k] for k in kept), *others]
-        support = dict.fromkeys(same.get(one, one) for one in self.support)
-        self.support = [one for one in support if one in self.forms]
-        self.loss = self.rows.loss(self.options)
-        self.values = np.vstack([features.bits[kept], features.others])
-        # what one unit of weight alone adds to the norm
-        powers = [(1 + self.options.depth_penalty) ** len(nodes[k]) for k in kept]
-        self.penalties = np.array(powers + [self.options.other_penalty] * len(others))
-        every = [*kept, *range(len(nodes), len(nodes) + len(others))]
-        self.signs = None if features.signs is None else features.signs[every]
-
-    def solved(self, kept: Sequence[Node | int], before: Chosen | None = None) -> Chosen:
-        """Solve the problem on some features, begun from the weights of ``before``."""
-        nodes = closed(v for v in kept if isinstance(v, tuple))
-        others = [j for j in kept if isinstance(j, int)]
-        listed: list[Node | int] = [*nodes, *others]
-        features = self.rows.features(self.options, nodes, others)
-        features.bits[[v not in kept for v in nodes]] = False  # so that these get no weight
-        known = {} if before is None else dict(zip(before.kept, before.weights.T, strict=True))
-        none = np.zeros(self.loss.n_functions)
-        start = np.stack([known.get(one, none) for one in listed], axis=1)
-        solution = solve_hierarchical(
-            [features] * self.loss.n_functions,
-            self.loss,
-            tol=self.options.tol / 4,
-            start=(list(start), self.grown.solution.intercept) if start.any() else None,
-            deadline=self.deadline,
-        )
-        places = [listed.index(one) for one in kept]
-        weights = np.array(solution.weights)[:, places]
-        spread = np.vstack([features.bits, features.others])[places].std(axis=1)
-        order = np.argsort(-np.square(weights).sum(axis=0) * spread**2, kind="stable")
-        heaviest = tuple(kept[k] for k in order.tolist())
-        return Chosen(heaviest, weights[:, order], nodes, others, solution)
-
-    def promising(self, chosen: Chosen) -> list[Node | int]:
-        """Return the features with the largest shares of the dual norm."""
-        dual = np.atleast_2d(chosen.solution.dual.T)
-        sums = right_signed(dual @ self.values.T, self.signs)
-        shares = np.sqrt(np.square(sums).sum(axis=0)) / self.penalties
-        largest = [j for j in np.argsort(-shares, kind="stable") if shares[j] > 0.0]
-        return [self.forms[j] for j in largest if self.forms[j] not in chosen.kept][:TRIED]
-
-    def report(self, chosen: Chosen) -> None:
-        """Report a better choice."""
-        number, objective = len(chosen.kept), chosen.solution.objective
-        gap = relative_gap(objective, self.grown.lower_bound)
-        self.shown(0, GrowthStep(number, objective, gap, 0, self.deadline.taken(), number))
+    def limited(self, most: int | None) -> HierarchicalModel:
+        """Return the best model of at most so many features that was found."""
+        found = [own for own in self.path if most is None or own[0] <= most]
+        if not found:
+            return self
+        _, functions, objective = min(found, key=lambda own: own[2])
+        return replace(self, functions=functions, objective=objective)
 
 
 def learn(
@@ -188,30 +98,33 @@ def learn(
         grown = grow_lasso(rows, options, PROOF * options.tol, growing, start, report)
         if grown.gap <= options.tol and grown.status != "interrupted":
             grown = replace(grown, status="optimal")
-        return _of_few(rows, few_features(rows, options, grown, deadline, report), grown)
+        search = FewFeatures(rows, options, grown, deadline, report)
+        path = search.path()
+        if search.interrupted:
+            grown = replace(grown, status="interrupted")
+        listed = [(len(few), _functions_of(rows, few), few.objective) for few in path]
+        return HierarchicalModel(*listed[0][1:], grown, listed).limited(options.max_rules)
     grown = grow(rows, options, options.tol / 2, growing, start, report)
     model = _shortened(rows, options, grown, deadline)
-    if options.max_rules is None:
+    kept = {rule for one in model.functions for rule in one.rules}
+    if options.max_rules is None or len(kept) <= options.max_rules:
         return model
-    weights = np.concatenate([one.weights for one in model.functions])
-    rules = [rule for one in model.functions for rule in one.rules]
-    support = [rules[k] for k in np.argsort(-np.abs(weights), kind="stable").tolist()]
-    most, K = options.max_rules, len(model.functions)
-    selection = FeatureSelection(support, most, deadline, rows, options, grown, report)
-    if len(selection.support) <= most:
-        return model
-    best = selection.run()
-    few = replace(
-        grown,
-        status="interrupted" if selection.interrupted else grown.status,
-        nodes=[best.nodes] * K,
-        others=[best.others] * K,
-        solution=best.solution,
+    search = FewFeatures(rows, options, grown, deadline, report)
+    few = search.path()[-1].features
+    nodes = closed(one for one in few if isinstance(one, tuple))
+    others = sorted(one for one in few if isinstance(one, int))
+    features = rows.features(options, nodes, others)
+    features.bits[[node not in few for node in nodes]] = False  # so that these get no weight
+    K = rows.loss(options).n_functions
+    solution = solve_hierarchical(
+        [features] * K, rows.loss(options), tol=options.tol / 4, deadline=deadline
     )
-    return _shortened(rows, options, few, deadline)
+    status = "interrupted" if search.interrupted else grown.status
+    every: dict[str, Any] = {"nodes": [nodes] * K, "others": [others] * K, "solution": solution}
+    return _shortened(rows, options, replace(grown, status=status, **every), deadline)
 
 
-def _of_few(rows: Rows, few: Few, grown: GrownSolution) -> HierarchicalModel:
+def _functions_of(rows: Rows, few: Few) -> list[ScoreFunction]:
     """Return the functions of features that they share."""
     functions = []
     for k, weights in enumerate(few.weights.T):
@@ -220,7 +133,7 @@ def _of_few(rows: Rows, few: Few, grown: GrownSolution) -> HierarchicalModel:
         bias = -few.intercept if rows.examples.group is not None else -float(few.intercept[k])
         rules = [few.features[j] for j in used.tolist()]
         functions.append(ScoreFunction(rules, weights[used], bias, len(used)))
-    return HierarchicalModel(functions, few.objective, grown)
+    return functions
 
 
 def _shortened(

@@ -251,10 +251,14 @@ class MultinomialLoss(Loss):
 
     def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and probabilities at u."""
-        sums = np.logaddexp.reduce(u, axis=1)
-        chances = np.exp(u - sums[:, None])
-        value = float(self.c @ (sums - u[np.arange(len(u)), self.codes]))
-        return Expansion(value, self.c[:, None] * (self.right - chances), chances)
+        parts = np.ascontiguousarray(u.T)  # sums over a few classes are fast over rows of examples
+        parts = parts - parts.max(axis=0)
+        own = parts[self.codes, np.arange(len(u))]
+        np.exp(parts, out=parts)
+        total = parts.sum(axis=0)
+        parts /= total
+        value = float(self.c @ (np.log(total) - own))
+        return Expansion(value, (self.c * (self.right.T - parts)).T, parts.T)
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
         """Σ_i c_i H([y_i = ·] − β_i / c_i)."""

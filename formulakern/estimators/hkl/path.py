@@ -1,0 +1,97 @@
+"""The path from one rule to many: what models of each size are worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from formulakern.display.history import History
+from formulakern.learning.hkl.few import SIZES
+from formulakern.learning.hkl.problem import HierarchicalModel
+from formulakern.solvers.hierarchical.solve import relative_gap
+
+
+class SizedModel(NamedTuple):
+    """The best model of at most ``n_rules`` rules and linear terms that was found.
+
+    Parameters
+    ----------
+    n_rules : int
+    objective : float
+    gap : float
+        (objective − lower bound) / objective: no model of any size has a lower objective than the
+        bound.
+    accuracy, error : float
+        The share of the rows held out that are predicted right, and its standard error; nan
+        without cross-validation.
+    score : float
+        The mean score of the rows held out, by which a model is chosen.
+    """
+
+    n_rules: int
+    objective: float
+    gap: float
+    accuracy: float = math.nan
+    error: float = math.nan
+    score: float = math.nan
+
+
+class RulePath(History):
+    """The best models of 1, 2, 3, 5, … rules, a sequence of :class:`SizedModel`."""
+
+    STEP = "size"
+    COLUMNS = (
+        ("n_rules", "rules", "d"),
+        ("accuracy", "right, held out", ".1%"),
+        ("error", "± error", ".1%"),
+        ("score", "score", ".4f"),
+        ("objective", "objective", ".6g"),
+        ("gap", "gap", ".2g"),
+    )
+
+    @classmethod
+    def of(cls, models: Sequence[HierarchicalModel], limit: int | None) -> Self:
+        """Return the path of models that are learned apart and have equal shares of the rules."""
+        if not all(model.path for model in models):
+            return cls(())
+        lower = float(sum(model.grown.lower_bound for model in models))
+        largest = sum(max(own[0] for own in model.path) for model in models)
+        steps = []
+        for size in sizes_of(limit, largest):
+            parts = [m.limited(share_of(size, k, len(models))) for k, m in enumerate(models)]
+            objective = float(sum(part.objective for part in parts))
+            steps.append(SizedModel(size, objective, relative_gap(objective, lower)))
+        return cls(tuple(steps))
+
+    def times(self, factor: float) -> Self:
+        """Return the path with objectives in other units."""
+        steps = (step._replace(objective=factor * step.objective) for step in self.steps)
+        return replace(self, steps=tuple(steps))
+
+    def _cells(self) -> list[list[str]]:
+        rows = [row[1:] for row in super()._cells()]
+        known = not np.isnan(self.values("score")).all()
+        return rows if known else [[row[0], *row[4:]] for row in rows]
+
+
+def share_of(limit: int | None, k: int, number: int) -> int | None:
+    """Return the part of the k-th of some models that are learned apart in a limit of rules.
+
+    >>> [share_of(5, k, 3) for k in range(3)]
+    [2, 2, 1]
+    """
+    return None if limit is None else limit // number + (k < limit % number)
+
+
+def sizes_of(limit: int | None, most: int) -> list[int]:
+    """Return the sizes of a path below the largest one, and that, ascending.
+
+    >>> sizes_of(7, 12)
+    [1, 2, 3, 5, 7, 8, 10, 12]
+    """
+    listed = {*SIZES, *([] if limit is None else [limit])}
+    return sorted({size for size in listed if size < most} | {most})
