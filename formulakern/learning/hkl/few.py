@@ -108,7 +108,8 @@ class FewFeatures:
         self.columns, self.loss = active.columns(self.deadline), self.rows.loss(self.options)
         self.spread = np.sqrt(np.maximum(variances(self.columns, self.loss.c), 0.0))
         none = np.zeros(self.loss.n_functions)
-        start = np.array([weights.get(one, none) for one in self.features])
+        listed = [weights.get(one, none) for one in self.features]
+        start = np.reshape(listed, (len(listed), len(none)))
         which = np.flatnonzero(start.any(axis=1))
         b = grown.solution.intercept
         self.start = _Choice(which, start[which], b, grown.solution.objective)

@@ -77,9 +77,9 @@ class Active:
 
     @property
     def penalties(self) -> FloatArray:
-        base = 1 + self.options.depth_penalty
-        own = [base ** len(node) for node in self.nodes]
-        return np.array(own + [self.options.other_penalty] * len(self.others), dtype=np.float64)
+        lengths = np.array([len(node) for node in self.nodes], dtype=np.int64)
+        others = np.full(len(self.others), self.options.other_penalty)
+        return np.concatenate([powers(self.options, int(lengths.max(initial=0)))[lengths], others])
 
     @property
     def signs(self) -> IntArray | None:
@@ -182,6 +182,13 @@ class ListedSearch:
         """Do nothing: propositions are listed."""
 
 
+def powers(options: Options, longest: int = LONGEST + 1) -> FloatArray:
+    """Return (1 + a)^l, what conjunctions of l = 0, 1, … propositions add to the norm."""
+    with np.errstate(over="ignore"):
+        found = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
+    return np.minimum(found, HEAVIEST)
+
+
 def longest_of(table: Any) -> int:
     """Return the length of the longest conjunctions that are searched: 2 in large tables."""
     if not isinstance(table, OrderedTable):
@@ -210,9 +217,7 @@ def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
         return ListedSearch(rows, options.depth_penalty, asked)
     sides = sides_of(table, None if signs is None else signs.propositions)
     longest = min(longest_of(table), int(np.count_nonzero(sides)))
-    with np.errstate(over="ignore"):
-        divisors = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
-    return OrderedSearch(table, np.minimum(divisors, HEAVIEST), sides)
+    return OrderedSearch(table, powers(options, longest), sides)
 
 
 def grow_lasso(
@@ -375,5 +380,4 @@ class _Outside:
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
         most = float(np.linalg.norm(np.maximum(above, below)))
-        divisor = min((1 + self.options.depth_penalty) ** (LONGEST + 1.0), HEAVIEST)
-        return float(most / divisor)
+        return float(most / powers(self.options)[LONGEST + 1])
