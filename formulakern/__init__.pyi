@@ -50,6 +50,7 @@ from .rules.class_rules import RuleSet as RuleSet
 from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree
 from .rules.ensemble import RuleEnsemble as RuleEnsemble
+from .rules.ensemble import ScoreCard as ScoreCard
 from .rules.properties import LogicalAnswer as LogicalAnswer
 from .rules.properties import exhaustive as exhaustive
 from .rules.properties import mutually_exclusive as mutually_exclusive

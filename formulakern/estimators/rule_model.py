@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -26,7 +28,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
-from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql import DialectName, TableName
@@ -244,6 +246,8 @@ class RuleModel(PropositionModel):
     def _values(self, X: Any) -> NDArray[Any]:
         """What each rule of ``rules_`` is on each row."""
         check_is_fitted(self, "rules_")
+        if isinstance(self.rules_, ScoreCard):  # its steps are no propositions of the encoder
+            return self.rules_.values(self.encoder_.read_table(X))
         return feature_values(self._features, self._read_table(X))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -265,6 +269,48 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     classes_: NDArray[Any] = field(init=False)
 
     score = class_score
+
+    def _has_probabilities(self) -> bool:
+        return isinstance(getattr(self, "rules_", None), ScoreCard)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazily
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, shape (n_rows, 2); of a score card only."""
+        return cast("ScoreCard", self.rules_).predict_proba(self.encoder_.read_table(X))
+
+    def to_points(self, X: Any, y: ArrayLike, largest: int = 10) -> Self:
+        """Return a copy of the model that predicts by a score card of its rules.
+
+        Its ``rules_`` are a :class:`formulakern.ScoreCard`, fitted to these rows as by
+        :meth:`formulakern.RuleEnsemble.to_points`.  ``predict``, ``predict_proba``, ``explain``,
+        ``report`` and the exports use the card.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            The training rows.
+        y : array-like of shape (n_rows,)
+        largest : int ≥ 1, default=10
+            The largest number of points of a rule.
+
+        Raises
+        ------
+        DataError
+            If the rows cannot be read as in training.
+        ParameterError
+            If there are not two classes, or the columns of the table are not those of the rules.
+        """
+        rules = self._fitted_rules
+        if not isinstance(self.encoder_, PropositionEncoder):
+            raise ParameterError(
+                f"to_points reads the columns of the table, and encoder={self.encoder!r} has made "
+                "others. Write encoder='auto' and pass a dense table, or make a card of rules_."
+            )
+        made = copy(self)
+        made.rules_ = rules.to_points(largest, self.encoder_.read_table(X), np.asarray(y))
+        made._features = []
+        return made
 
     def _votes(
         self,

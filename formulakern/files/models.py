@@ -57,7 +57,7 @@ CLASSES = {
     "formulakern.learning.kernel_machines": "PairwiseModel",
     "formulakern.learning.prl.column_generation": "Epoch",
     "formulakern.rules.decision": "ClassRule",
-    "formulakern.rules.ensemble": "RuleEnsemble",
+    "formulakern.rules.ensemble": "RuleEnsemble ScoreCard",
     "formulakern.rules.features": "Conjunction Degree Instance LinearTerm Monomial",
     "formulakern.rules.rule": "Rule",
     "formulakern.rules.class_rules": "RuleList RuleSet",

@@ -19,7 +19,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
-from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.export.tables import listed_levels, said
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
@@ -299,6 +299,8 @@ class Explanation(RowExplanations):
     def _title(self) -> str:
         """Return the prediction for the only row, and its score."""
         shown, total = self.shown_scores(0), self.totals[0]
+        if isinstance(self.ensemble, ScoreCard):
+            return f"class {self.prediction}: {self.ensemble.read_total(total[0])}"
         if self.ensemble.levels is not None:
             ends = listed_levels(self.ensemble, scores=True)
             return f"{self.ensemble.target} {self.prediction}: the score is {total[0]:.6g}; {ends}"

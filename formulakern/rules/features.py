@@ -225,7 +225,12 @@ class LinearTerm:
         DataError
             If the column is absent, or holds text that is no number.
         """
-        column = Table.of(table).typed(self.column)
+        values = self.numbers(Table.of(table))
+        return Degrees("linear", (self.least, self.largest)).of(values)
+
+    def numbers(self, table: Table) -> npt.NDArray[np.float64]:
+        """Return the column as it is, nan if missing."""
+        column = table.typed(self.column)
         is_text = column.labels is not None
         numbers = numbers_in(column.entries.tolist()) if is_text else column.values
         if numbers is None or column.temporal is not None:
@@ -233,7 +238,7 @@ class LinearTerm:
             raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
         values = np.array(numbers, dtype=np.float64)
         values[column.missing] = np.nan
-        return Degrees("linear", (self.least, self.largest)).of(values)
+        return values
 
     def __str__(self) -> str:
         return f"{Variable(self.column)} from {_plain(self.least)} to {_plain(self.largest)}"

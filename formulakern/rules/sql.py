@@ -754,13 +754,13 @@ class Query:
     def total(self, intercept: float, terms: Iterable[str]) -> str:
         """A sum, in the order of :func:`formulakern.rules.sums.weighted_sums`.
 
-        The first number is a double, which makes all of them doubles.
+        The first number is a double, which makes all of them doubles, or all are integers.
         """
 
         def added(parts: Sequence[str]) -> str:
             return f"{BREAK}+ ".join(parts)
 
-        parts = [self.dialect.number(float(intercept)), *terms]
+        parts = [self.dialect.number(intercept), *terms]
         return added(in_groups(parts, lambda group: wrapped("", added(group))))
 
     def leading(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,9 @@ class WeightedRule:
 @dataclass(frozen=True, eq=False, repr=False)
 class VotingRules:
     """The fields and predictions of a :class:`formulakern.RuleEnsemble`."""
+
+    #: The name of weights in print.
+    AMOUNT: ClassVar[str] = "weight"
 
     rules: tuple[Term, ...]
     votes: FloatArray

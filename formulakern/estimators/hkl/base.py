@@ -375,7 +375,7 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
 
     def _has_probabilities(self) -> bool:
-        if self.loss == "logistic":
+        if self.loss == "logistic" or super()._has_probabilities():
             return True
         raise AttributeError(
             f"{type(self).__name__} has predict_proba with loss='logistic'; this one has "
@@ -399,6 +399,8 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
         """
+        if super()._has_probabilities():
+            return np.asarray(super().predict_proba(X))
         scores = self._scores(X)
         levels = self.rules_.levels
         if levels is None:

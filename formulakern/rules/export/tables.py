@@ -83,7 +83,9 @@ def ensemble_cells(
     for title, values in shares.items():
         if not np.isnan(values).all():
             cells[title] = ["" if math.isnan(x) else f"{x:.1%}" for x in values.tolist()]
-    cells = {"weight": significant(weights)} | cells
+    points = ensemble.AMOUNT == "points"
+    amounts = [f"{weight:+.0f}" for weight in weights] if points else significant(weights)
+    cells = {ensemble.AMOUNT: amounts} | cells
     cells["rule"] = list(map(said, ensemble.rules, weights))
     for title in {"coverage", "rule"} & cells.keys():
         texts = zip(cells[title], again, strict=True)
@@ -126,6 +128,12 @@ def how_it_decides(ensemble: VotingRules) -> str:
     if ensemble.levels is not None:
         if not len(ensemble):
             return f"{ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row"
+        if ensemble.AMOUNT == "points":
+            (no, yes), least = (
+                ensemble.levels,
+                int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1,
+            )
+            return f"{yes} if the points add up to {least} or more, else {no}"
         return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
@@ -239,14 +247,14 @@ def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -
     largest = max(map(abs, weights), default=0.0) or 1.0
     zero = 0.5 if min(weights, default=0.0) < 0 else 0.0
     bars = {
-        "weight": [zero + (1 - zero) * weight / largest for weight in weights],
+        shown.AMOUNT: [zero + (1 - zero) * weight / largest for weight in weights],
         "coverage": shown.coverage.tolist(),
         "precision": shown.precision.tolist(),
     }
     if (more := ensemble.n_rules - shown.n_rules) > 0:
         foot = f"… and {more:,} more rules. {foot}".rstrip()
     caption = how_it_decides(ensemble) if decides else ""
-    return _html_table(cells, bars, {"weight": zero}, caption, foot)
+    return _html_table(cells, bars, {shown.AMOUNT: zero}, caption, foot)
 
 
 def decision_html(decision: DecisionRules) -> str:
@@ -284,15 +292,15 @@ def _html_table(
 
 def ensemble_latex(ensemble: VotingRules) -> str:
     """Return all rules with their weights; see :meth:`formulakern.RuleEnsemble.to_latex`."""
-    return _tabular(ensemble_cells(ensemble, _latex_term, _latex_class))
+    return tabular(ensemble_cells(ensemble, _latex_term, _latex_class))
 
 
 def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
     """Return the first rules with their classes; see :meth:`formulakern.RuleList.to_latex`."""
-    return _tabular(decision_cells(decision, top, lambda rule: f"${rule.latex()}$", _latex_class))
+    return tabular(decision_cells(decision, top, lambda rule: f"${rule.latex()}$", _latex_class))
 
 
-def _tabular(cells: Mapping[str, Sequence[str]]) -> str:
+def tabular(cells: Mapping[str, Sequence[str]]) -> str:
     """Columns of cells under their names."""
     sides = "".join("l" if name in LEFT else "r" for name in cells)
     columns = (
