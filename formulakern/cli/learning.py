@@ -134,6 +134,7 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
         "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
         'bank.csv --drop id --formula "a & b" --top 5',
         "train.csv --model svm --cv 0 --test test.csv",
+        "bank.csv --set max_rules=10 --points -o card.json",
     ],
     *TABLE,
     *FOLDS,
@@ -151,6 +152,13 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
         "a model with probabilities of classes, by five further fits if it has none",
         default=False,
     ),
+    option(
+        "--points N",
+        "a score card of the rules, with at most N points each (default: 10), of two classes",
+        type=int,
+        nargs="?",
+        const=10,
+    ),
     option("--test FILE", "a table whose rows are only predicted"),
     option("--top N", f"show at most N rules (default: {SHOWN_RULES})", default=SHOWN_RULES),
     *output("-o --out model.json", "save the model"),
@@ -165,6 +173,10 @@ def learn(options: argparse.Namespace) -> None:
     model = _learner(name, options, options.set, **given)
     if options.probabilities:
         model = _with_probabilities(model, options.seed)
+    if options.points is not None:
+        check_integer("--points", options.points)
+        if not hasattr(model, "to_points"):
+            raise ParameterError(f"--points needs rules of classes, not {name}. Use --model hkl.")
     row, opening = LEARNERS[name], _formula_lines(options) if options.formula else []
     dataset = read_dataset(options)
     test = _test_rows(options, dataset, name)
@@ -201,6 +213,8 @@ def learn(options: argparse.Namespace) -> None:
             else:
                 progress.at(0.0, f"{name} on {len(dataset):,} rows")
                 model.fit(dataset.data, dataset.target if scored else None)
+    if options.points is not None:
+        model = model.to_points(dataset.data, dataset.target, options.points)
     if not scored:
         print(f"\n{blocks(_unlike(model, dataset, test))}")
     elif test is not None:
@@ -209,6 +223,8 @@ def learn(options: argparse.Namespace) -> None:
         print(_brief_rules(uncalibrated(model), options.top))
     else:
         print(f"\n{learned_text(model, options.top)}")
+    if options.points is not None:
+        print(f"\n{blocks([('card', _card_scores(model, dataset, test))])}")
     if options.out is not None:
         save(model, options.out)
     if options.out is not None or not options.formula:
@@ -261,6 +277,16 @@ def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[st
             share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
             shown.append((name, f"{share}, are unlike the others"))
     return shown
+
+
+def _card_scores(model: Any, dataset: Dataset, test: Dataset | None) -> str:
+    """Return the accuracy of a score card on training and test rows."""
+    parts = [("training", dataset), *([] if test is None else [("test", test)])]
+    found = [
+        f"{100 * np.mean(model.predict(rows.data) == rows.target):.2f} % right on {name} rows"
+        for name, rows in parts
+    ]
+    return f"{', '.join(found)}; scores above are of the rules with their real weights"
 
 
 def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ class ListedColumn:
         numbers = self._known
         if self.kind == "share":
             texts = [f"{x:.1%}" for x in numbers]
-        elif self.kind == "number" and all(x == int(x) for x in numbers):
+        elif self.kind in ("number", "signed") and all(x == int(x) for x in numbers):
             texts = [f"{int(x):,}" for x in numbers]
         else:
             texts = significant(numbers)

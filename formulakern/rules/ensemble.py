@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -506,7 +506,7 @@ class ScoreCard(RuleEnsemble):
     """
 
     FORMAT = "formulakern/score-card/1"
-    AMOUNT: ClassVar[str] = "points"
+    AMOUNT = "points"
 
     start: float = 0.0
     unit: float = 1.0

@@ -315,6 +315,15 @@ class Explanation(RowExplanations):
         others = f", and {more} lower" if more else ""
         return f"class {self.prediction}: the largest score is {first}, then {second}{others}"
 
+    def _signed(self, amounts: list[float]) -> list[str]:
+        """Return numbers of one format with their signs; nothing for 0."""
+        points = isinstance(self.ensemble, ScoreCard)
+        texts = [f"{x:.0f}" for x in amounts] if points else significant(amounts)
+        return [
+            "" if not x else text if x < 0 else f"+{text}"
+            for x, text in zip(amounts, texts, strict=True)
+        ]
+
     def _table(self) -> list[tuple[list[float], str]]:
         """Return what each term of the only row adds to the shown scores."""
         shown = self.shown_scores(0)
@@ -331,7 +340,7 @@ class Explanation(RowExplanations):
         lines, rows, shown = [self._title()], self._table(), self.shown_scores(0)
         if not rows:
             return [*lines, "no rule is satisfied"]
-        flat = iter(_signed([x for amounts, _ in rows for x in amounts]))
+        flat = iter(self._signed([x for amounts, _ in rows for x in amounts]))
         cells = [[*(next(flat) for _ in amounts), text] for amounts, text in rows]
         if len(shown) > 1:
             names = [clip(str((self.ensemble.classes or ())[k]), 11) for k in shown]
@@ -348,7 +357,7 @@ class Explanation(RowExplanations):
             names = [f"adds to {(self.ensemble.classes or ())[k]}" for k in shown]
         largest = max(max(map(abs, amounts)) for amounts, _ in rows) or 1.0
         totals = self.totals[0, shown].tolist()
-        texts = iter(_signed([x for amounts, _ in rows for x in amounts] + totals))
+        texts = iter(self._signed([x for amounts, _ in rows for x in amounts] + totals))
         cells: list[list[str | Barred]] = []
         for amounts, text in rows:
             bars = [
@@ -401,15 +410,6 @@ def _largest_first(amounts: FloatArray) -> dict[int, float]:
     """Return the amounts that are not 0, by their places."""
     order = np.argsort(-np.abs(amounts), kind="stable").tolist()
     return {place: float(amounts[place]) for place in order if amounts[place] != 0}
-
-
-def _signed(amounts: list[float]) -> list[str]:
-    """Numbers of one format with their signs; nothing for 0."""
-    texts = significant(amounts)
-    return [
-        "" if not x else text if x < 0 else f"+{text}"
-        for x, text in zip(amounts, texts, strict=True)
-    ]
 
 
 # -- lists and sets --------------------------------------------------------------------------------

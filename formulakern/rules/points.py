@@ -219,7 +219,7 @@ class _Problem:
         self.patterns = covers[first].astype(np.float64)
         counts = np.bincount(2 * kind + codes, minlength=2 * len(first)).reshape(-1, 2)
         self.zeros, self.ones = (counts[:, k].astype(np.float64) for k in (0, 1))
-        self.n, self.R, self.largest = n, R, largest
+        self.n, self.R, self.largest = len(covers), int(R), largest
         self._known: dict[bytes, _Fit] = {}
 
     def fitted(self, points: IntArray, near: _Fit | None = None) -> _Fit:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,7 @@ class VotingRules:
     """The fields and predictions of a :class:`formulakern.RuleEnsemble`."""
 
     #: The name of weights in print.
-    AMOUNT: ClassVar[str] = "weight"
+    AMOUNT = "weight"
 
     rules: tuple[Term, ...]
     votes: FloatArray

@@ -20,7 +20,7 @@ from formulakern.kernels.strings import Strings
 from formulakern.learning.kernel_machines import pairwise_votes
 from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import DecisionRules, conditions_of
-from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.export.tables import (
     decision_columns,
@@ -179,7 +179,8 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
     coverage, precision, base = (
         [*values.tolist(), *blank] for values in (shown.coverage, shown.precision, shown.base_rate)
     )
-    title = f"weight, + for {clip(str(classes[1]), 20)}" if classes and two else "weight"
+    amount = ensemble.AMOUNT
+    title = f"weight, + for {clip(str(classes[1]), 20)}" if classes and two else amount
     about = "What a row that satisfies the rule gains" + " for its class" * bool(classes) + "."
     if two and classes:
         about = f"Positive weights are for {classes[1]}, negative ones for {classes[0]}."
@@ -201,7 +202,22 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
     sentences = [f"Prediction: {how_it_decides(ensemble)}."] if whole else []
     if len(ensemble) > MAX_RULES:
         sentences.append(f"The table has the {MAX_RULES} heaviest of {len(ensemble):,} votes.")
-    return Learned(sentences, [ListedTable(caption, columns, None, len(items) > 8, note)])
+    tables = [ListedTable(caption, columns, None, len(items) > 8, note)]
+    return Learned(sentences, tables + _totals(ensemble))
+
+
+def _totals(ensemble: RuleEnsemble) -> list[ListedTable]:
+    """Return the totals of a score card with their probabilities; nothing of other rules."""
+    if not isinstance(ensemble, ScoreCard):
+        return []
+    cells, chances = ensemble.total_cells()
+    total, chance, label = cells
+    columns = [
+        ListedColumn(total, cells[total]),
+        ListedColumn(chance, chances, "share"),
+        ListedColumn(label, cells[label]),
+    ]
+    return [ListedTable("The probability of each total", columns, note=ensemble.claim())]
 
 
 def _starts(ensemble: RuleEnsemble) -> list[tuple[Any, float]]:
