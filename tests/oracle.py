@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
+from scipy.optimize import minimize
 
 from formulakern.program import Program, cell_count, values_of
 from formulakern.rules.class_rules import RuleList, RuleSet
@@ -401,3 +402,41 @@ def informative_cuts(
         if accepted:
             open_parts += [r for r in rows if r[0] <= low], [r for r in rows if r[0] > low]
     return sorted(cuts)
+
+
+def card_loss(covers: np.ndarray, second: np.ndarray, points: Sequence[int]) -> float:
+    """The least mean logistic loss of these points, by descent in the multiplier and the shift."""
+    totals, signs = covers @ np.array(points), np.where(second, 1.0, -1.0)
+
+    def loss(both: np.ndarray) -> float:
+        return float(np.logaddexp(0, -signs * (both[0] * totals + both[1])).mean())
+
+    return float(minimize(loss, np.zeros(2), method="BFGS").fun)
+
+
+def smallest_card_loss(covers: np.ndarray, second: np.ndarray, largest: int) -> float:
+    """The least loss of all integer points; opposite ones have the same loss."""
+    values = range(-largest, largest + 1)
+    every = itertools.product(values, repeat=covers.shape[1])
+    return min(card_loss(covers, second, p) for p in every if p >= tuple(-x for x in p))
+
+
+def score_error(weights: Sequence[float], score: float, card: Sequence[float]) -> float:
+    """The largest error of a score, over all sets of rules; ``card`` is points, start, unit."""
+    *points, start, unit = card
+    return max(
+        abs(score + np.dot(on, weights) - (np.dot(on, points) - start) / unit)
+        for on in itertools.product((0, 1), repeat=len(weights))
+    )
+
+
+def smallest_score_error(weights: Sequence[float], largest: int) -> float:
+    """The least of the largest error, for all points, multipliers between them, and best starts."""
+    found = []
+    for points in itertools.product(range(-largest, largest + 1), repeat=len(weights)):
+        pairs = list(zip(weights, points, strict=True))
+        for unit in [p / w for w, p in pairs if p and w and p / w > 0]:
+            rest = [w - p / unit for w, p in pairs]
+            sums = [np.dot(on, rest) for on in itertools.product((0, 1), repeat=len(rest))]
+            found.append((max(sums) - min(sums)) / 2)
+    return min(found)

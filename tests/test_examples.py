@@ -68,6 +68,10 @@ QUICK = {
         "| FormulaSearch | {0..999} | {0..999} | {0..999} | yes |",
     ),
     "33_growth.py": (["--quick"], "| 1,000 | {0..60} ({80..95}) | {0..60} ({80..95}) |"),
+    "34_points.py": (
+        [],
+        "| bank-marketing | points up to 10 | {3..20} | {0.1..0.3} | {0.1..0.3} | {85..95} |",
+    ),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 #: Bounds in such a text, and a number in the output.

@@ -284,7 +284,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
 
         Its ``rules_`` are a :class:`formulakern.ScoreCard`, fitted to these rows as by
         :meth:`formulakern.RuleEnsemble.to_points`.  ``predict``, ``predict_proba``, ``explain``,
-        ``report`` and the exports use the card.
+        ``report`` and the exports use the card; ``gap_`` and ``certificate_`` are about its loss.
 
         Parameters
         ----------
@@ -307,9 +307,10 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
                 f"to_points reads the columns of the table, and encoder={self.encoder!r} has made "
                 "others. Write encoder='auto' and pass a dense table, or make a card of rules_."
             )
+        card = rules.to_points(largest, self.encoder_.read_table(X), np.asarray(y))
         made = copy(self)
-        made.rules_ = rules.to_points(largest, self.encoder_.read_table(X), np.asarray(y))
-        made._features = []
+        known = {"rules_": card, "certificate_": card.claim(), "gap_": card.gap, "_features": []}
+        made.__dict__.update(known)
         return made
 
     def _votes(

@@ -557,6 +557,13 @@ class ScoreCard(RuleEnsemble):
         shift = self.start - float(self.intercept[0])
         return total_cells(self.votes[:, 0], shift, self.unit, self.levels or ())
 
+    @property
+    def gap(self) -> float:
+        """``(loss − bound) / loss``; nan without training rows."""
+        if self.loss is None or self.bound is None:
+            return math.nan
+        return (self.loss - self.bound) / self.loss if self.loss > 0 else 0.0
+
     def claim(self) -> str:
         """Return the loss and its bound in a line; nothing without training rows."""
         if self.loss is None or self.bound is None:

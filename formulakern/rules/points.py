@@ -172,6 +172,12 @@ def fitted_points(
     starts = {found.tobytes(): found for found in _roundings([exact, shrunken, given], largest)}
     fits = sorted((problem.fitted(points) for points in starts.values()), key=lambda fit: fit.loss)
     best = min((problem.improved(fit) for fit in fits[:MAX_STARTS]), key=lambda fit: fit.loss)
+    for r in np.flatnonzero(best.points).tolist():
+        fewer = best.points.copy()
+        fewer[r] = 0
+        without = problem.fitted(fewer, best)
+        if without.loss <= best.loss + PROGRESS * n:
+            best = without
     bound = problem.bound(exact, float(intercept[1]))
     if not best.points.any():
         return Points(best.points, -best.shift, 1.0, best.loss / n, bound)

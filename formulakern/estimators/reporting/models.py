@@ -217,7 +217,7 @@ def _totals(ensemble: RuleEnsemble) -> list[ListedTable]:
         ListedColumn(chance, chances, "share"),
         ListedColumn(label, cells[label]),
     ]
-    return [ListedTable("The probability of each total", columns, note=ensemble.claim())]
+    return [ListedTable("The probability of each total", columns)]
 
 
 def _starts(ensemble: RuleEnsemble) -> list[tuple[Any, float]]:

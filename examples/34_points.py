@@ -1,0 +1,62 @@
+"""Score cards: rules with small integer points, beside their real weights on rows held out
+=======================================================================================
+
+In a shell::
+
+    python examples/34_points.py
+
+Half of the rows train.  HKLClassifier learns at most ten rules and linear terms; ``to_points``
+makes a card of them, whose points are chosen for the log loss of the training rows.  "bound" is
+proven: no points, not even real ones, have a smaller loss with the rules of the card.
+"""
+
+import numpy as np
+from protocol import read, show, split
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss, roc_auc_score
+
+import formulakern as fk
+
+
+def tables():
+    """(name, table, classes) of each table."""
+    yield ("bank-marketing", *read("bank-marketing-4521.csv")[0])
+    cells = load_breast_cancer(as_frame=True)
+    yield "breast cancer", cells.data, np.array(["malignant", "benign"])[cells.target]
+
+
+def scores(y, chances, classes):
+    """Accuracy, area under the ROC curve, and log loss."""
+    second = np.asarray(y) == classes[1]
+    accuracy = np.mean((chances > 0.5) == second)
+    return [
+        f"{100 * accuracy:.1f}",
+        f"{100 * roc_auc_score(second, chances):.1f}",
+        f"{log_loss(second, chances):.3f}",
+    ]
+
+
+def main():
+    rows = []
+    for name, X, y in tables():
+        train, test = split(y, 0.5)
+        model = fk.HKLClassifier(max_rules=10).fit(X.iloc[train], y[train])
+        real = model.predict_proba(X.iloc[test])[:, 1]
+        known = log_loss(y[train], model.predict_proba(X.iloc[train]), labels=model.classes_)
+        rows.append([name, "real weights", str(len(model.rules_)), f"{known:.4f}", ""])
+        rows[-1] += scores(y[test], real, model.classes_)
+        for largest in (10, 5, 2):
+            card = model.to_points(X.iloc[train], y[train], largest)
+            found = card.rules_
+            fitted = [str(len(found)), f"{found.loss:.4f}", f"{found.bound:.4f}"]
+            rows.append([name, f"points up to {largest}", *fitted])
+            rows[-1] += scores(y[test], card.predict_proba(X.iloc[test])[:, 1], model.classes_)
+            if largest == 5:
+                print(f"{name}\n\n{found}\n")
+                print(f"{card.explain(X.iloc[test[:1]])}\n", flush=True)
+    names = "training loss, bound, accuracy, AUC, log loss"
+    show("Rows held out", ["table", "weights", "rules", *names.split(", ")], rows)
+
+
+if __name__ == "__main__":
+    main()
