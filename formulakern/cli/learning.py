@@ -134,7 +134,7 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
         "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
         'bank.csv --drop id --formula "a & b" --top 5',
         "train.csv --model svm --cv 0 --test test.csv",
-        "bank.csv --set max_rules=10 --points -o card.json",
+        "bank.csv --model prl --points 5 -o card.json",
     ],
     *TABLE,
     *FOLDS,

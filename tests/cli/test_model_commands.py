@@ -65,6 +65,26 @@ def test_test_rows_are_scored(capsys, fruit):
     assert "\nrules                  100.00    100.00  100.00" in out
 
 
+def test_points_make_the_model_a_card(capsys, fruit):
+    out, model = learned(capsys, fruit, "--test", fruit, "--points", 3)
+    assert "pear if the points add up to" in out
+    assert "% right on training rows, " in out
+    assert "% right on test rows" in out
+    card = fk.load(model)
+    assert isinstance(card.rules_, fk.ScoreCard)
+    assert np.abs(card.rules_.votes).max() <= 3
+    predicted = done(capsys, "predict", model, fruit, "--probabilities").splitlines()
+    X, _ = read_table(fruit)
+    chances = [float(row["probability of pear"]) for row in csv.DictReader(predicted)]
+    assert chances == card.predict_proba(X)[:, 1].tolist()
+    assert fk.ScoreCard.from_json(done(capsys, "export", model, "--json")) == card.rules_
+    assert "points, probability of pear" in done(capsys, "explain", model, fruit)
+    assert card.rules_.claim() in done(capsys, "show", model)
+    status, _, err = run(capsys, "learn", fruit, "--model", "svm", "--points")
+    assert status
+    assert "--points needs rules of classes, not svm. Use --model hkl." in err
+
+
 def test_numbers_are_learned(capsys, fruit):
     out, model = learned(capsys, fruit, "--model", "hkl-regression", "--target", "size")
     assert 'the number is the column "size"' in out
