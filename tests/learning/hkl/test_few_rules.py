@@ -9,56 +9,66 @@ import pytest
 import formulakern as fk
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.strict import read_packed
-from formulakern.learning.hkl.active_set import grow
+from formulakern.learning.hkl.few import SIZES, FewFeatures
+from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples
-from formulakern.learning.hkl.problem import FeatureSelection
 from formulakern.learning.hkl.rows import Rows
 
-OPTIONS = Options("logistic", C=30.0, rho=1.2, tol=4e-5)
+OPTIONS = Options("logistic", C=30.0, rho=1.0, tol=1e-4)
 
 
-def selection(seed, most):
+def features(seed, most, name="logistic"):
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 2, (40, 3))
-    numbers = rng.random((40, 1))
-    y = np.where((X @ rng.normal(size=3)) + numbers[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
-    y[:2] = 1, -1
+    X = rng.integers(0, 2, (60, 3))
+    numbers = rng.random((60, 1))
+    score = X @ rng.normal(size=3) + numbers[:, 0] + 0.5 * rng.normal(size=60)
+    y = np.digitize(score, np.quantile(score, [0.3, 0.7])).astype(np.float64)
+    if name == "logistic":
+        y = np.where(y > 0, 1.0, -1.0)
     table, kind = read_packed(X).distinct()
-    rows = Rows.merged(table, Examples(kind, y, np.ones(40), numbers))
-    grown = grow(rows, OPTIONS, 1e-3, UNLIMITED, None, lambda *_: None)
-    nodes = [v for size in range(4) for v in combinations(range(3), size)]
-    whole = replace(grown, nodes=[nodes], others=[[0]])
-    held = [one for one, weight in grown.weights[0].items() if weight]
-    parts = rows, OPTIONS, whole, lambda *better: None
-    return grown, FeatureSelection(held, most, UNLIMITED, *parts)
+    rows = Rows.merged(table, Examples(kind, y, np.ones(60), numbers))
+    options = replace(OPTIONS, loss=name, max_rules=most)
+    grown = grow_lasso(rows, options, 1e-5, UNLIMITED, None, lambda *_: None)
+    nodes = [v for size in range(1, 4) for v in combinations(range(3), size)]
+    grown = replace(grown, tried=nodes)  # all conjunctions are candidates
+    return grown, FewFeatures(rows, options, grown, UNLIMITED, lambda *better: None)
 
 
-def test_most_often_the_best_of_all_subsets_is_found():
+@pytest.mark.parametrize("name", ["logistic", "multinomial"])
+def test_most_often_the_best_of_all_subsets_is_found(name):
     best = 0
     for seed in range(6):
-        grown, chooser = selection(seed, 2)
-        objective = chooser.run().solution.objective
-        every = [chooser.solved(kept).solution.objective for kept in combinations(chooser.forms, 2)]
+        grown, search = features(seed, 2, name)
+        path = search.path()
+        sizes = [len(few) for few in path]
+        assert sizes == sorted(sizes, reverse=True)
+        assert {size for size in SIZES if size < sizes[0]} <= {*sizes}
+        [few] = [few for few in path if len(few) == 2]
+        n, K = len(search.features), search.loss.n_functions
+        every = [
+            search.solved(np.array(kept), np.zeros((2, K)), search.loss.cold).objective
+            for kept in combinations(range(n), 2)
+        ]
         assert grown.lower_bound <= min(every) * (1 + 1e-9)
-        assert objective >= min(every) * (1 - 2e-5)
-        best += objective <= min(every) * (1 + 2e-4)
+        assert few.objective >= min(every) * (1 - 2e-5)
+        best += few.objective <= min(every) * (1 + 2e-4)
     assert best >= 5
 
 
 def test_ctrl_c_keeps_the_best_so_far():
-    _, chooser = selection(0, 2)
-    solved, calls = chooser.solved, []
+    _, search = features(0, 2)
+    solved, calls = search.solved, []
 
-    def interrupted(*features):
-        calls.append(features)
-        if len(calls) == 5:
+    def interrupted(*of):
+        calls.append(of)
+        if len(calls) == 2:
             raise KeyboardInterrupt
-        return solved(*features)
+        return solved(*of)
 
-    chooser.solved = interrupted
-    assert len(chooser.run().kept) <= 2
-    assert chooser.interrupted
+    search.solved = interrupted
+    assert len(search.path()[-1]) <= 2
+    assert search.interrupted
 
 
 def table(m=200, classes=2):
@@ -71,11 +81,11 @@ def table(m=200, classes=2):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_classifier_of_few_rules(classes):
     X, _, y = table(classes=classes)
-    full = fk.HKLClassifier().fit(X, y)
+    full = fk.HKLClassifier(max_rules=None).fit(X, y)
     gaps = []
     for most in (4, 2):
         few = fk.HKLClassifier(max_rules=most).fit(X, y)  # an open gap is no warning
-        assert few.rules_.n_rules <= most < full.rules_.n_rules
+        assert len({*few.rules_.rules}) <= most < len({*full.rules_.rules})
         assert few.objective_ >= full.lower_bound_
         np.testing.assert_allclose(few.lower_bound_, full.lower_bound_, rtol=1e-6)
         np.testing.assert_array_equal(few.rules_.predict(X), few.predict(X))
@@ -95,15 +105,40 @@ def test_the_choice_is_told(capsys):
 def test_a_regressor_of_one_rule():
     X, score, _ = table()
     few = fk.HKLRegressor(max_rules=1).fit(X, score)
-    assert few.rules_.n_rules == 1
+    assert len(few.rules_) == 1
     assert few.score(X, score) > 0.2
 
 
-def test_one_against_the_rest_has_as_many_for_each_class():
+@pytest.mark.parametrize("most", [2, 3, 7])
+def test_one_against_the_rest_has_as_many_in_all_classes(most):
     X, _, y = table(classes=3)
-    few = fk.HKLClassifier(loss="squared_hinge", max_rules=2).fit(X, y)
-    for_each = [sum(rule.winner == k for rule in few.rules_) for k in range(3)]
-    assert max(for_each) <= 2
+    few = fk.HKLClassifier(loss="squared_hinge", max_rules=most).fit(X, y)
+    assert 1 <= len({*few.rules_.rules}) <= most
+
+
+def test_a_path_of_sizes():
+    X, score, y = table(classes=3)
+    model = fk.HKLClassifier().fit(X, y)
+    sizes = [step.n_rules for step in model.path_]
+    assert sizes[:5] == [1, 2, 3, 5, 8]
+    gaps = model.path_.values("gap")
+    assert (np.diff(gaps) <= 0).all()
+    assert str(model.path_).splitlines()[0].split() == ["rules", "objective", "gap"]
+    few = fk.HKLClassifier(max_rules=5).fit(X, y)
+    assert few.objective_ == pytest.approx(model.path_[3].objective)
+    assert few.gap_ == pytest.approx(model.path_[3].gap)
+    assert len(fk.HKLClassifier(max_rules=None).fit(X, y).path_) == 1
+    number = fk.HKLRegressor(max_rules=2).fit(X, score)
+    assert number.objective_ in number.path_.values("objective")
+
+
+@pytest.mark.parametrize("rho", [1.0, 1.2])
+def test_fifteen_rules_by_default(rho):
+    rng = np.random.default_rng(1)
+    X = rng.random((300, 6))
+    y = np.digitize(np.sin(6 * X).sum(axis=1), [-1.0, 0.0, 1.0])
+    model = fk.HKLClassifier(rho=rho, tol=0.05).fit(X, y)
+    assert 10 <= len({*model.rules_.rules}) <= 15
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
@@ -111,10 +146,10 @@ def test_time_is_kept():
     X, _, y = table()
     with pytest.warns(UserWarning, match="time limit"):
         few = fk.HKLClassifier(max_rules=2, time_limit=0.0).fit(X, y)
-    assert few.rules_.n_rules <= 2
+    assert len(few.rules_) <= 2
 
 
-@pytest.mark.parametrize("most", [0, -1, 1.5, "2"])
+@pytest.mark.parametrize("most", [0, -1, 1.5, "2", True])
 def test_wrong_numbers(most):
     X, _, y = table()
     with pytest.raises(fk.ParameterError, match=f"max_rules={most!r}"):
