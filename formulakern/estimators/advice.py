@@ -15,12 +15,16 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.targets import TrainingData
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
+from formulakern.tables.table import Table
 from formulakern.text import clip
 
 #: Propositions of each ordered column and side that are looked at.
 CUTS = 8
 #: At most so many rows are looked at, and as many rows of each class as that leaves.
 LOOKED_AT = 1000
+#: A column gives the class away if it alone is wrong for at most this share of the rows that are
+#: not of the largest class, of which there are at least so many, in classes of at least so many.
+WRONG, FEWEST_OTHERS, FEWEST_ALIKE = 0.02, 30, 10
 #: Shorter names are those of variables.
 LONG = 3
 #: A proposition tells classes apart if chance does so with at most this probability; and at most so
@@ -111,6 +115,45 @@ def warn_if_told(
             f"more. Use {instead}.",
             stacklevel,
         )
+
+
+def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
+    """Return the columns that give the class away, as a copy of it does, and how often each does.
+
+    A column alone predicts the class of every row in one half of the rows, drawn at random, from
+    the other half: the most frequent class of the rows with the same entry.  If there are none, a
+    number or time counts as the largest lower one, and a text is of the largest class.  So a copy
+    of the class, a code of it, an identifier that is sorted by the class and a number that was
+    computed from it are found.  Such a column is wrong for at most 2 % of the rows that are not of
+    the largest class, of which there are at least 30; classes of fewer than 10 rows do not count.
+    If more than half of all columns are like that, the classes are easy, and none is named.
+
+    >>> size, code = [k * k % 97 for k in range(80)], ["n", "y"] * 40
+    >>> leaks(Table({"size": size, "code": code}), np.array([0, 1] * 40))
+    {'code': 1.0}
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(codes)
+    counted = sizes >= FEWEST_ALIKE
+    n, largest = int(sizes[counted].sum()), int(sizes.max(initial=0))
+    half = np.random.default_rng(0).permutation(len(codes)) % 2
+    found = {}
+    for name in table.names if n - largest >= FEWEST_OTHERS else ():
+        column = table.typed(name)
+        values, places = np.unique(column.values, return_inverse=True)
+        counts = np.zeros((2, len(values), len(classes)), dtype=np.int64)
+        np.add.at(counts, (half, places, codes), counted[codes])
+        right = 0
+        for held, known in zip(counts, counts[::-1], strict=True):
+            there = known.any(axis=1)
+            lower = np.where(there, np.arange(len(values)), there.argmax())
+            guess = known.argmax(axis=1)[np.maximum.accumulate(lower)]
+            if column.labels is not None:
+                guess[~there] = known.sum(axis=0).argmax()
+            right += int(held[np.arange(len(values)), guess].sum())
+        if n - right <= WRONG * (n - largest):
+            found[name] = right / n
+    return found if 2 * len(found) <= len(table.names) else {}
 
 
 def _some_of_each(

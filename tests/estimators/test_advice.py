@@ -1,13 +1,17 @@
 """What is said of fits that succeed and are hardly what was meant, and of keywords as formulas."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.estimators.advice import telling
+from formulakern.estimators.advice import leaks, telling
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -186,6 +190,86 @@ def test_weights_of_classes_that_look_like_other_numbers(labels):
     fk.FormulaSearch(["a"], cv=2, C=1).fit(FRAME, y)
     weighted = fk.StringSVC("spectrum(1)", class_weight=weight)
     weighted.fit(FRAME["odor"].tolist(), y)
+
+
+# -- columns that give the class away ----------------------------------------------------------
+
+
+def rights(entries, labels, half):
+    """The rows whose class the other half of one column gives, row by row."""
+    found = 0
+    for row, entry in enumerate(entries):
+        others = [k for k in range(len(entries)) if half[k] != half[row]]
+        known = sorted({entries[k] for k in others}, key=str if isinstance(entry, str) else None)
+        if isinstance(entry, str):
+            same = [k for k in others if entries[k] == entry] or others
+        else:
+            value = max((v for v in known if v <= entry), default=known[0])
+            same = [k for k in others if entries[k] == value]
+        classes = [labels[k] for k in same]
+        found += labels[row] == max(sorted({*classes}), key=classes.count)
+    return found
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.booleans(), st.sampled_from([1, 5, 80]))
+def test_leaks_are_counted_row_by_row(seed, n_classes, text, n_values):
+    random = np.random.default_rng(seed)
+    n = 120
+    labels = random.integers(0, n_classes, n)
+    flipped = np.where(random.random(n) < 0.01, random.integers(0, n_classes, n), labels)
+    entries = (n_values * flipped + random.integers(0, n_values, n)).tolist()
+    entries = [f"v{entry}" for entry in entries] if text else entries
+    table = fk.Table({"size": random.normal(size=n), "flag": [0, 1] * 60, "code": entries})
+    half = np.random.default_rng(0).permutation(n) % 2
+    share = rights(entries, labels.tolist(), half) / n
+    few = n * (1 - share) <= 0.02 * (n - np.bincount(labels).max())
+    assert leaks(table, labels) == ({"code": pytest.approx(share)} if few else {})
+
+
+def test_leaks_of_every_kind():
+    """Copies, codes, scores and sorted identifiers leak; good columns and easy classes do not."""
+    random = np.random.default_rng(0)
+    y = np.sort(random.random(400) < 0.3)
+    noise = {f"x{k}": random.normal(size=400) for k in range(6)}
+    day = np.datetime64("2020-01-01") + np.arange(400)
+    copies = {
+        "text": np.where(y, "yes", "no"),
+        "truth": ~y,
+        "code": np.where(y, 7.5, -2.0),
+        "filled": np.where(y, random.normal(size=400), np.nan),
+        "score": y + 0.9 * random.random(400),
+        "number": np.arange(400),
+        "day": day,
+    }
+    for name, column in copies.items():
+        assert [*leaks(fk.Table({**noise, name: column}), y)] == [name]
+    harmless = {
+        "name": [f"n{k}" for k in range(400)],
+        "constant": [1] * 400,
+        "good": y ^ (random.random(400) < 0.03),
+    }
+    assert leaks(fk.Table({**noise, **harmless}), y) == {}
+    assert leaks(fk.Table({"a": y, "b": ~y, "x": noise["x0"]}), y) == {}
+    few = np.arange(250, 300)  # too few rows to be sure
+    table = fk.Table({**noise, "text": copies["text"]})
+    assert leaks(table, y) == {"text": 1.0}
+    assert leaks(table[few], y[few]) == {}
+
+
+def test_no_public_table_leaks():
+    """The odour of mushrooms is right in 98.5 % of rows, and a good column."""
+    folder = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    paths = [path for path in sorted(folder.glob("*.csv*")) if path.name != "cpu-performance.csv"]
+    if not paths:
+        pytest.skip(f"needs {folder}; set FORMULAKERN_DATA")
+    for path in paths:
+        dataset = fk.datasets.read_table(path)
+        assert leaks(dataset.data, dataset.target) == {}, path.name
+        copied = {f"c{k}": dataset.data[name] for k, name in enumerate(dataset.data.names)}
+        copied["copy"] = [f"is {label}" for label in dataset.target]
+        sizes = np.unique(dataset.target, return_counts=True)[1]
+        small = sizes[sizes >= 10].sum() - sizes.max() < 30
+        assert [*leaks(fk.Table(copied), dataset.target)] == ["copy"] * (not small), path.name
 
 
 def test_records_are_refused_with_the_way_out():
