@@ -20,7 +20,7 @@ import numpy as np
 from protocol import OUTPUT, markdown, path_of
 
 import formulakern as fk
-from formulakern.cli.scores import fold_scores, spread
+from formulakern.cli.scores import fold_scores
 
 #: Formula → its number of literals.
 FORMULAS = {"a & b": 2, "(a & ~b) | c": 3}
@@ -41,6 +41,11 @@ def measure(dataset, n_folds):
         models[f"`{formula}`"] = fk.FormulaSVC(formula, C=C)
     scores = fold_scores(models, {}, dataset, n_folds=n_folds, max_rows=len(dataset), seed=SEED)
     return {score.name: score.values for score in scores}
+
+
+def spread(values):
+    """Mean and standard deviation of shares, in percent."""
+    return f"{100 * np.mean(values):.2f} ± {100 * np.std(values):.2f}"
 
 
 def table_rows(dataset, columns):

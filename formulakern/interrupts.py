@@ -21,10 +21,11 @@ class _Handler:
 
     def __init__(self) -> None:
         self.usual: Any = None
-        self.held = self.searching = 0
+        self.held = self.searching = self.presses = 0
         self.found = self.waiting = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.presses += 1
         if self._postpones() and not self.waiting:
             self.waiting = True
         else:
@@ -52,6 +53,15 @@ class _Handler:
 
 
 _HANDLER = _Handler()
+
+
+def presses() -> int:
+    """Return how often Ctrl-C was pressed during the fits of this process, also if a fit went on.
+
+    >>> presses() >= 0
+    True
+    """
+    return _HANDLER.presses
 
 
 def _in_main_thread() -> bool:

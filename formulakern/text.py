@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
+import math
+import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+#: Scores that are shares, shown in percent.
+SHARES = ("accuracy", "macro F1", "AUC")
 #: Reports keep to so many columns; on a terminal that has fewer, to those.
 _WIDTH = ContextVar("width", default=100)
 
@@ -110,6 +114,22 @@ def quoted(names: Sequence[str], most: int = 8) -> str:
     '"a", "b", …'
     """
     return ", ".join(f'"{name}"' for name in names[:most]) + ", …" * (len(names) > most)
+
+
+def score_text(name: str, values: Sequence[float]) -> str:
+    """Return the mean of a score and its standard error over folds; "" if a value is not known.
+
+    >>> score_text("accuracy", [0.9, 1.0]), score_text("R2", [0.5]), score_text("AUC", [math.nan])
+    ('95.00 ± 5.00', '0.5', '')
+    """
+    if any(map(math.isnan, values)):
+        return ""
+    scale, form = (100, ".2f") if name in SHARES else (1, ".4g")
+    n, mean = len(values), scale * statistics.fmean(values)
+    if n == 1:
+        return f"{mean:{form}}"
+    error = scale * statistics.stdev(values) / math.sqrt(n)
+    return f"{mean:{form}} ± {error:{'.2f' if scale == 100 else '.2g'}}"
 
 
 def significant(values: Sequence[float]) -> list[str]:

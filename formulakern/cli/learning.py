@@ -6,8 +6,10 @@ import argparse
 import ast
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,11 +40,12 @@ from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.files.models import save
 from formulakern.files.replacing import replacing
+from formulakern.interrupts import held, presses
 from formulakern.progress import Progress
 from formulakern.registry import LEARNERS
 from formulakern.tables.column import did_you_mean
 from formulakern.tables.table import Table
-from formulakern.text import blocks, clip, table
+from formulakern.text import SHARES, blocks, clip, table
 
 #: The learners that are compared by default.
 COMPARED = "hkl,prl,rules,svm"
@@ -166,7 +169,7 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
 )
 def learn(options: argparse.Namespace) -> None:
     """Score a learner on folds, fit it to the whole table, print what it learned, save it."""
-    begin = perf_counter()
+    begin, before = perf_counter(), presses()
     check_integer("--top", options.top)
     name = options.model or ("hkl" if options.formula is None else "svm")
     given = {key: vars(options)[key] for key in ("formula", "variables") if vars(options)[key]}
@@ -183,52 +186,91 @@ def learn(options: argparse.Namespace) -> None:
     scores.check_target(dataset, row)
     if options.out is not None:
         check_output(options.out, options.force, options.data, options.test)
+    scored, numbers = row.predicts != "novelty", row.predicts_numbers
+    if options.cv and scored:
+        scores.check_sizes(dataset, numbers, options.cv, options.max_rows)
     _check_columns(model, name, dataset.data)
     about = described(dataset, row.predicts, options, row.reads == "strings")
     if options.formula:
         opening.append(("table", "\n".join([data_line(dataset), *about[2:]])))
     else:
-        opening = [("data", "\n".join(about)), ("model", clip(" ".join(repr(model).split()), 300))]
+        words = f"{name}: {row.about}\n{clip(' '.join(repr(model).split()), 300)}"
+        opening = [("data", "\n".join(about)), ("model", words)]
         print(blocks(opening), flush=True)
-    scored, numbers = row.predicts != "novelty", row.predicts_numbers
     others = scores.plain_learners(numbers) if scored else {}
     if options.formula and scored:
         constant = next(iter(others))
         linear = _learner(name, options, options.set, formula="a")
         others = {"a linear kernel": linear, constant: others[constant]}
-    with scores.expected_warnings_ignored():
+    own, kept = scores.Score(name), dict[str, Any]()
+    with scores.expected_warnings_ignored(), Progress() as progress:
+        progress.at(0.0, f"{name} on {len(dataset):,} rows")
+        if scored:
+            own.add(model, dataset, test, numbers)
+        else:
+            model.fit(dataset.data)
+    if options.points is not None:
+        model = model.to_points(dataset.data, dataset.target, options.points)
+    with _saved(model, dataset, kept, options), scores.expected_warnings_ignored():
+        if presses() > before:  # the fit kept its best so far
+            raise KeyboardInterrupt
         if options.cv and scored:
             found = scores.fold_scores({name: model}, others, dataset, numbers, **_sizes(options))
             folds = f"{options.cv} folds"
+            kept[folds] = {score.name: score.values for score in found if not score.failed}
             if options.formula:
-                opening.append(("score", scores.score_line(found, folds)))
+                opening.append(("score", scores.score_line(kept[folds], folds)))
             else:
                 print(f"\n{scores.scores_table(found, folds)}", flush=True)
         if options.formula:
             print(blocks(opening), flush=True)
-        with Progress() as progress:
-            if test is not None and scored:
-                every = {name: model, **others}
-                found = scores.held_scores(every, dataset, test, numbers, progress)
-            else:
-                progress.at(0.0, f"{name} on {len(dataset):,} rows")
-                model.fit(dataset.data, dataset.target if scored else None)
-    if options.points is not None:
-        model = model.to_points(dataset.data, dataset.target, options.points)
-    if not scored:
-        print(f"\n{blocks(_unlike(model, dataset, test))}")
-    elif test is not None:
-        print(f"\n{scores.scores_table(found, f'{len(test):,} test rows')}")
-    if options.formula and hasattr(uncalibrated(model), "rules"):
-        print(_brief_rules(uncalibrated(model), options.top))
-    else:
-        print(f"\n{learned_text(model, options.top)}")
-    if options.points is not None:
-        print(f"\n{blocks([('card', _card_scores(model, dataset, test))])}")
-    if options.out is not None:
-        save(model, options.out)
+        if not scored:
+            print(f"\n{blocks(_unlike(model, dataset, test))}")
+        elif test is not None:
+            found = [own, *scores.held_scores(others, dataset, test, numbers)]
+            rows = f"{len(test):,} test rows"
+            kept[rows] = {score.name: score.values for score in found}
+            print(f"\n{scores.scores_table(found, rows)}")
+        if options.formula and hasattr(uncalibrated(model), "rules"):
+            print(_brief_rules(uncalibrated(model), options.top))
+        else:
+            print(f"\n{learned_text(model, options.top)}")
+        if options.points is not None:
+            print(f"\n{blocks([('card', _card_scores(model, dataset, test))])}")
     if options.out is not None or not options.formula:
         print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
+
+
+@contextmanager
+def _saved(
+    model: Any, dataset: Dataset, found: dict[str, Any], options: argparse.Namespace
+) -> Iterator[None]:
+    """Save a model with its origin and the scores that are found, also if Ctrl-C ends the block."""
+    interrupted = False
+    try:
+        yield
+    except KeyboardInterrupt:
+        if options.out is None:
+            raise
+        interrupted = True
+    if options.out is None:
+        return
+    rows, columns = dataset.data.shape
+    training = {
+        "data": Path(options.data).name,
+        "date": date.today().isoformat(),
+        "rows": rows,
+        "columns": columns,
+        "digest": dataset.data.digest,
+        "scores": found,
+    }
+    with held():
+        for part in (model, uncalibrated(model)):
+            part.training_ = training
+        save(model, options.out)
+    if interrupted:
+        without = "" if found else ", without held-out scores"
+        raise KeyboardInterrupt(f"{options.out} has the best model so far{without}.")
 
 
 def _with_probabilities(model: Any, seed: int) -> Any:
@@ -292,13 +334,13 @@ def _card_scores(model: Any, dataset: Dataset, test: Dataset | None) -> str:
 def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:
     foot = [("time", f"{seconds:.1f} s in all")]
     if options.out is None:
-        return [*foot, ("next", "-o model.json keeps the model")]
+        return [*foot, ("next", "add -o model.json to save the model")]
     path = shlex.quote(str(options.out))
     after = [f"formulakern show {path}"]
     if hasattr(uncalibrated(model), "report"):
-        rows = options.data if options.test is None else options.test
-        advice = "" if options.test else "  (better: rows that the model was not learned from)"
-        after.append(f"formulakern report {path} {shlex.quote(rows)}{advice}")
+        rows = "FILE" if options.test is None else shlex.quote(options.test)
+        advice = "" if options.test else "  (FILE: rows that the model was not trained on)"
+        after.append(f"formulakern report {path} {rows}{advice}")
     written = f"{options.out}, {options.out.stat().st_size:,} bytes"
     return [*foot, ("written", written), ("next", "\n".join(after))]
 
@@ -434,7 +476,7 @@ def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) ->
 
     done = [score for score in found if not score.failed][::-1]
     name = next(iter(done[0].values))
-    scale = 100 if name in scores.SHARES else 1
+    scale = 100 if name in SHARES else 1
     axes: Any = new_axes(6.0, 1.2 + 0.34 * len(done))
     for own in (True, False):
         places = [k for k, score in enumerate(done) if (score.name in models) == own]

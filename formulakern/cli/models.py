@@ -26,12 +26,13 @@ from formulakern.cli.options import (
     read_dataset,
     training_columns,
 )
+from formulakern.cli.scores import score_line
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.files.models import load
 from formulakern.files.replacing import replacing
 from formulakern.markup import rendered
 from formulakern.rules.sql import DialectName
-from formulakern.text import blocks, clip
+from formulakern.text import blocks, clip, counted
 
 if TYPE_CHECKING:
     from formulakern.datasets.reader import TableFile
@@ -58,7 +59,7 @@ def learned_text(model: Any, top: int | None) -> str:
     if rules is not None:
         if top is None or len(rules) <= top or not hasattr(rules, "head"):
             return str(rules)
-        return f"{rules.head(top)}\n... {len(rules) - top:,} more rules"
+        return f"{rules.head(top)}\n... {counted(len(rules) - top, 'more rule')}"
     inner = getattr(model, "best_estimator_", model)
     if hasattr(inner, "rules") and hasattr(inner, "kernel_"):
         try:
@@ -102,6 +103,12 @@ def show(options: argparse.Namespace) -> None:
         values = getattr(model, attribute, None)
         if values is not None:
             about.append((name, clip(", ".join(map(str, values)), 300)))
+    if training := getattr(model, "training_", None):
+        size = f"{counted(training['rows'], 'row')}, {counted(training['columns'], 'column')}"
+        about.append(("trained", f"{training['date']}, on {training['data']}: {size}"))
+        found = training["scores"].items()
+        lines = [score_line(learners, where) for where, learners in found]
+        about.append(("held out", "\n".join(lines) or "no scores are saved"))
     gap = getattr(model, "gap_", None)
     if hasattr(model, "certificate_"):
         about.append(("proof", model.certificate_))

@@ -271,7 +271,7 @@ def data_line(dataset: Dataset, predicts: str = "classes") -> str:
 
     >>> from formulakern import datasets
     >>> data_line(datasets.tic_tac_toe())
-    'tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626'
+    'tic-tac-toe: 958 rows, 9 columns; 2 classes: negative (332 rows), positive (626)'
     """
     import numpy as np
 
@@ -281,8 +281,9 @@ def data_line(dataset: Dataset, predicts: str = "classes") -> str:
         return size
     classes, counts = np.unique(dataset.target, return_counts=True)
     if len(classes) <= MAX_CLASSES:
-        shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
-        return f"{size}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
+        shares = [f"{c} ({n:,})" for c, n in zip(classes, counts, strict=True)]
+        shares[0] = shares[0].replace(")", " rows)")
+        return f"{size}; {len(classes)} class{'es' * (len(classes) != 1)}: {', '.join(shares)}"
     low, high = int(counts.min()), int(counts.max())
     each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     return f"{size}; {len(classes):,} classes of {each} rows"
@@ -291,20 +292,34 @@ def data_line(dataset: Dataset, predicts: str = "classes") -> str:
 def described(
     dataset: Dataset, predicts: str, options: argparse.Namespace, strings: bool = False
 ) -> list[str]:
-    """Return the size of a table, what is predicted, and which columns may be identifiers."""
+    """Return the size of a table, what is predicted, and which columns should be left out."""
     from formulakern.encoding.plan import identifiers
+    from formulakern.estimators.advice import leaks
+    from formulakern.estimators.svm.evaluation import subsample
 
     column = f'the column "{dataset.target_name}"'
     target = {"numbers": f"the number is {column}", "novelty": f"{column} is left aside"}
     about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}")]
     found = [] if strings else identifiers(dataset.data)
     if found:
-        dropped = shlex.quote(",".join([*filter(None, [options.drop]), *found]))
         names = ", ".join(f'"{name}"' for name in found)
         have = "has" if len(found) == 1 else "have"
-        advice = f"--drop {dropped} leaves out an identifier"
+        advice = f"--drop {_dropped(options, found)} leaves out an identifier"
         about.append(f"{names} {have} another value in every row: {advice}")
+    if predicts == "classes" and not strings:
+        some = subsample(dataset.target, options.max_rows)
+        for name, share in leaks(dataset.data[some], dataset.target[some]).items():
+            about.append(
+                f'warning: "{name}" alone gives the right class in {100 * share:.4g} % of held-out '
+                "rows, as a copy of the class would; unless it is known before the class is, leave "
+                f"it out by --drop {_dropped(options, [*found, name])}"
+            )
     return about
+
+
+def _dropped(options: argparse.Namespace, names: Iterable[str]) -> str:
+    """Return the value of ``--drop`` that leaves out further columns."""
+    return shlex.quote(",".join(dict.fromkeys([*filter(None, [options.drop]), *names])))
 
 
 # -- files that are written ------------------------------------------------------------------------

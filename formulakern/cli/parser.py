@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{what}{reason}.")
     except MemoryError:
         return _failed("out of memory; use fewer rows.")
-    except KeyboardInterrupt:
-        print("\nformulakern: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"\nformulakern: {': '.join(['interrupted', *interrupt.args])}", file=sys.stderr)
         return INTERRUPTED
     return 0
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
-from formulakern.cli.models import uncalibrated
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import DataError, FormulaKernError
+from formulakern.interrupts import presses
 from formulakern.progress import Progress
 from formulakern.registry import Learner
 from formulakern.tables.table import Table
-from formulakern.text import blocks, table
+from formulakern.text import SHARES, blocks, score_text, table
 
-#: Scores that are shares, shown in percent.
-SHARES = ("accuracy", "macro F1", "AUC")
 #: A column with more different numbers is not one of classes.
 MAX_NUMBERS = 100
 
@@ -43,13 +41,15 @@ class Score:
         """The values of the first score, accuracy or R2."""
         return next(iter(self.values.values()))
 
-    def add(self, model: Any, train: Dataset, held: Dataset, numbers: bool) -> None:
-        """Fit a model, and predict rows that it was not learned from; the seconds include both."""
+    def add(self, model: Any, train: Dataset, held: Dataset | None, numbers: bool) -> None:
+        """Fit a model, and score it on held-out rows, if any; the seconds include both."""
         from sklearn import metrics
 
         begin = perf_counter()
         try:
             model.fit(train.data, train.target)
+            if held is None:
+                return
             y, predicted = held.target, model.predict(held.data)
             if numbers:
                 found = {
@@ -63,7 +63,7 @@ class Score:
                     "AUC": _area_under_curve(model, *held),
                 }
             for name, value in found.items():
-                self.values.setdefault(name, []).append(value)
+                self.values.setdefault(name, []).append(float(value))
             rules = getattr(model, "rules_", None)
             if rules is not None:
                 self.rules.append(len(rules))
@@ -109,7 +109,20 @@ def expected_warnings_ignored() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         warnings.filterwarnings("ignore", message=".*another value in every row")
+        warnings.filterwarnings("ignore", message=".*interrupted")
         yield
+
+
+def check_sizes(dataset: Dataset, numbers: bool, n_folds: int, max_rows: int) -> None:
+    """Raise an error if the rows, or those of every class, are too few for the folds."""
+    from formulakern.estimators.svm.evaluation import check_folds
+
+    check_integer("--cv", n_folds, 2)
+    check_integer("--max-rows", max_rows, 2)
+    if not numbers:
+        check_folds(dataset.target, n_folds)
+    elif len(dataset) < n_folds:
+        raise DataError(f"{n_folds} folds need as many rows; there are {len(dataset)}.")
 
 
 def fold_scores(
@@ -130,24 +143,18 @@ def fold_scores(
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    from formulakern.estimators.svm.evaluation import check_folds, subsample
+    from formulakern.estimators.svm.evaluation import subsample
 
-    check_integer("--cv", n_folds, 2)
-    check_integer("--max-rows", max_rows, 2)
+    check_sizes(dataset, numbers, n_folds, max_rows)
     X, y = dataset
-    if not numbers:
-        check_folds(y, n_folds)
-    elif len(y) < n_folds:
-        raise DataError(f"{n_folds} folds need as many rows; there are {len(y)}.")
     if len(y) > max_rows:
         some = subsample(np.zeros(len(y)) if numbers else y, max_rows, seed)
         X, y = X[some], y[some]
     kind = KFold if numbers else StratifiedKFold
     splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
-    scores = {name: Score(name) for name in every}
-    with warnings.catch_warnings(), Progress() as progress:
-        warnings.filterwarnings("ignore", message=".*it was interrupted")
+    scores, before = {name: Score(name) for name in every}, presses()
+    with Progress() as progress:
         for number, rows in enumerate(splits):
             train, held = (Dataset(X[some], y[some], "", "") for some in rows)
             for place, (name, score) in enumerate(scores.items()):
@@ -156,8 +163,8 @@ def fold_scores(
                 if score.failed:
                     continue
                 try:
-                    score.add(model := clone(every[name]), train, held, numbers)
-                    if getattr(uncalibrated(model), "stopped_", "") == "interrupted":
+                    score.add(clone(every[name]), train, held, numbers)
+                    if presses() > before:  # the fit kept its best so far
                         raise KeyboardInterrupt
                 except FormulaKernError as error:
                     score.failed = str(error)
@@ -167,24 +174,15 @@ def fold_scores(
 
 
 def held_scores(
-    models: Mapping[str, Any], dataset: Dataset, test: Dataset, numbers: bool, progress: Progress
+    models: Mapping[str, Any], dataset: Dataset, test: Dataset, numbers: bool
 ) -> list[Score]:
     """Fit models to a data set and score them on test rows."""
     scores = [Score(name) for name in models]
-    for place, (score, model) in enumerate(zip(scores, models.values(), strict=True)):
-        progress.at(place / len(models), f"{score.name} on {len(dataset):,} rows")
-        score.add(model, dataset, test, numbers)
+    with Progress() as progress:
+        for place, (score, model) in enumerate(zip(scores, models.values(), strict=True)):
+            progress.at(place / len(models), f"{score.name} on {len(dataset):,} rows")
+            score.add(model, dataset, test, numbers)
     return scores
-
-
-def spread(values: ArrayLike) -> str:
-    """Return mean and standard deviation of shares, in percent.
-
-    >>> spread([0.9, 1.0])
-    '95.00 ± 5.00'
-    """
-    shares = 100 * np.asarray(values, dtype=np.float64)
-    return f"{shares.mean():.2f} ± {shares.std():.2f}"
 
 
 def scores_table(scores: Iterable[Score], where: str) -> str:
@@ -194,32 +192,26 @@ def scores_table(scores: Iterable[Score], where: str) -> str:
     rows = []
     for score in done:
         rules = f"{np.mean(score.rules):.1f}".removesuffix(".0") if score.rules else ""
-        cells = [_cell(name, score.values[name]) for name in names]
+        cells = [score_text(name, score.values[name]) for name in names]
         rows.append([score.name, *cells, rules, f"{score.seconds:.1f}"])
     text = table([where, *names, "rules", "seconds"], rows)
+    about = ["mean ± standard error over the folds"] * (len(done[0].first) > 1)
+    about += ["scores in percent"] * (names[0] in SHARES)
+    text += f"\n{'; '.join(about)}".rstrip()
     failed = [(score.name, score.failed) for score in scores if score.failed]
     return f"{text}\n\n{blocks(failed)}" if failed else text
 
 
-def score_line(scores: Iterable[Score], where: str) -> str:
+def score_line(scores: Mapping[str, Mapping[str, Sequence[float]]], where: str) -> str:
     """Return the first score of every learner in one sentence.
 
-    >>> ours, tree = (Score(name, {"accuracy": [1.0, 0.9]}) for name in ("ours", "a tree"))
-    >>> score_line([ours, tree], "2 folds")
-    'accuracy 95.00 ± 5.00 in 2 folds; a tree 95.00 ± 5.00'
+    >>> scores = {"ours": {"accuracy": [1.0, 0.9]}, "a tree": {"accuracy": [0.8, 0.8]}}
+    >>> score_line(scores, "2 folds")
+    'accuracy 95.00 ± 5.00 in 2 folds; a tree 80.00 ± 0.00'
     """
-    own, *others = (score for score in scores if not score.failed)
-    name = next(iter(own.values))
-    shown = [f"{name} {_cell(name, own.first)} in {where}"]
-    return "; ".join(shown + [f"{score.name} {_cell(name, score.first)}" for score in others])
-
-
-def _cell(name: str, values: list[float]) -> str:
-    if np.isnan(values).any():
-        return ""
-    if name in SHARES:
-        return spread(values) if len(values) > 1 else f"{100 * values[0]:.2f}"
-    return f"{np.mean(values):.4g}" + f" ± {np.std(values):.2g}" * (len(values) > 1)
+    name = next(iter(next(iter(scores.values()))))
+    own, *others = ((learner, score_text(name, found[name])) for learner, found in scores.items())
+    return "; ".join([f"{name} {own[1]} in {where}", *map(" ".join, others)])
 
 
 # -- plain learners --------------------------------------------------------------------------------
@@ -254,7 +246,7 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
             "ridge regression": on_columns(RidgeCV(np.logspace(-3, 3, 7)), StandardScaler()),
         }
     return {
-        "majority vote": DummyClassifier(),
+        "largest class": DummyClassifier(),
         "a tree": on_columns(DecisionTreeClassifier(**tree)),
         "logistic regression": on_columns(LogisticRegression(max_iter=1000), StandardScaler()),
     }

@@ -81,6 +81,7 @@ def showing(self: Any) -> Iterator[Progress]:
     verbose = getattr(self, "verbose", 0)
     check_verbosity(verbose)
     limit = getattr(self, "time_limit", None)
+    self.__dict__.pop("training_", None)  # of the model that a file had
     with completed(), Progress(type(self).__name__, verbose, limit) as bar:
         self.__dict__["_progress"] = bar
         try:

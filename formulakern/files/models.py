@@ -402,7 +402,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Fitted as it was.
+        Fitted as it was.  A model that ``formulakern learn`` wrote has the attribute ``training_``,
+        a dict: ``"data"`` is the name of the file, ``"date"`` the day as text, ``"rows"`` and
+        ``"columns"`` the size of the table, ``"digest"`` its :attr:`Table.digest`, and
+        ``"scores"`` the held-out scores, such as ``{"5 folds": {"hkl": {"accuracy": [0.9, …]}}}``
+        with a number for each fold.
 
     Raises
     ------

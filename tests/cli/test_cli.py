@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from command_line import FRUIT, run
 from rich.console import Console
+from scipy.stats import sem
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_validate
 
@@ -83,9 +84,12 @@ def test_learn_a_formula(capsys):
     assert (status, err) == (0, "")
     assert "formula │ a & b & c" in out
     assert "K(x, z) = s*(s - 2)*(s - 1)/6" in out
-    assert "table │ tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626" in out
+    assert (
+        "table │ tic-tac-toe: 958 rows, 9 columns; 2 classes: negative (332 rows), positive (626)"
+        in out
+    )
     number = r"([\d.]+) ± [\d.]+"
-    score = rf"accuracy {number} in 10 folds; a linear kernel {number}; majority vote {number}"
+    score = rf"accuracy {number} in 10 folds; a linear kernel {number}; largest class {number}"
     own, linear, majority = map(
         float, re.search(score, " ".join(out.replace("│", "").split())).groups()
     )
@@ -101,18 +105,18 @@ def test_printed_scores_are_those_of_scikit_learn(capsys, fruit):
     options = [word for formula in formulas for word in ("--formula", formula)]
     status, out, err = run(capsys, "compare", fruit, *options, "--cv", "3", "--seed", "5")
     assert (status, err) == (0, "")
-    assert "fruit: 36 rows, 3 columns; 2 classes: apple 12, pear 24" in out
+    assert "fruit: 36 rows, 3 columns; 2 classes: apple (12 rows), pear (24)" in out
     assert "the best" not in out
     X, y = read_table(fruit)
     printed = scores_of(out)
-    assert {"majority vote", "a tree", "logistic regression", *formulas} == {*printed}
+    assert {"largest class", "a tree", "logistic regression", *formulas} == {*printed}
     folds = StratifiedKFold(3, shuffle=True, random_state=5)
     for formula in formulas:
         found = cross_validate(
             fk.FormulaSVC(formula), X, y, cv=folds, scoring=("accuracy", "f1_macro", "roc_auc")
         )
         measures = (found[f"test_{name}"] for name in ("accuracy", "f1_macro", "roc_auc"))
-        expected = [f(values) for values in measures for f in (np.mean, np.std)]
+        expected = [f(values) for values in measures for f in (np.mean, sem)]
         np.testing.assert_allclose(printed[formula], 100 * np.array(expected), atol=0.0051)
 
 
@@ -185,7 +189,7 @@ def test_target_by_name(capsys, fruit):
     assert out == ""
     status, out, _ = run(capsys, "learn", fruit, *options[:-1], "ripe")
     assert status == 0
-    assert "2 classes: 0 18, 1 18" in out
+    assert "2 classes: 0 (18 rows), 1 (18)" in out
 
 
 def test_nominal(capsys, fruit, tmp_path):
@@ -496,6 +500,48 @@ def test_ctrl_c_ends_a_running_fit():
     _, err = process.communicate(timeout=900)
     assert process.returncode == 130, err
     assert err == "\nformulakern: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (b"fold 2 of 300", ("noise.csv", "--model", "rules", "--cv", "300")),
+        (b"gap", ("noise.csv", "--set", "tol=1e-9", "--cv", "2")),
+    ],
+    ids=["scores", "fit"],
+)
+def test_an_interrupted_learn_saves_its_model(seen, words, tmp_path):
+    """Ctrl-C is pressed when the progress bar shows some text."""
+    numbers = np.random.default_rng(0).normal(size=(2000, 12))
+    lines = [",".join(f"{x:.3f}" for x in row) + f",{row @ row > 12}" for row in numbers]
+    head = ",".join([*"abcdefghijkl", "class"])
+    (tmp_path / "noise.csv").write_text("\n".join([head, *lines]))
+    primary, secondary = pty.openpty()
+    process = start(
+        "learn", *words, "-o", "m.json", cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=secondary
+    )
+    os.close(secondary)
+    drawn, pressed = b"", False
+    while True:
+        try:
+            piece = os.read(primary, 4096)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not piece:
+            break
+        drawn += piece
+        if seen in drawn and not pressed:
+            pressed = True
+            process.send_signal(signal.SIGINT)
+    os.close(primary)
+    assert process.wait(timeout=900) == 130
+    sentence = (
+        "formulakern: interrupted: m.json has the best model so far, without held-out scores."
+    )
+    assert sentence in drawn.decode()
+    model = fk.load(tmp_path / "m.json")
+    assert model.training_["scores"] == {}
+    assert len(model.predict(read_table(tmp_path / "noise.csv").data)) == 2000
 
 
 def test_an_interrupt_inside_generated_code():

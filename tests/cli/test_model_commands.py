@@ -4,6 +4,7 @@ import csv
 import io
 import sqlite3
 import time
+from datetime import date
 
 import numpy as np
 import polars
@@ -11,6 +12,7 @@ import pytest
 from command_line import FRUIT, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import sem
 
 import formulakern as fk
 from formulakern.cli.learning import learner
@@ -43,7 +45,7 @@ def test_learn_says_scores_and_rules_and_saves(capsys, fruit):
     model = fruit.with_name("model.json")
     out = done(capsys, "learn", fruit, "--model", "prl", "--set", "degree=1", "-o", model)
     assert 'the class is the column "class"' in out
-    for name in ("prl ", "majority vote", "a tree", "logistic regression"):
+    for name in ("prl ", "largest class", "a tree", "logistic regression"):
         assert f"\n{name}" in out
     assert "colour = red" in out
     assert "formulakern show" in out
@@ -191,6 +193,59 @@ def test_columns_are_dropped(capsys, fruit):
     )
 
 
+def test_held_out_scores_are_kept(capsys, fruit):
+    """In the file, by show, and first in a report, which recognises the rows of training."""
+    model, test, page = (fruit.with_name(name) for name in ("m.json", "test.csv", "report.html"))
+    lines = fruit.read_text().splitlines()
+    test.write_text("\n".join([lines[0], *lines[:0:-1]]))
+    words = ("--model", "rules", "--cv", 3, "--test", test, "-o", model)
+    printed = done(capsys, "learn", fruit, *words)
+    training = fk.load(model).training_
+    assert (training["data"], training["rows"], training["columns"]) == ("fruit.csv", 36, 3)
+    assert date.fromisoformat(training["date"]) <= date.today()
+    assert training["digest"] == read_table(fruit).data.digest
+    assert [*training["scores"]] == ["3 folds", "36 test rows"]
+    learners = ["rules", "largest class", "a tree", "logistic regression"]
+    assert all([*scores] == learners for scores in training["scores"].values())
+    assert training["scores"]["36 test rows"]["largest class"]["accuracy"] == [24 / 36]
+    folds = training["scores"]["3 folds"]["largest class"]["macro F1"]
+    mean, error = 100 * np.mean(folds), 100 * sem(folds)
+    assert f"{mean:.2f} ± {error:.2f}" in printed
+    shown = " ".join(done(capsys, "show", model).replace("│", "").split())
+    assert (
+        f"trained {training['date']}, on fruit.csv: 36 rows, 3 columns held out accuracy" in shown
+    )
+    assert "in 3 folds; largest class 66.67 ± 0.00; a tree" in shown
+    for rows, same in ((fruit, True), (test, False)):
+        done(capsys, "report", model, rows, "-o", page, "--force")
+        header = page.read_text(encoding="utf-8").partition("</header>")[0]
+        assert ("that the model was trained on" in header) == same
+        assert f"{mean:.2f} ± {error:.2f}" in header.partition("Accuracy")[0]
+    fitted = fk.load(model).fit(*read_table(fruit))
+    assert not hasattr(fitted, "training_")
+
+
+def test_models_without_an_origin_are_shown(capsys, fruit):
+    model, page = fruit.with_name("m.json"), fruit.with_name("report.html")
+    fk.RuleListClassifier().fit(*read_table(fruit)).save(model)
+    assert "held out" not in done(capsys, "show", model)
+    done(capsys, "report", model, fruit, "-o", page)
+    assert "Trained on" not in page.read_text(encoding="utf-8")
+
+
+def test_a_column_that_gives_the_class_away_is_named(capsys, fruit):
+    header, *lines = fruit.read_text().splitlines()
+    fruit.write_text("\n".join([header, *lines * 3]))
+    words = ("learn", fruit, "--model", "rules", "--cv", 0, "--drop", "size")
+    said = " ".join(done(capsys, *words).replace("│", "").split())
+    assert (
+        'warning: "colour" alone gives the right class in 100 % of held-out rows, as a copy of the '
+        "class would; unless it is known before the class is, leave it out by --drop size,colour"
+    ) in said
+    assert "warning" not in done(capsys, *words[:-1], "size,colour")
+    assert "--drop colour" in done(capsys, "compare", fruit, "--models", "rules", "--cv", 2)
+
+
 def test_show(capsys, fruit):
     _, model = learned(capsys, fruit)
     out = done(capsys, "show", model)
@@ -291,7 +346,7 @@ def test_export(capsys, fruit):
 def test_compare(capsys, fruit):
     picture = fruit.with_name("scores.png")
     out = done(capsys, "compare", fruit, "--models", "prl, rules", "--cv", 2, "--picture", picture)
-    for name in ("prl", "rules", "majority vote"):
+    for name in ("prl", "rules", "largest class"):
         assert f"\n{name} " in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 

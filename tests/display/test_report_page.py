@@ -79,6 +79,9 @@ def report_of(text: str, numbers: bool = False) -> str:
         target=text,
         size=(1, 2),
         learned=Learned([text], [table], [(text, text)]),
+        training={
+            "date": text, "data": text, "rows": 2, "columns": 1, "tables": [table], "same": numbers
+        },
         gap=0.5,
         certificate=None,
         quality=quality,

@@ -27,7 +27,7 @@ from formulakern.files.replacing import replacing
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table, cell
-from formulakern.text import clip
+from formulakern.text import SHARES, clip, score_text
 
 #: Columns whose entries are shown of a row.
 MAX_ENTRIES = 60
@@ -49,7 +49,8 @@ def report(
 ) -> None:
     """Write one page of HTML: what was learned, how good it is, why, and of what data.
 
-    The page needs no network and no other file.  It has the rules in a table that can be
+    The page needs no network and no other file.  It has the held-out scores that ``formulakern
+    learn`` saved with the model, first; the rules in a table that can be
     sorted; confusion matrix, ROC curve, calibration and accuracy against the number of rules
     (of numbers: predicted against true ones, errors, R²); for each of the first rows the terms
     that add up to its score, the intercept among them; and the columns with their cut points,
@@ -61,7 +62,8 @@ def report(
         Of the file, ``report.html`` for example.  It replaces what was there when it is
         complete.
     X : table of shape (n_rows, n_columns)
-        Rows that were not learned from, else figures are too good.
+        Rows that the model was not trained on; on others the figures are too good.  The page says
+        so if the model is from ``formulakern learn`` and X is the table of its training.
     y : array-like of shape (n_rows,), optional
         Their classes, or numbers; without them nothing is said of how good the model is.
     title : str, optional
@@ -125,6 +127,7 @@ def report(
         size=values.size,
         learned=values.learned,
         gap=gap if math.isfinite(gap) else None,
+        training=_training(self, table),
         certificate=getattr(self, "certificate_", None),
         quality=_quality(self, X, truth, predicted, values),
         reasons=_reasons(values, table, truth, predicted),
@@ -133,6 +136,24 @@ def report(
     )
     with replacing(path) as file:
         file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def _training(model: Any, table: Table | None) -> dict[str, Any] | None:
+    """Return the origin of a model, tables of its held-out scores, and whether ``table`` is it."""
+    origin = getattr(model, "training_", None)
+    if origin is None:
+        return None
+    listed = []
+    for where, found in origin["scores"].items():
+        names = list(next(iter(found.values())))
+        columns = [ListedColumn("learner", list(found))]
+        for name in names:
+            cells = [score_text(name, scores[name]) for scores in found.values()]
+            columns.append(ListedColumn(f"{name}, %" if name in SHARES else name, cells))
+        note = "Mean ± standard error over the folds." if "fold" in where else ""
+        listed.append(ListedTable(f"Held-out scores: {where}", columns, note=note))
+    same = table is not None and table.digest == origin["digest"]
+    return {**origin, "tables": listed, "same": same}
 
 
 def _table(model: Any, X: Any) -> Table | None:
