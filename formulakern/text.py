@@ -121,15 +121,20 @@ def score_text(name: str, values: Sequence[float]) -> str:
 
     >>> score_text("accuracy", [0.9, 1.0]), score_text("R2", [0.5]), score_text("AUC", [math.nan])
     ('95.00 ± 5.00', '0.5', '')
+    >>> score_text("R2", [0.81, 0.84]), score_text("mean error", [1200, 900])
+    ('0.825 ± 0.015', '1,050 ± 150')
     """
     if any(map(math.isnan, values)):
         return ""
-    scale, form = (100, ".2f") if name in SHARES else (1, ".4g")
-    n, mean = len(values), scale * statistics.fmean(values)
-    if n == 1:
-        return f"{mean:{form}}"
-    error = scale * statistics.stdev(values) / math.sqrt(n)
-    return f"{mean:{form}} ± {error:{'.2f' if scale == 100 else '.2g'}}"
+    share = name in SHARES
+    numbers = [100 * value if share else value for value in values]
+    mean = statistics.fmean(numbers)
+    error = statistics.stdev(numbers) / math.sqrt(len(numbers)) if len(numbers) > 1 else 0.0
+    if not share and not error:
+        return f"{mean:.4g}"
+    digits = 2 if share else max(0, 1 - math.floor(math.log10(error)))
+    both = [mean, error] if len(numbers) > 1 else [mean]
+    return " ± ".join(f"{number:,.{digits}f}" for number in both)
 
 
 def significant(values: Sequence[float]) -> list[str]:

@@ -59,7 +59,8 @@ def learned_text(model: Any, top: int | None) -> str:
     if rules is not None:
         if top is None or len(rules) <= top or not hasattr(rules, "head"):
             return str(rules)
-        return f"{rules.head(top)}\n... {counted(len(rules) - top, 'more rule')}"
+        more = counted(len(rules) - top, "more rule")
+        return f"{rules.head(top)}\n... {more} (--top {len(rules)} shows all)"
     inner = getattr(model, "best_estimator_", model)
     if hasattr(inner, "rules") and hasattr(inner, "kernel_"):
         try:

@@ -298,14 +298,17 @@ def described(
     from formulakern.estimators.svm.evaluation import subsample
 
     column = f'the column "{dataset.target_name}"'
-    target = {"numbers": f"the number is {column}", "novelty": f"{column} is left aside"}
-    about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}")]
+    target = {"numbers": f"the number is {column}", "novelty": f"{column} is not used"}
+    other = "; --target names another" if options.target is None else ""
+    about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}") + other]
     found = [] if strings else identifiers(dataset.data)
     if found:
         names = ", ".join(f'"{name}"' for name in found)
-        have = "has" if len(found) == 1 else "have"
-        advice = f"--drop {_dropped(options, found)} leaves out an identifier"
-        about.append(f"{names} {have} another value in every row: {advice}")
+        have, them = ("has", "it") if len(found) == 1 else ("have", "them")
+        about.append(
+            f"{names} {have} a different value in every row, as an identifier has; leave {them} "
+            f"out by --drop {_dropped(options, found)}"
+        )
     if predicts == "classes" and not strings:
         some = subsample(dataset.target, options.max_rows)
         for name, share in leaks(dataset.data[some], dataset.target[some]).items():

@@ -118,10 +118,13 @@ def test_datasets(capsys, tmp_path):
 def test_identifiers_are_told(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     _, out, err = run(capsys, "learn", "bank.csv", "--model", "rules", "--cv", "0")
-    assert '"id" has another value in every row: --drop id' in " ".join(out.split())
+    assert (
+        '"id" has a different value in every row, as an identifier has; leave it out by --drop id'
+        in " ".join(out.split())
+    )
     assert err == ""
     out = run(capsys, "learn", "bank.csv", "--drop", "id", "--model", "rules", "--cv", "0")[1]
-    assert "another value" not in out
+    assert "identifier" not in out
 
 
 def test_novelty(folder, capsys, monkeypatch):
@@ -129,7 +132,7 @@ def test_novelty(folder, capsys, monkeypatch):
     words = ("--model", "novelty", "--drop", "id", "--test", "test.csv", "-o", "new.json")
     status, out, _ = run(capsys, "learn", "train.csv", *words)
     assert status == 0
-    assert 'the column "y" is left aside' in out
+    assert 'the column "y" is not used' in out
     assert "of 20 rows" in out
     rows = fk.datasets.read_table("bank.csv").data.select(["age", "job"])
     assert {*fk.load("new.json").predict(rows).tolist()} <= {-1, 1}
