@@ -202,20 +202,26 @@ def learn(options: argparse.Namespace) -> None:
         constant = next(iter(others))
         linear = _learner(name, options, options.set, formula="a")
         others = {"a linear kernel": linear, constant: others[constant]}
-    own, kept = scores.Score(name), dict[str, Any]()
+    label = name + ", before rounding" * (options.points is not None)
+    own, kept = scores.Score(label), dict[str, Any]()
     with scores.expected_warnings_ignored(), Progress() as progress:
         progress.at(0.0, f"{name} on {len(dataset):,} rows")
-        if scored:
-            own.add(model, dataset, test, numbers)
-        else:
-            model.fit(dataset.data)
-    if options.points is not None:
-        model = model.to_points(dataset.data, dataset.target, options.points)
+        try:
+            if scored:
+                own.add(model, dataset, test, numbers)
+            else:
+                model.fit(dataset.data)
+            if options.points is not None:
+                model = model.to_points(dataset.data, dataset.target, options.points)
+        except KeyboardInterrupt as interrupt:
+            if options.out is not None:
+                interrupt.args = (f"no model was found yet; {options.out} is not written.",)
+            raise
     with _saved(model, dataset, kept, options), scores.expected_warnings_ignored():
         if presses() > before:  # the fit kept its best so far
             raise KeyboardInterrupt
         if options.cv and scored:
-            found = scores.fold_scores({name: model}, others, dataset, numbers, **_sizes(options))
+            found = scores.fold_scores({label: model}, others, dataset, numbers, **_sizes(options))
             folds = f"{options.cv} folds"
             kept[folds] = {score.name: score.values for score in found if not score.failed}
             if options.formula:

@@ -74,6 +74,7 @@ def test_points_make_the_model_a_card(capsys, fruit):
     assert "% right on test rows" in out
     card = fk.load(model)
     assert isinstance(card.rules_, fk.ScoreCard)
+    assert "hkl, before rounding" in card.training_["scores"]["36 test rows"]
     assert np.abs(card.rules_.votes).max() <= 3
     predicted = done(capsys, "predict", model, fruit, "--probabilities").splitlines()
     X, _ = read_table(fruit)
@@ -223,6 +224,18 @@ def test_held_out_scores_are_kept(capsys, fruit):
         assert f"{mean:.2f} ± {error:.2f}" in header.partition("Accuracy")[0]
     fitted = fk.load(model).fit(*read_table(fruit))
     assert not hasattr(fitted, "training_")
+
+
+def test_no_model_is_saved_before_there_is_one(capsys, fruit, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    model = fruit.with_name("m.json")
+    monkeypatch.setattr(fk.RuleListClassifier, "fit", interrupted)
+    status, _, err = run(capsys, "learn", fruit, "--model", "rules", "-o", model)
+    sentence = f"interrupted: no model was found yet; {model} is not written."
+    assert (status, err) == (130, f"\nformulakern: {sentence}\n")
+    assert not model.exists()
 
 
 def test_models_without_an_origin_are_shown(capsys, fruit):
