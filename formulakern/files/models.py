@@ -38,6 +38,7 @@ CLASSES = {
     "formulakern.estimators.encoder": "PropositionEncoder",
     "formulakern.estimators.features": "FormulaFeatures",
     "formulakern.estimators.hkl.base": "GrowthHistory",
+    "formulakern.estimators.hkl.path": "RulePath SizedModel",
     "formulakern.estimators.multiple_kernels": "FormulaWeights",
     "formulakern.estimators.prl.base": "EpochHistory",
     "formulakern.estimators.rule_lists.classifier": "ListHistory",
