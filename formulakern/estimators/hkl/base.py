@@ -139,6 +139,12 @@ class HierarchicalBase(RuleModel):
         terms = (linear_term(summaries[name]) for name in numeric if self.linear)
         return tuple(term for term in terms if term is not None)
 
+    def _settle(self) -> None:
+        """Forget solutions, from which the next problem of a path could begin."""
+        super()._settle()
+        for model in (self, getattr(self, "best_estimator_", self)):
+            vars(model).pop("_models", None)
+
     def _searches(self) -> bool:
         return float(self.rho) == 1.0
 
@@ -162,7 +168,7 @@ class HierarchicalBase(RuleModel):
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
         if given["max_rules"] != "auto":
-            check_integer("max_rules", given["max_rules"], otherwise="'auto', or None for no limit")
+            check_integer("max_rules", given["max_rules"], otherwise="None for no limit, or 'auto'")
         check_time_limit(self.time_limit)
         check_flag("linear", self.linear)
 

@@ -61,8 +61,11 @@ class RulePath(History):
         lower = float(sum(model.grown.lower_bound for model in models))
         largest = sum(max(own[0] for own in model.path) for model in models)
         steps = []
-        for size in sizes_of(limit, largest):
-            parts = [m.limited(share_of(size, k, len(models))) for k, m in enumerate(models)]
+        for size in [largest] if limit is None else sizes_of(limit, largest):
+            shares = [share_of(size, k, len(models)) or 0 for k in range(len(models))]
+            if any(own < model.path[-1][0] for own, model in zip(shares, models, strict=True)):
+                continue  # no model is so small
+            parts = [model.limited(own) for own, model in zip(shares, models, strict=True)]
             objective = float(sum(part.objective for part in parts))
             steps.append(SizedModel(size, objective, relative_gap(objective, lower)))
         return cls(tuple(steps))
@@ -73,7 +76,10 @@ class RulePath(History):
         return replace(self, steps=tuple(steps))
 
     def _cells(self) -> list[list[str]]:
-        rows = [row[1:] for row in super()._cells()]
+        rows = [
+            [cell.replace("nan%", "").replace("nan", "") for cell in row[1:]]
+            for row in super()._cells()
+        ]
         known = not np.isnan(self.values("score")).all()
         return rows if known else [[row[0], *row[4:]] for row in rows]
 

@@ -126,8 +126,8 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
                 for feature, rule in self._rules_of(model, table, counts)
             ]
             self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
-            self._settle()
             self._warn_if_open(stacklevel=3)
+            self._settle()
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
 

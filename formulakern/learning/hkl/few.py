@@ -131,30 +131,31 @@ class FewFeatures:
                 for size in self.sizes(len(here.which)):
                     here = self.reduced(here, size)
                     here = self.exchanged(here) if size <= max(most or 0, AUTOMATIC) else here
-                    found.append(here)
-                    self.tell(here)
+                    self.add(here, found)
                     if self.deadline.over():
                         break
         except KeyboardInterrupt:
             self.interrupted = True
         if most is not None and len(found[-1].which) > most:
             with held():
-                found.append(self.reduced(found[-1], most))
-                self.tell(found[-1])
+                self.add(self.reduced(found[-1], most), found)
         return [self.few(one) for one in found]
 
     def sizes(self, n: int) -> Iterable[int]:
         """Return the sizes of the path below n, the largest first."""
         if self.options.max_rules is None:
             return []
+        if self.options.rho > 1:  # another norm decides there
+            return [size for size in [self.options.max_rules] if size < n]
         return sorted({size for size in (*SIZES, self.options.max_rules) if size < n}, reverse=True)
 
-    def tell(self, here: _Choice) -> None:
-        """Report a choice that is small enough."""
-        n = len(here.which)
-        if self.options.max_rules is not None and n <= self.options.max_rules:
+    def add(self, here: _Choice, found: list[_Choice]) -> None:
+        """Add a choice to those that were found, and report the first one within the limit."""
+        n, most = len(here.which), self.options.max_rules
+        if most is not None and n <= most < len(found[-1].which):
             gap = relative_gap(here.objective, self.grown.lower_bound)
             self.report(0, GrowthStep(n, here.objective, gap, 0, self.deadline.taken(), n))
+        found.append(here)
 
     def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> _Choice:
         """Return the best functions of some candidates, those with weight alone."""

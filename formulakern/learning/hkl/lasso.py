@@ -73,16 +73,19 @@ class Active:
 
     @property
     def features(self) -> list[Node | int]:
+        """The conjunctions, then the other features."""
         return [*self.nodes, *self.others]
 
     @property
     def penalties(self) -> FloatArray:
+        """What a weight of 1 adds to the norm, of each feature."""
         lengths = np.array([len(node) for node in self.nodes], dtype=np.int64)
         others = np.full(len(self.others), self.options.other_penalty)
         return np.concatenate([powers(self.options, int(lengths.max(initial=0)))[lengths], others])
 
     @property
     def signs(self) -> IntArray | None:
+        """The signs that their weights must have."""
         signs = self.options.signs
         return None if signs is None else signs.of_all(self.features)
 
@@ -94,6 +97,7 @@ class Active:
         return Columns(np.ascontiguousarray(bits).view(np.uint8), others, deadline)
 
     def start(self, width: int) -> FloatArray:
+        """Return the weights that are known, for so many functions."""
         none = np.zeros(width)
         listed = [self.weights.get(one, none) for one in self.features]
         return np.array(listed, dtype=np.float64).reshape(len(listed), width)

@@ -110,7 +110,7 @@ def learn(
     if options.max_rules is None or len(kept) <= options.max_rules:
         return model
     search = FewFeatures(rows, options, grown, deadline, report)
-    few = search.path()[-1].features
+    few = search.path()[-1].features  # the others are about another norm
     nodes = closed(one for one in few if isinstance(one, tuple))
     others = sorted(one for one in few if isinstance(one, int))
     features = rows.features(options, nodes, others)
