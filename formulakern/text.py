@@ -152,6 +152,16 @@ def significant(values: Sequence[float]) -> list[str]:
     return [f"{value:.{digits}f}" for value in values]
 
 
+def signed(values: Sequence[float]) -> list[str]:
+    """Return numbers of one format with their signs; nothing for 0.
+
+    >>> signed([2.0, 0.0, -0.25])
+    ['+2.00', '', '-0.25']
+    """
+    texts = zip(values, significant(values), strict=True)
+    return ["" if not value else text if value < 0 else f"+{text}" for value, text in texts]
+
+
 def preformatted(shown: object) -> str:
     """Return the printed form of a value as HTML for notebooks.
 

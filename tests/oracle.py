@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 
 from formulakern.program import Program, cell_count, values_of
 from formulakern.rules.class_rules import RuleList, RuleSet
+from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 from formulakern.syntax.leaves import Choice
 
@@ -226,6 +227,22 @@ def joint_counts(formula: Formula, s: int, p: int, q: int, n: int) -> tuple[int,
             cells[2 * (not in_x) + (not in_z)] += left * right
         total = tuple(cells)
     return total
+
+
+def scores_of(rules: RuleEnsemble, row: dict[str, object]) -> dict[object, float]:
+    """The score of each class for a row, by adding the votes of one rule after another."""
+    table = {name: [value] for name, value in row.items()}
+    scores = dict(zip(rules.classes, rules.intercept.tolist(), strict=True))
+    for item in rules:
+        value = float(item.rule(table)[0])
+        if item.votes:
+            for label, vote in zip(rules.classes, item.votes, strict=True):
+                scores[label] += vote * value
+        else:
+            scores[item.winner] += item.weight * value
+            if item.loser is not None:
+                scores[item.loser] -= item.weight * value
+    return scores
 
 
 def decision_of_list(rules: RuleList, row: dict[str, object]) -> tuple[object, list[float]]:

@@ -795,8 +795,9 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
 
     The bar of a rule r is as long as ``|w_r|``, what a row that satisfies r gains for a class, or
     for the predicted number.  Of two classes it points to the right for the second one and to the
-    left for the first; of more classes, to the right for the class of its colour and to the left
-    against it; of a number, to the right where the number becomes larger.
+    left for the first; of a number, to the right if the number becomes larger.  With votes for more
+    classes, each has a part of the bar in the colour of its class: positive votes to the right, the
+    largest first, and negative ones to the left.
 
     Parameters
     ----------
@@ -812,7 +813,8 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
     Examples
     --------
     >>> import formulakern as fk
-    >>> items = [fk.WeightedRule(fk.rule(text), w, 1) for text, w in (("a = x", 2.0), ("b", -0.5))]
+    >>> items = [fk.WeightedRule(fk.rule("a = x"), 2.0, 1, 0)]
+    >>> items.append(fk.WeightedRule(fk.rule("b"), 0.5, 0, 1))
     >>> ax = fk.plot.rule_weights(fk.RuleEnsemble.of(items, (0, 1)))
     >>> [float(bar.get_width()) for bar in ax.patches], ax.get_xlabel()
     ([2.0, -0.5], '← for 0      weight      for 1 →')
@@ -824,25 +826,40 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
             "Draw the rows that they decide: fk.plot.rule_counts(model)."
         )
     order = np.argsort(-np.abs([item.weight for item in rules]), kind="stable")
-    items = [rules[r] for r in order[: _checked(top)].tolist()]
-    weights = np.array([item.weight for item in items])
-    classes = rules.classes
-    winners = np.array([0 if classes is None else classes.index(item.winner) for item in items])
-    two = classes is not None and len(classes) == 2
-    lengths = np.where(winners == 0, -weights, weights) if two else weights
-    sides = (lengths > 0).astype(int) if two or classes is None else winners
-    texts = [said(item.rule, item.weight) for item in items]
-    written = significant(np.abs(weights).tolist())
-    ax = bar_chart(ax, texts, lengths, [colour_of(k) for k in sides], written)
+    shown, classes = rules.take(order[: _checked(top)].tolist()), rules.classes
+    weights = [item.weight for item in shown]
+    if classes is not None and not rules.is_pairwise:
+        texts = [str(rule) for rule in shown.rules]
+        lengths, starts, ranked = _stacked(shown.votes)
+        colours = [colour_of(k) for k in ranked.ravel().tolist()]
+        ax = bar_chart(ax, texts, lengths.ravel(), colours, [""] * len(texts), starts.ravel())
+        ax.set_xlabel("votes" + ("" if (lengths >= 0).all() else " (to the left: against)"))
+        _class_legend(
+            ax, [(k, classes[k]) for k in np.flatnonzero(shown.votes.any(axis=0)).tolist()]
+        )
+        return _noted(ax, len(shown), len(rules))
+    texts = [said(item.rule, item.weight) for item in shown]
+    lengths, written = shown.votes[:, -1], significant(np.abs(weights).tolist())
+    ax = bar_chart(ax, texts, lengths, [colour_of(int(w > 0)) for w in lengths], written)
     if classes is None:
         ax.set_xlabel(f"weight: what a rule adds to {escaped(rules.target)}")
-    elif two:
+    else:
         first, second = map(escaped, classes)
         ax.set_xlabel(f"← for {first}      weight      for {second} →")
-    else:
-        ax.set_xlabel("weight" + ("" if (lengths >= 0).all() else " (to the left: against)"))
-        _class_legend(ax, [(k, classes[k]) for k in sorted({*winners.tolist()})])
-    return _noted(ax, len(items), len(rules))
+    return _noted(ax, len(shown), len(rules))
+
+
+def _stacked(votes: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """Return lengths and starts of the parts of bars, and their classes, each of shape (K, R).
+
+    >>> _stacked(np.array([[-1.0, 0.5, 2.0]]))[1].ravel().tolist()
+    [0.0, 0.0, 2.0]
+    """
+    ranked = np.argsort(-np.abs(votes), axis=1, kind="stable")
+    lengths = np.take_along_axis(votes, ranked, axis=1)
+    sides = (np.maximum(lengths, 0.0), np.minimum(lengths, 0.0))
+    before = [np.cumsum(side, axis=1) - side for side in sides]
+    return lengths.T, np.where(lengths > 0, *before).T, ranked.T
 
 
 @picture
@@ -1055,11 +1072,8 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     ['3', '2', '2', '3']
     """
     rules = _conditions_of(model)
-    places: dict[str, int] = {}
-    for place, item in enumerate(rules):  # a rule that votes about several classes counts once
-        places.setdefault(str(item.rule), place)
-    texts = list(places)[: _checked(top)]
-    covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
+    texts = [str(item.rule) for item in rules][: _checked(top)]
+    covers = np.asarray(rules.covers(X))[:, : len(texts)].astype(np.int64)
     counts = covers.T @ covers
     n, own = len(counts), np.diagonal(counts)
     either = own[:, None] + own - counts
@@ -1238,8 +1252,7 @@ def rule_curves(
 
     Notes
     -----
-    A rule that votes in several rows of an ensemble, about other classes, counts once.  Refitting
-    costs as much as in :meth:`formulakern.RuleEnsemble.accuracy_curve`.
+    Refitting costs as much as in :meth:`formulakern.RuleEnsemble.accuracy_curve`.
 
     Examples
     --------
@@ -1290,13 +1303,7 @@ def _points(
         raise ParameterError(f"the curve of {name!r} needs rows: pass X and y.")
     options = {} if refit is None else {"refit": refit}
     scores = np.asarray(rules.accuracy_curve(X, y, max_rules, **options))
-    numbers = np.arange(len(scores))
-    if hasattr(rules, "n_rules"):
-        seen: set[Any] = set()
-        for k, rule in enumerate(rules.rules[: len(scores) - 1], start=1):
-            seen.add(rule)
-            numbers[k] = len(seen)
-    return np.stack([numbers, scores])
+    return np.stack([np.arange(len(scores)), scores])
 
 
 def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:

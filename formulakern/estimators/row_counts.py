@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.rules.voting import WeightedRule
+from formulakern.rules.voting import WeightedRule, leading
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +51,14 @@ class RowCounts:
         self,
         rule: Any,
         covered: npt.NDArray[np.bool_],
-        weight: float,
-        winner: Any = None,
-        loser: Any = None,
-        k: int | None = None,
+        votes: Sequence[float],
+        classes: Sequence[Any] | None = None,
     ) -> WeightedRule:
-        """Return a rule with its vote, and its support, coverage and precision on the rows.
+        """Return a rule with its votes, and its support, coverage and precision on the rows.
 
-        ``winner`` and ``loser`` are the classes that it votes for and against, ``k`` the place of
-        ``winner`` in ``of_class``.
+        ``classes`` are those of ``of_class``; None if a number is predicted.
         """
         support = int(self.number[covered].sum())
         coverage = support / max(int(self.number.sum()), 1)
-        shares = (np.nan, np.nan) if k is None else self.shares(k, covered)
-        return WeightedRule(rule, weight, winner, loser, support, coverage, *shares)
+        shares = (np.nan, np.nan) if classes is None else self.shares(leading(votes), covered)
+        return WeightedRule.of_votes(rule, votes, classes, support, coverage, *shares)

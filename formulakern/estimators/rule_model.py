@@ -237,7 +237,7 @@ class RuleModel(PropositionModel):
         target: str = "y",
         **levels: Any,
     ) -> None:
-        """Keep features with what they say, largest weight first."""
+        """Keep features with their rules, largest absolute vote first."""
         listed = sorted(found, key=lambda pair: -abs(pair[1].weight))
         self._features = [feature for feature, _ in listed]
         items = (item for _, item in listed)
@@ -341,12 +341,16 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         self.classes_, table, codes = data.classes, data.table, data.codes
         names = self.classes_.tolist()
         counts = RowCounts.of_classes(codes, len(names), data.own)
-        votes, intercept = self._votes(table, codes, data.weights, deadline)
+        learned, intercept = self._votes(table, codes, data.weights, deadline)
+        votes: dict[Conjunction, FloatArray] = {}
+        for feature, weight, winner, loser in learned:
+            own = votes.setdefault(feature, np.zeros(len(names)))
+            own[winner] += weight
+            own[loser] -= weight
         found = []
-        for feature, weight, winner, loser in votes:
+        for feature, own in votes.items():
             rule, cover = feature.named(self._encoding.leaves), table.cover(feature.propositions)
-            voted = weight, names[winner], names[loser], winner
-            found.append((feature, counts.described(rule, cover, *voted)))
+            found.append((feature, counts.described(rule, cover, own.tolist(), names)))
         self._set_rules(found, names, intercept, data.name)
         return len(self.rules_) > 0, f"{len(self.rules_)} rules"
 

@@ -48,9 +48,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     is one score too, and level k is predicted if it is above θ_{k−1} and at most θ_k, the
     thresholds.
 
-    A row of V has one of three shapes: w for one class and −w for another (pairwise); w, of any
-    sign, for one class (against the rest); one number (regression).  :meth:`of` builds an ensemble
-    from such rows, and iterating over an ensemble yields them, as :class:`WeightedRule`.
+    A rule is one row of V, with a vote for each class, or one for a number.  :meth:`of` builds an
+    ensemble from rows, and iterating over an ensemble yields them, as :class:`WeightedRule`.
 
     Parameters
     ----------
@@ -78,13 +77,13 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     Raises
     ------
     ParameterError
-        If shapes do not fit, votes, intercepts or thresholds are not finite, thresholds are not in
-        order, or a row of V has another shape.
+        If shapes do not fit, votes, intercepts or thresholds are not finite, or thresholds are not
+        in order.
 
     Notes
     -----
-    A rule of negative weight is printed against its class, with the weight without its sign; its
-    precision, still the share of that class, is below the base rate.
+    The precision and base rate of a rule are shares of the class with its largest absolute vote.
+    If that vote is negative, the precision is usually below the base rate.
 
     Examples
     --------
@@ -96,9 +95,17 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     >>> ensemble.predict({"odor": ["foul", "none"]})
     array(['p', 'e'], dtype='<U1')
     >>> print(ensemble)
-    p where the weights for it exceed those for e by more than 0.5, else e
-    weight  speaks  coverage  precision   base  rule
-       2.0  for p      27.0%     100.0%  48.0%  odor = foul
+    Add the weights of the rules that hold. Predict p if (for p) - (for e) > 0.5, else e.
+    weight  class  coverage  precision  base rate  rule
+       2.0  p         27.0%     100.0%      48.0%  odor = foul
+
+    Of several classes a rule has a vote for each.
+
+    >>> petal = WeightedRule(rule("petal >= 3"), -1.5, "a", votes=(-1.5, 1.0, 0.5))
+    >>> print(RuleEnsemble.of([petal], "abc"))
+    Add the votes of the rules that hold; the class with the largest sum is predicted.
+       a     b     c  rule
+    -1.5  +1.0  +0.5  petal >= 3
 
     Levels make it a scorecard.
 
@@ -124,8 +131,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Conditions that others of their rule imply are removed.  Rules that are true of the same
         rows become one, whose votes are added; so do opposite rules r and s, since v·r(x) + w·s(x)
         = w + (v − w)·r(x).  Rules that are always true become part of the intercept; rules that are
-        never true, or whose votes cancel, are removed.  Each class keeps its votes: of three
-        classes, one vote for a against b and one for a against c stay two.
+        never true, or whose votes cancel, are removed.
 
         Parameters
         ----------
@@ -138,8 +144,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Returns
         -------
         RuleEnsemble
-            Largest weight first; scores are equal up to rounding.  The precision of a rule that
-            comes to vote for another one of more than two classes is nan.
+            Largest weight first; scores are equal up to rounding.  The precision of a rule
+            whose largest vote comes to be for another one of more than two classes is nan.
 
         Notes
         -----
@@ -169,10 +175,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     ) -> JoinedRules[Self]:
         """Fewer rules of nearly the same scores on given rows.
 
-        First, rules are joined by :meth:`simplified`.  Then, of two rules r and s with votes for
-        the same classes and the same conditions but one each, bounds of one column or opposites
-        (``age >= 30`` and ``age >= 31``; ``x = 3`` and ``x != 3``), s may be removed: v·r + w·s
-        becomes (v + w)·r, or w + (v − w)·r if s is mostly the opposite of r.  The pair with the
+        First, rules are joined by :meth:`simplified`.  Then, of two rules r and s with the
+        same conditions but one each, bounds of one column or opposites (``age >= 30`` and
+        ``age >= 31``; ``x = 3`` and ``x != 3``), s may be removed: v·r + w·s becomes (v + w)·r, or
+        w + (v − w)·r if s is mostly the opposite of r.  The pair with the
         least sum of squared changes goes first, among all that keep every score s_k within the
         tolerance of its first value, ::
 
@@ -229,8 +235,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
             minimise  Σ_i (ln Σ_k exp(s_k(x_i)) − s_{y_i}(x_i))  +  ridge/2 · Σ_r β_r².
 
-        D_r is 1 at the class that r votes for, and −1 at the one that it votes against, if any.
-        If a number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
+        D_r is 1 at the only class with a vote; 1 and −1 at two classes with the votes w and −w.  A
+        rule with other votes is one term of the sum for each class with a vote, with 1 there.  If a
+        number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
 
         Parameters
         ----------
@@ -246,9 +253,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Returns
         -------
         RuleEnsemble
-            Largest weight first, with the same supports, precisions and base rates.  A rule for one
-            class against another whose weight changes its sign votes for the other one, and has
-            their complements, or nan if there are more than these two classes.
+            Largest weight first, with the same supports, precisions and base rates.  If the largest
+            vote of a rule comes to be for another class, these are the complements of two classes,
+            and nan if there are more.
 
         Raises
         ------
@@ -410,9 +417,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         return ensemble_curve(self, table, y, max_rules, refit, ridge)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
+        """One row per rule: weight, class, support, coverage, precision, base_rate, rule.
 
-        Class, against, precision and base rate are left out where a number is predicted.
+        Rules for more than two classes also have the votes for each.  Class, precision and base
+        rate are left out if a number is predicted.
         """
         return data_frame(columns_of(self))
 
@@ -435,7 +443,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         )
 
     def to_latex(self, top: int | None = None) -> str:
-        r"""A LaTeX ``tabular`` with one line per rule: weight, class, and the rule.
+        r"""A LaTeX ``tabular`` with one line per rule: weight and class, or votes, and the rule.
 
         Coverage, precision and base rate are included if known.
 
@@ -450,9 +458,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
         >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
         \begin{tabular}{rll}
-        weight & speaks & rule \\
+        weight & class & rule \\
         \hline
-        0.5 & for $\text{large}$ & $\text{size} \geq 3$ \\
+        0.5 & $\text{large}$ & $\text{size} \geq 3$ \\
         \end{tabular}
         """
         return ensemble_latex(self if top is None else self.head(top))
@@ -492,7 +500,7 @@ class ScoreCard(RuleEnsemble):
     >>> ensemble = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5, "L", "S")], ("S", "L"))
     >>> card = ensemble.to_points(10, {"size": [1, 2, 2, 3, 4, 5]}, ["S", "S", "L", "S", "L", "L"])
     >>> print(card)
-    L if the points add up to 1 or more, else S
+    Predict L if the points add up to 1 or more, else S.
     points  coverage  rule
         +1     50.0%  size >= 3
     <BLANKLINE>

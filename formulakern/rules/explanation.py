@@ -23,7 +23,7 @@ from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.export.tables import listed_levels, said
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
-from formulakern.text import aligned, clip, significant, width
+from formulakern.text import aligned, clip, signed, width
 
 if TYPE_CHECKING:
     import pandas
@@ -317,24 +317,20 @@ class Explanation(RowExplanations):
 
     def _signed(self, amounts: list[float]) -> list[str]:
         """Return numbers of one format with their signs; nothing for 0."""
-        points = isinstance(self.ensemble, ScoreCard)
-        texts = [f"{x:.0f}" for x in amounts] if points else significant(amounts)
-        return [
-            "" if not x else text if x < 0 else f"+{text}"
-            for x, text in zip(amounts, texts, strict=True)
-        ]
+        if isinstance(self.ensemble, ScoreCard):
+            return [f"{x:+.0f}" if x else "" for x in amounts]
+        return signed(amounts)
 
     def _table(self) -> list[tuple[list[float], str]]:
-        """Return what each term of the only row adds to the shown scores."""
-        shown = self.shown_scores(0)
-        rows: dict[str, list[float]] = {START: self.intercept[shown].tolist()}
-        for place, k in enumerate(shown):
-            for amount, text in self._terms(0, k):
-                rows.setdefault(text, [0.0] * len(shown))[place] += amount
-        listed = [
-            (amounts, text) for text, amounts in rows.items() if text != START or any(amounts)
-        ]
-        return sorted(listed, key=lambda item: (item[1] != START, -max(map(abs, item[0]))))
+        """Return what the intercept and each rule of the only row add to the shown scores."""
+        shown, rules = self.shown_scores(0), self.ensemble.rules
+        votes = self.ensemble.votes[:, shown]
+        given = self.values[0][:, None] * votes
+        rows = [(self.intercept[shown].tolist(), START)]
+        for r in np.argsort(-np.abs(given).max(axis=1, initial=0.0), kind="stable").tolist():
+            weight = float(votes[r, 0]) if len(shown) == 1 else None
+            rows.append((given[r].tolist(), said(rules[r], weight)))
+        return [(amounts, text) for amounts, text in rows if any(amounts)]
 
     def _lines(self) -> list[str]:
         lines, rows, shown = [self._title()], self._table(), self.shown_scores(0)

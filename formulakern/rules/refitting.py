@@ -12,7 +12,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.decision import class_positions
-from formulakern.rules.voting import VotingRules, class_codes
+from formulakern.rules.voting import VotingRules, class_codes, leading
 from formulakern.tables.table import Table
 
 #: The penalty on refitted weights by default: they stay finite if rules separate the classes.
@@ -31,17 +31,18 @@ def refitted_votes(ensemble: V, table: Any, y: Any, ridge: float) -> V:
     _refuse_levels(ensemble)
     rows = Table.of(table)
     target = _target(ensemble, y, len(rows), training=True)
-    weights, intercept = _fitted(ensemble, ensemble.values(rows), target, ridge)
-    order = np.argsort(-np.abs(weights), kind="stable")
-    changed = weights[:, None] * _directions(ensemble)
-    pair = np.count_nonzero(ensemble.votes, axis=1) == 2  # some come to vote for the other class
-    turned = pair & ((ensemble.votes * changed).sum(axis=1) < 0)
+    terms = _terms(ensemble)
+    weights, intercept = _fitted(ensemble, ensemble.values(rows), target, ridge, terms)
+    votes = _votes(len(ensemble), terms, weights)
+    order = np.argsort(-np.abs(votes).max(axis=1), kind="stable")
+    pairs = zip(ensemble.votes.tolist(), votes.tolist(), strict=True)
+    turned = np.array([leading(old) != leading(new) for old, new in pairs], dtype=np.bool_)
     known: dict[str, Any] = {}
     for name in ("precision", "base_rate"):
         share = getattr(ensemble, name)
         other = 1 - share if ensemble.classes and len(ensemble.classes) == 2 else np.nan
         known[name] = np.where(turned, other, share)
-    return replace(ensemble, votes=changed, intercept=intercept, **known).take(order.tolist())
+    return replace(ensemble, votes=votes, intercept=intercept, **known).take(order.tolist())
 
 
 def ensemble_curve(
@@ -58,23 +59,50 @@ def ensemble_curve(
     rows = Table.of(table)
     values, target = ensemble.values(rows), _target(ensemble, y, len(rows), training=False)
     most = len(ensemble) if max_rules is None else min(max_rules, len(ensemble))
-    directions = _directions(ensemble)
-    weights, intercept = np.ones(most), ensemble.intercept
-    votes = ensemble.votes
+    votes, intercept = ensemble.votes, ensemble.intercept
     if refit is not None:
         _refuse_levels(ensemble)
         known = Table.of(refit[0])
         training = ensemble.values(known), _target(ensemble, refit[1], len(known), training=True)
-        weights, votes = np.zeros(0), directions
+        places, directions = _terms(ensemble)
+        weights = np.zeros(0)
     curve = np.empty(most + 1)
     for k in range(most + 1):
         if refit is not None:
-            weights, intercept = _fitted(
-                ensemble.head(k), training[0][:, :k], training[1], ridge, weights
-            )
-        scores = values[:, :k] @ (weights[:k, None] * votes[:k]) + intercept
-        curve[k] = _score(ensemble, scores, target)
+            n = int(np.searchsorted(places, k))
+            terms = places[:n], directions[:n]
+            weights, intercept = _fitted(ensemble, *training, ridge, terms, weights)
+            votes = _votes(k, terms, weights)
+        curve[k] = _score(ensemble, values[:, :k] @ votes[:k] + intercept, target)
     return curve
+
+
+#: The rules of terms, in order, and what a weight of 1 of a term adds to the scores, (C, K).
+Terms = tuple[npt.NDArray[np.intp], FloatArray]
+
+
+def _terms(ensemble: VotingRules) -> Terms:
+    """Return the terms whose weights are fitted.
+
+    A rule whose votes are w and -w is one term; another one is a term for each class with a vote.
+    """
+    places, directions = [], []
+    for row, votes in enumerate(ensemble.votes):
+        used = np.flatnonzero(votes)
+        pair = len(used) == 2 and votes.sum() == 0
+        own = np.sign(votes)[None] if pair else np.eye(len(votes))[used]
+        places += [row] * len(own)
+        directions.append(own)
+    none = np.zeros((0, ensemble.votes.shape[1]))
+    return np.array(places, dtype=np.intp), np.concatenate([none, *directions])
+
+
+def _votes(n_rules: int, terms: Terms, weights: FloatArray) -> FloatArray:
+    """Return the votes of rules whose terms have these weights, shape (n_rules, K)."""
+    places, directions = terms
+    votes = np.zeros((n_rules, directions.shape[1]))
+    np.add.at(votes, places, weights[:, None] * directions)
+    return votes
 
 
 def _fitted(
@@ -82,12 +110,14 @@ def _fitted(
     values: FloatArray,
     target: npt.NDArray[Any],
     ridge: float,
+    terms: Terms,
     start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights and intercepts for the values of the rules on some rows."""
+    """Return the weights of terms, and intercepts, for the values of all rules on some rows."""
+    places, directions = terms
     if ensemble.classes is None:
-        return ridge_weights(values, target, ridge)
-    return logistic_weights(values, _directions(ensemble), target, ridge, start)
+        return ridge_weights(values[:, places], target, ridge)
+    return logistic_weights(values[:, places], directions, target, ridge, start)
 
 
 def _refuse_levels(ensemble: VotingRules) -> None:
@@ -97,16 +127,6 @@ def _refuse_levels(ensemble: VotingRules) -> None:
             f"the weights of rules for the ordered classes {list(ensemble.levels)!r} are not "
             "refitted here. HKLClassifier(ordinal=True, max_rules=k) learns the best k rules."
         )
-
-
-def _directions(ensemble: VotingRules) -> FloatArray:
-    """What a weight of 1 adds to the scores: the votes, divided by their absolute values.
-
-    A rule that votes for one class, of any sign, has 1 there; one without votes has none.
-    """
-    votes = ensemble.votes
-    alone = np.count_nonzero(votes, axis=1) == 1
-    return np.asarray(np.where(alone[:, None], votes != 0, np.sign(votes)), dtype=np.float64)
 
 
 def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDArray[Any]:

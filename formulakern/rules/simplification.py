@@ -19,7 +19,7 @@ from formulakern.rules.cases import RowFunctions
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
-from formulakern.rules.voting import VotingRules
+from formulakern.rules.voting import VotingRules, leading
 from formulakern.syntax.formula import FALSE, TRUE, Formula, both
 from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.table import Table
@@ -190,13 +190,11 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> V:
     start = ensemble.intercept.copy()
     groups: dict[Hashable, list[_Member]] = {}
     for row, term in enumerate(ensemble.rules):
-        votes = ensemble.votes[row]
         key, negated, shown = _meaning(logic, term)
         if key is TRUE:
-            start += 0.0 if negated else votes
+            start += 0.0 if negated else ensemble.votes[row]
         else:
-            about = tuple(np.flatnonzero(votes).tolist())
-            groups.setdefault((key, about), []).append(_Member(row, shown, negated))
+            groups.setdefault(key, []).append(_Member(row, shown, negated))
     found = []
     for members in groups.values():
         best = min(members, key=lambda member: member.length)
@@ -231,19 +229,14 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
 
 def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
     """Return the precision and base rate for the class of a group; nan if not known."""
-    winner, best = _winner(group.votes), group.best
+    winner, best = leading(group.votes.tolist()), group.best
     same = [m.row for m in [best, *group.members] if m.negated == best.negated]
     for row in same:
-        if _winner(ensemble.votes[row]) == winner:
+        if leading(ensemble.votes[row].tolist()) == winner:
             return float(ensemble.precision[row]), float(ensemble.base_rate[row])
     if len(group.votes) > 2:
         return np.nan, np.nan
     return 1 - float(ensemble.precision[same[0]]), 1 - float(ensemble.base_rate[same[0]])
-
-
-def _winner(votes: FloatArray) -> int:
-    """Return the class of a positive vote, or of the only one."""
-    return int(np.argmax(votes if votes.max() > 0 else -votes))
 
 
 def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
@@ -387,17 +380,16 @@ class _Search:
 
 
 def _near(ensemble: VotingRules) -> Iterator[tuple[int, int]]:
-    """Return pairs of rules about the same classes that differ in one condition on one column."""
+    """Return pairs of rules that differ in one condition on one column."""
     places = defaultdict(list)
     for row, term in enumerate(ensemble.rules):
         if not isinstance(term, Rule):
             continue
         conditions: frozenset[Formula] = frozenset(conditions_of(term.formula))
-        about = tuple(np.flatnonzero(ensemble.votes[row]).tolist())
         for condition in conditions:
             columns = Rule(condition).columns
             if len(columns) == 1:
-                places[about, conditions - {condition}, columns].append((row, condition))
+                places[conditions - {condition}, columns].append((row, condition))
     found = set()
     for entries in places.values():
         for (one, left), (other, right) in combinations(entries, 2):

@@ -27,7 +27,7 @@ NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate"
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """One row of an ensemble: a rule, its vote, and its counts on the training rows.
+    """One row of an ensemble: a rule, its votes, and its counts on the training rows.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class WeightedRule:
     winner : object
         The class that the rule votes for; None if a number is predicted.
     loser : object
-        The class that it votes against; None if it votes for ``winner`` against the rest.
+        The class with the vote ``-weight``; None if no other class has a vote.
     support : int
         Number of training rows that satisfy the rule.
     coverage : float
@@ -49,6 +49,9 @@ class WeightedRule:
         weights; nan if unknown.
     base_rate : float
         The same share among all training rows: the precision of a rule that is always true.
+    votes : tuple of K floats
+        The votes for all classes, if ``weight``, ``winner`` and ``loser`` do not determine them;
+        otherwise empty.  ``weight`` is the largest absolute vote, and ``winner`` its class.
 
     Examples
     --------
@@ -65,11 +68,37 @@ class WeightedRule:
     coverage: float = math.nan
     precision: float = math.nan
     base_rate: float = math.nan
+    votes: tuple[float, ...] = ()
 
-    @property
-    def against(self) -> str:
-        """The class that it votes against, or "the rest"."""
-        return "the rest" if self.loser is None else str(self.loser)
+    @classmethod
+    def of_votes(
+        cls, rule: Term, votes: Sequence[float], classes: Sequence[Any] | None, *counts: Any
+    ) -> Self:
+        """Return a rule with its votes for all classes, or the only one for a number.
+
+        >>> from formulakern.rules.rule import rule
+        >>> foul = WeightedRule.of_votes(rule("odor = foul"), (0.5, -2.0, 1.5), "abc")
+        >>> foul.weight, foul.winner, foul.votes
+        (-2.0, 'b', (0.5, -2.0, 1.5))
+        """
+        if classes is None:
+            return cls(rule, votes[0], None, None, *counts)
+        k = leading(votes)
+        others = [classes[j] for j, vote in enumerate(votes) if vote and j != k]
+        pair = len(others) == 1 and sum(votes) == 0
+        loser = others[0] if pair else None
+        known = votes[k] != 0 and (pair or not others) and None not in (classes[k], *others)
+        found = cls(rule, votes[k], classes[k], loser, *counts)
+        return found if known else replace(found, votes=tuple(votes))
+
+
+def leading(votes: Sequence[float]) -> int:
+    """Return the place of the largest absolute vote, the positive one of w and -w.
+
+    >>> leading([0.0, -2.0, 2.0]), leading([0.5, -2.0])
+    (2, 1)
+    """
+    return max(range(len(votes)), key=lambda k: (abs(votes[k]), votes[k]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,12 +147,8 @@ class VotingRules:
                 f"{self.classes!r}; expected no classes, two levels at least, and one threshold "
                 "less than levels: finite numbers, none smaller than the one before."
             )
-        fits = np.count_nonzero(self.votes, axis=1) <= 1 + (self.votes.sum(axis=1) == 0)
-        if not fits.all() or (self.classes is not None and k < 2):
-            raise ParameterError(
-                f"votes {self.votes[~fits].tolist()} for the classes {self.classes!r}; expected "
-                "two classes at least, and of each rule one vote, or w and -w."
-            )
+        if self.classes is not None and k < 2:
+            raise ParameterError(f"classes {self.classes!r}; expected at least two classes.")
 
     @classmethod
     def of(
@@ -155,8 +180,8 @@ class VotingRules:
         Raises
         ------
         ParameterError
-            If a rule votes for an unknown class, or one for a class against another has no positive
-            weight.
+            If a rule votes for an unknown class, has a loser but no positive weight, or its votes
+            do not fit the classes or its weight.
 
         Examples
         --------
@@ -171,12 +196,20 @@ class VotingRules:
         votes = np.zeros((len(items), len(places)))
         for row, item in enumerate(items):
             names = [item.winner] if item.loser is None else [item.winner, item.loser]
-            if not set(names) <= set(places) or (len(names) == 2 and item.weight < 0):
+            right = set(names) <= set(places) and (len(names) == 1 or item.weight >= 0)
+            if right and item.votes:
+                k, right = places[item.winner], len(item.votes) == len(places)
+                right = right and k == leading(item.votes) and item.votes[k] == item.weight
+            if not right:
                 raise ParameterError(
-                    f"rule {str(item.rule)!r} votes {item.weight:g} for {item.winner!r} against "
-                    f"{item.against!r}; expected classes among {list(places)!r}, and a positive "
-                    "weight where there are two."
+                    f"rule {str(item.rule)!r} votes {item.votes or item.weight} for "
+                    f"{item.winner!r} against {item.loser!r}; expected classes among "
+                    f"{list(places)!r}, a positive weight if there is a loser, and the largest "
+                    "absolute vote as weight if there are votes."
                 )
+            if item.votes:
+                votes[row] = item.votes
+                continue
             for name, vote in zip(names, (item.weight, -item.weight), strict=False):
                 votes[row, places[name]] += vote
         known: dict[str, Any] = {n: [getattr(item, n) for item in items] for n in NUMBERS[2:]}
@@ -202,19 +235,13 @@ class VotingRules:
     def __repr__(self) -> str:
         classes = self.classes or self.levels
         about = self.target if classes is None else list(classes)
-        votes = f" with {len(self)} votes" if self.n_rules < len(self) else ""
-        return f"<{type(self).__name__}: {self.n_rules} rules{votes} for {about!r}>"
+        return f"<{type(self).__name__}: {len(self)} rules for {about!r}>"
 
     @cached_property
     def _items(self) -> tuple[WeightedRule, ...]:
-        items = []
         numbers = (getattr(self, name).tolist() for name in NUMBERS[1:])
-        for rule, votes, *known in zip(self.rules, *numbers, strict=True):
-            order = sorted(range(len(votes)), key=lambda k: (votes[k] == 0, -votes[k]))
-            names = [self.classes[k] for k in order if votes[k]] if self.classes else []
-            winner, loser, *_ = *names, None, None
-            items.append(WeightedRule(rule, votes[order[0]], winner, loser, *known))
-        return tuple(items)
+        rows = zip(self.rules, *numbers, strict=True)
+        return tuple(WeightedRule.of_votes(r, v, self.classes, *known) for r, v, *known in rows)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -226,21 +253,19 @@ class VotingRules:
         return self._items[position]
 
     @property
-    def n_rules(self) -> int:
-        """The number of different rules; one may vote in several rows, about other classes."""
-        return len(set(self.rules))
+    def n_conditions(self) -> int:
+        """Number of conditions in all rules; the factors of a monomial count as some."""
+        return sum(rule.n_conditions for rule in self.rules)
 
     @property
-    def n_conditions(self) -> int:
-        """Number of conditions in the different rules; the factors of a monomial count as some."""
-        return sum(rule.n_conditions for rule in set(self.rules))
+    def is_pairwise(self) -> bool:
+        """Whether there are two classes, and the votes of every rule are w and -w."""
+        return self.votes.shape[1] == 2 and not self.votes.sum(axis=1).any()
 
     @property
     def is_opposite(self) -> bool:
         """Whether there are two classes, and the score of the second is −1 times the first."""
-        start, votes = self.intercept, self.votes
-        two = self.classes is not None and len(start) == 2 and start[0] == -start[1]
-        return bool(two and (votes[:, 0] == -votes[:, 1]).all())
+        return self.is_pairwise and bool(self.intercept[0] == -self.intercept[1])
 
     def head(self, n: int) -> Self:
         """The first n rules, with the same classes and intercepts."""

@@ -1,6 +1,7 @@
 """Refitted weights against scikit-learn, and curves of accuracy against the number of rules."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,15 @@ def test_several_classes_are_those_of_multinomial_regression(seed):
     ours = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
     order = [names.index(name) for name in model.classes_]
     np.testing.assert_allclose(ours[:, order], probabilities, atol=1e-5)
+    votes = np.reshape(ensemble.votes, (3, len(TEXTS), 3)).sum(axis=0)  # a rule in one row
+    whole = replace(ensemble.head(len(TEXTS)), votes=votes)
+    again = whole.refitted(table, y, 0.3)
+    np.testing.assert_allclose(again.scores(table), scores, atol=1e-9)
+    assert (np.diff(np.abs(again.votes).max(axis=1)) <= 0).all()
+    curves = [e.accuracy_curve(table, y, refit=(table, y), ridge=0.3) for e in (whole, ensemble)]
+    assert curves[0][-1] == curves[1][-1]
+    for k, accuracy in enumerate(curves[0]):
+        assert accuracy == np.mean(whole.head(k).refitted(table, y, 0.3).predict(table) == y)
 
 
 def test_refitting_minimises_what_it_says():
@@ -102,7 +112,7 @@ def test_a_number_is_that_of_ridge_regression():
     assert curve[-1] == pytest.approx(model.score(ensemble.values(table), score))
 
 
-def test_a_rule_that_turns_round_speaks_for_the_other_class():
+def test_a_rule_that_turns_round_is_for_the_other_class():
     table = {"a": [1, 1, 1, 0, 0, 0]}
     y = ["no", "no", "yes", "yes", "yes", "no"]
     item = WeightedRule(fk.rule("a"), 2.0, "yes", "no", 3, 0.5, 1 / 3, 0.5)

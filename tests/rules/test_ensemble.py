@@ -1,15 +1,19 @@
-"""Votes of rules: three shapes of one matrix, as a value, a sequence, and a predictor."""
+"""Votes of rules: one row of a matrix for each, as a value, a sequence, and a predictor."""
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm, Monomial
+from tests import oracle
 
 
 def weighted(text, weight, winner=None, loser=None, precision=1.0):
@@ -38,7 +42,36 @@ def price():
 TABLE = {"color": ["red", "red", "blue", None], "size": [1, 5, 1, None]}
 
 
-def test_votes_have_three_shapes(ensemble, price):
+@st.composite
+def any_votes(draw):
+    """Rows of votes of every kind, for two to four classes, one of which may be None."""
+    classes = draw(st.sampled_from(["ab", "abc", (None, 1, "1", 2.5)]))
+    vote = st.sampled_from([0.0, 0.0, -2.0, -0.5, 0.5, 2.0])
+    texts = draw(st.lists(st.sampled_from(["color = red", "size >= 3", "size < 2"]), max_size=4))
+    rows = [[draw(vote) for _ in classes] for _ in texts]
+    counts = [1] * len(rows), [0.5] * len(rows), [0.25] * len(rows)
+    votes = np.reshape(rows, (-1, len(classes)))
+    start = [draw(vote) for _ in classes]
+    return RuleEnsemble(tuple(map(fk.rule, texts)), votes, classes, start, *counts)
+
+
+@given(any_votes())
+def test_rows_of_any_votes(ensemble):
+    """Items give the ensemble back, and their votes added one by one give the scores."""
+    assert RuleEnsemble.of(list(ensemble), ensemble.classes, ensemble.intercept) == (
+        replace(ensemble, base_rate=math.nan)
+    )
+    assert RuleEnsemble.from_json(ensemble.to_json()) == ensemble
+    for item, votes in zip(ensemble, ensemble.votes, strict=True):
+        assert item.weight == votes[ensemble.classes.index(item.winner)]
+        assert abs(item.weight) == np.abs(votes).max()
+    table = {name: values[:3] for name, values in TABLE.items()}
+    for row, scores in enumerate(ensemble.scores(table)):
+        one = {name: values[row] for name, values in table.items()}
+        assert dict(zip(ensemble.classes, scores, strict=True)) == oracle.scores_of(ensemble, one)
+
+
+def test_votes_of_all_kinds(ensemble, price):
     np.testing.assert_array_equal(ensemble.votes, [[2, -2, 0], [0, 1.5, -1.5], [0, 0, 0.25]])
     np.testing.assert_array_equal(price.votes, [[2], [-0.5]])
     against = RuleEnsemble.of([weighted("size < 3", -0.5, "b")], ("a", "b"))
@@ -48,6 +81,11 @@ def test_votes_have_three_shapes(ensemble, price):
         (2.0, "a", "b"), (1.5, "b", "c"), (0.25, "c", None), (2.0, None, None), (-0.5, None, None),
         (-0.5, "b", None),
     ]  # fmt: skip
+    several = weighted("size < 3", -2.0, "b")
+    several = replace(several, votes=(1.5, -2.0, 0.5))
+    made = RuleEnsemble.of([several], "abc")
+    np.testing.assert_array_equal(made.votes, [[1.5, -2, 0.5]])
+    assert str([*made]) == str([several])  # nan is not nan
 
 
 def test_scores_are_the_votes_of_the_rules_that_fire(ensemble):
@@ -110,13 +148,16 @@ def test_votes_and_classes_must_fit(ensemble, price):
     expect("None", [weighted("x = 1", 1.0)], ("a", "b"))
     expect("'a'", [weighted("x = 1", 1.0, "a")])
     expect("a positive weight", [weighted("x = 1", -1.0, "a", "b")], ("a", "b"))
+    for votes in ((1.0,), (2.0, 1.0), (1.0, -3.0)):
+        item = replace(weighted("x = 1", 1.0, "a"), votes=votes)
+        expect("the largest absolute vote as weight", [item], ("a", "b"))
     expect(r"intercept of shape \(1,\); expected .* \(2,\)", (), ("a", "b"), (1.0,))
     expect("two classes", (), ("a",))
     expect("finite", [weighted("x = 1", math.inf, "a")], ("a", "b"))
     expect("finite", (), None, [math.nan])
     values = {name: getattr(ensemble, name) for name in ensemble.__dataclass_fields__}
     for change in (
-        {"votes": [[1, 1, 0]] * 3}, {"votes": [[2, -1, -1]] * 3}, {"votes": [[1, -1]] * 3},
+        {"votes": [[1, -1]] * 3}, {"votes": [[1, math.nan, 0]] * 3},
         {"support": [1]}, {"precision": [[1]]}, {"classes": None}, {"rules": ()},
     ):  # fmt: skip
         with pytest.raises(fk.ParameterError, match="expected"):

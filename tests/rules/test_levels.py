@@ -42,7 +42,7 @@ def test_levels_are_intervals_of_the_score():
         "  +20.0  smoker = yes",
     ]
     few = ensemble.head(0)
-    assert str(few).splitlines()[0] == "low for every row"
+    assert str(few).splitlines()[0] == "Predict low for every row."
     assert '"levels": null' in RuleEnsemble.of([]).to_json()
 
 

@@ -173,7 +173,8 @@ def test_printed_card(ward):
     table, y, ensemble = ward
     card = ensemble.to_points(10, table, y)
     first, head, *lines = str(card).splitlines()
-    assert first == f"ill if the points add up to {int(card.thresholds[0]) + 1} or more, else well"
+    least = int(card.thresholds[0]) + 1
+    assert first == f"Predict ill if the points add up to {least} or more, else well."
     assert head.split() == ["points", "coverage", "rule"]
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
     assert lines[len(card)] == ""

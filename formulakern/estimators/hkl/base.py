@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -286,31 +287,26 @@ class HierarchicalBase(RuleModel):
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 
     def _rules_of(
-        self,
-        function: ScoreFunction,
-        table: PackedTable,
-        counts: RowCounts,
-        winner: int | None = None,
-        loser: int | None = None,
+        self, directions: FloatArray, table: PackedTable, counts: RowCounts, of_classes: bool = True
     ) -> list[tuple[Feature, WeightedRule]]:
-        """The rules of one function, which votes for the class ``winner`` if there are classes.
+        """Return the rules of all functions, each once, counted on the rows of the table.
 
-        If it votes against one class, ``loser``, a rule of negative weight votes for that class;
-        otherwise the weight stays negative.  Rules are counted on the rows of the table.
+        ``directions``, (functions, K), are the votes of a weight of 1 of each function: for the
+        classes, or for a number.
         """
-        names = [] if winner is None else self.classes_.tolist()
+        names = self.classes_.tolist() if of_classes else None
+        votes: dict[Node | int, FloatArray] = defaultdict(lambda: np.zeros(directions.shape[1]))
+        for function, direction in zip(self._functions, directions, strict=True):
+            for node, weight in zip(function.rules, function.weights.tolist(), strict=True):
+                votes[node] += weight * direction
         found: list[tuple[Feature, WeightedRule]] = []
-        for node, weight in zip(function.rules, function.weights.tolist(), strict=True):
-            against = weight < 0 and loser is not None
-            k, other = (loser, winner) if against else (winner, loser)
-            for_class, against_class = (None if j is None else names[j] for j in (k, other))
-            votes = -weight if against else weight, for_class, against_class
+        for node, own in votes.items():
             if isinstance(node, int):  # it counts in every row, with a number
                 term = self._encoding.terms[node]
-                found.append((Degree(node, term), WeightedRule(term, *votes)))
+                found.append((Degree(node, term), WeightedRule.of_votes(term, own.tolist(), names)))
                 continue
             rule, cover = Conjunction(node).named(self._encoding.leaves), table.cover(node)
-            found.append((Conjunction(node), counts.described(rule, cover, *votes, k)))
+            found.append((Conjunction(node), counts.described(rule, cover, own.tolist(), names)))
         return found
 
 

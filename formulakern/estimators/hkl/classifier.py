@@ -122,10 +122,10 @@ class HKLClassifier(HierarchicalClassifier):
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules and linear terms in the table's own words, largest weight first.  Its scores are
-        those of :meth:`decision_function`, for two classes with both signs.  With more than two
-        classes a rule of negative weight votes against its class.  Ordered classes have one score,
-        and weights have signs.
+        Rules and linear terms in the table's own words, largest absolute vote first.  Its scores
+        are those of :meth:`decision_function`, for two classes with both signs.  With more than two
+        classes a rule has a vote of any sign for each.  Ordered classes have one score, and weights
+        have signs.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b, adjusted.
     adjustment_ : ndarray of shape (n_classes,)
@@ -282,9 +282,9 @@ class HKLClassifier(HierarchicalClassifier):
         seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
         counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
-        found: list[tuple[Feature, WeightedRule]] = []
-        for k, function in zip(learned, self._functions, strict=True):
-            found += self._rules_of(function, seen.table, counts, k, 0 if two else None)
+        signs = np.array([[-1.0, 1.0]]) if two else np.ones((1, 1))
+        directions = signs if two or self.ordinal else np.eye(len(shares))[learned]
+        found = self._rules_of(directions, seen.table, counts, not self.ordinal)
         logs = np.log(shares)
         if self.ordinal:
             bias = np.maximum.accumulate(np.negative(self._functions[0].bias))  # rounding apart

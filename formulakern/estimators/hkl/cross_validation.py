@@ -36,7 +36,6 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
-from formulakern.rules.ensemble import RuleEnsemble
 
 #: Thresholds below and above all scores.
 FAR = 1e6
@@ -265,11 +264,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
         """Set the rules, and what else is known of scores, to those of a model, times t."""
         t, rules = self.temperature_, model.rules_
-        scaled = [replace(rule, weight=t * rule.weight) for rule in rules]
-        bias = t * rules.intercept
+        bias, votes = t * rules.intercept, t * rules.votes
         if rules.levels is None:
             self.adjustment_ = (1 - t) * base_scores(shares) + t * model.adjustment_
-            self.rules_ = RuleEnsemble.of(scaled, rules.classes, bias)
+            self.rules_ = replace(rules, votes=votes, intercept=bias)
             self.intercept_ = bias[1:] if len(bias) == 2 else bias
             return
         known = np.isin(model.classes_, rules.levels)
@@ -279,8 +277,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         ends = decision_thresholds(thresholds, self.adjustment_[known])
         shift = float(ends[0]) if len(ends) == 1 else 0.0  # decisions for two are by the sign
         self.thresholds_, self.intercept_ = thresholds - shift, bias - shift
-        self.rules_ = RuleEnsemble.of(
-            scaled, None, self.intercept_, rules.target, rules.levels, ends - shift
+        self.rules_ = replace(
+            rules, votes=votes, intercept=self.intercept_, thresholds=ends - shift
         )
 
     def _settings(self) -> list[Pair]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -121,10 +121,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             self.path_ = self.path_.times(unit**2)
             self.intercept_ = float(mean + unit * model.bias)
             counts = RowCounts((weights > 0).astype(np.int64))
-            found = [
-                (feature, replace(rule, weight=unit * rule.weight))
-                for feature, rule in self._rules_of(model, table, counts)
-            ]
+            found = self._rules_of(np.array([[unit]]), table, counts, of_classes=False)
             self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
             self._warn_if_open(stacklevel=3)
             self._settle()

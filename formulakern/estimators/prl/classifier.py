@@ -45,7 +45,7 @@ from formulakern.learning.prl.features import (
     OrderedConjunctions,
     TemplateFeatures,
 )
-from formulakern.learning.prl.preferences import Preferences, Step, read_preferences
+from formulakern.learning.prl.preferences import ABOVE, Preferences, Step, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
 from formulakern.rules.features import Feature
@@ -113,7 +113,7 @@ class PRLClassifier(PreferenceModel):
     degree : int, default=2
         The most conditions, or factors, of a rule.
     max_rules : int, optional
-        At most so many rules, the best that were found, with weights refitted to them; see Notes.
+        The most rules; the best that were found, with votes refitted to them; see Notes.
     depth_penalty : float, default=2
         a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
         weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
@@ -161,8 +161,9 @@ class PRLClassifier(PreferenceModel):
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules in the table's own words, largest weight first.  Of ordered classes weights have
-        signs, and the ensemble has levels and thresholds.
+        Rules in the table's own words, largest absolute vote first; the votes of the bias rule are
+        its intercept.  Of ordered classes weights have signs, and the ensemble has levels and
+        thresholds.
     value_, bound_, gap_ : float
         The margin, what no hypothesis passes, and the difference.  The bound is for any number of
         rules, so that with ``max_rules`` the gap says what the limit costs at most.
@@ -219,17 +220,17 @@ class PRLClassifier(PreferenceModel):
     >>> X, y = datasets.tic_tac_toe()
     >>> model = PRLClassifier("conjunctions", degree=3, margin="hard").fit(X, y)
     >>> model.score(X, y), model.stopped_, len(model.rules_)
-    (1.0, 'optimal', 9)
-    >>> {(item.winner, item.precision) for item in model.rules_.head(8)}
+    (1.0, 'optimal', 8)
+    >>> {(item.winner, item.precision) for item in model.rules_}
     {('positive', 1.0)}
-    >>> print(model.rules_[8].rule, model.rules_[8].winner)
-    true negative
+    >>> model.classes_[model.rules_.intercept.argmax()]  # without a rule
+    'negative'
 
     The best four rules; their value is at most the bound for any number of rules:
 
     >>> few = PRLClassifier("conjunctions", degree=3, C=0.1, max_rules=4).fit(X, y)
     >>> len(few.rules_), few.value_ <= few.bound_, few.score(X, y) > 0.8
-    (5, True, True)
+    (4, True, True)
     """
 
     features: str | Formula | Sequence[str | Formula] = "rules"
@@ -301,7 +302,7 @@ class PRLClassifier(PreferenceModel):
         ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
-        ended = ended and len(self.rules_) > 0
+        ended = ended and self._decides
         return ended and isinstance(data.table, (OrderedTable, PackedTable)), line
 
     def _fit_encoded(
@@ -451,14 +452,14 @@ class PRLClassifier(PreferenceModel):
         names = None if self.ordinal else self.classes_.tolist()
         products = self.features == "polynomial"
         words = self._encoding.names if products else self._encoding.leaves
-        found, ends = rules_of(outcome, generation.game, rows, words, names)
+        found, start = rules_of(outcome, generation.game, rows, words, names)
         nothing = outcome.reason in ("time", "interrupted") and not found
         if names is None:
-            ends = largest_alone(rows) if nothing else ends
+            ends = largest_alone(rows) if nothing else start
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
             self._set_rules(found, None, shift, name, levels=self._levels, thresholds=ends + shift)
         else:
-            self._set_rules(found, names, preferences.shares() if nothing else None)
+            self._set_rules(found, names, preferences.shares() if nothing else start)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
@@ -556,32 +557,32 @@ def rules_of(
     words: Sequence[Any],
     names: Sequence[Any] | None,
 ) -> tuple[list[tuple[Feature, WeightedRule]], FloatArray]:
-    """The features of positive weight as rules, and the thresholds of ordered classes.
+    """Return the features of positive weight as rules, and the start of the scores.
 
-    Weights sum to 1 before columns of one feature and one pair of classes are joined, opposite ones
-    with opposite signs.  Of ordered classes (``names`` is None) rules have weights of any sign.
+    Weights sum to 1 before the votes of one feature are added up.  The start is the vote of the
+    bias rule for each class.  Ordered classes (``names`` is None) have one score, to which rules
+    add weights of any sign, and instead of a start thresholds, which the bias rule lowers.
     ``rows`` counts what the different rows of the family's table stand for, and ``words`` are the
     columns of the encoded table.
     """
     total = sum(outcome.weights) or 1.0
-    votes: dict[tuple[Any, int, int], float] = defaultdict(float)
+    ordered, n_classes = names is None, game.preferences.n_classes
+    votes: dict[Any, FloatArray] = defaultdict(lambda: np.zeros(n_classes))
     for column, q in zip(outcome.columns, outcome.weights, strict=True):
-        a, b = sorted((column.winner, column.loser))
-        votes[column.feature, a, b] += column.scale * q / total * (1 if column.winner == b else -1)
-    ends, found = np.zeros(game.preferences.n_thresholds), []
-    for (feature, a, b), weight in votes.items():
-        if names is None and isinstance(feature, Step):
-            ends[feature.first :] -= weight
-        elif names is None and feature == game.family.always:
-            ends -= weight
-        elif weight:
-            vote: tuple[Any, ...] = (weight,)
-            if names is not None:
-                winner, loser = (b, a) if weight > 0 else (a, b)
-                vote = abs(weight), names[winner], names[loser], winner
+        votes[column.feature][column.winner] += column.scale * q / total
+        votes[column.feature][column.loser] -= column.scale * q / total
+    start = np.zeros(game.preferences.n_thresholds if ordered else n_classes)
+    bias = votes.pop(game.family.always, np.zeros(n_classes))
+    start += -bias[ABOVE] if ordered else bias
+    found = []
+    for feature, own in votes.items():
+        if isinstance(feature, Step):
+            start[feature.first :] -= own[ABOVE]
+        elif own.any():
             fired = game.family.values(feature) != 0
-            found.append((feature, rows.described(feature.named(words), fired, *vote)))
-    return found, ends
+            listed = (own[ABOVE:] if ordered else own).tolist()
+            found.append((feature, rows.described(feature.named(words), fired, listed, names)))
+    return found, start
 
 
 def largest_alone(rows: RowCounts) -> FloatArray:

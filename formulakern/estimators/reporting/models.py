@@ -26,13 +26,15 @@ from formulakern.rules.export.tables import (
     decision_columns,
     how_it_decides,
     listed_levels,
+    listed_votes,
     said,
-    stance,
 )
 from formulakern.text import clip, counted
 
 #: Rules of a table, characters of a rule, terms of one sum, and rules of a curve.
 MAX_RULES, MAX_TEXT, MAX_TERMS, MAX_CURVE = 500, 600, 60, 300
+#: Classes that have a column of votes each, and characters of the votes of a rule otherwise.
+MAX_CLASSES, MAX_VOTES = 8, 200
 #: Support vectors of a sum, candidates of a search, weights of a set function, characters of a
 #: string.
 MAX_VECTORS, MAX_CANDIDATES, MAX_WEIGHTS, MAX_STRING = 12, 50, 24, 60
@@ -128,12 +130,9 @@ def _of_ensemble(
 ) -> ModelValues:
     """Return the values of a model whose rules have weights."""
     values = np.asarray(model._values(X), dtype=np.float64)
-    caption = counted(rules.n_rules, "rule")
-    if len(rules) > rules.n_rules:
-        caption += f" with {len(rules):,} votes, each for a class against another"
     explained = Explanation.of(rules, values[:held])
     return ModelValues(
-        _learned_ensemble(rules, caption),
+        _learned_ensemble(rules, counted(len(rules), "rule")),
         rules.levels if rules.classes is None else rules.classes,
         [
             {
@@ -149,8 +148,8 @@ def _of_ensemble(
         [clip(str(rule), MAX_TEXT) for rule in rules.rules],
         f"{BARS}: what rules add, and the intercept, is the score.",
         target=rules.target if rules.classes is None else "class",
-        size=(rules.n_rules, rules.n_conditions),
-        rule_columns=[rule.columns for rule in dict.fromkeys(rules.rules)],
+        size=(len(rules), rules.n_conditions),
+        rule_columns=[rule.columns for rule in rules.rules],
         curve=_curve(
             truth,
             rules.growing(values),
@@ -163,46 +162,40 @@ def _of_ensemble(
 def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) -> Learned:
     """Return rules with weights as a table; ``whole`` models get their intercepts and a sentence.
 
-    The sign of a weight shows its class where there are two.
+    The sign of a weight shows its class if there are two; more classes have a column of votes each.
     """
-    shown = ensemble.head(MAX_RULES)
-    items, classes = list(shown), ensemble.classes
-    two = classes is not None and len(classes) == 2
-    signs = {classes[0]: -1.0} if classes and two else {}
-    weights = [item.weight * signs.get(item.winner, 1.0) for item in items]
-    if classes is not None and not two:
-        weights = [abs(weight) for weight in weights]
-    texts = [clip(said(rule, w), MAX_TEXT) for rule, w in zip(shown.rules, weights, strict=True)]
-    votes = [stance(item, item.weight, len(classes)) for item in items] if classes else []
-    starts = _starts(ensemble) if whole else []
-    blank = [math.nan] * len(starts)
+    shown, classes = ensemble.head(MAX_RULES), ensemble.classes
+    several = classes is not None and not ensemble.is_pairwise
+    start = ensemble.intercept if whole and ensemble.intercept.any() else None
+    if several:
+        texts, columns = [str(rule) for rule in shown.rules], _vote_columns(shown, start)
+    else:
+        texts, columns = _weight_columns(shown, start)
+    texts = [clip(text, MAX_TEXT) for text in texts]
+    extra = [] if start is None else ["every row (the intercept)"]
+    blank = [math.nan] * len(extra)
+    columns = [
+        ListedColumn("#", [*range(1, len(shown) + 1), *blank], "number"),
+        ListedColumn("rule", [*texts, *extra], "rule"),
+        *columns,
+    ]
     coverage, precision, base = (
         [*values.tolist(), *blank] for values in (shown.coverage, shown.precision, shown.base_rate)
     )
-    amount = ensemble.AMOUNT
-    title = f"weight, + for {clip(str(classes[1]), 20)}" if classes and two else amount
-    about = "What a row that satisfies the rule gains" + " for its class" * bool(classes) + "."
-    if two and classes:
-        about = f"Positive weights are for {classes[1]}, negative ones for {classes[0]}."
-    columns = [
-        ListedColumn("#", [*range(1, len(items) + 1), *blank], "number"),
-        ListedColumn("rule", [*texts, *("every row (the intercept)" for _ in starts)], "rule"),
-        ListedColumn(title, [*weights, *(start for _, start in starts)], "signed", help=about),
-    ]
     note = "Coverage and precision are those of training."
     if classes is not None:
-        columns.append(ListedColumn("speaks", [*votes, *(f"for {name}" for name, _ in starts)]))
         note += " The mark in a bar of precision is what a rule that is always true would have."
     if not np.isnan(coverage).all():
         about = "Share of the training rows that satisfy the rule."
         columns.append(ListedColumn("coverage", coverage, "share", help=about))
     if classes is not None and not np.isnan(precision).all():
-        about = "Share of these rows that are of the rule's class; the mark is its share of all."
+        whose = "the class with the largest absolute vote" if several else "the rule's class"
+        about = f"Share of these rows that are of {whose}; the mark is its share of all."
         columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
-    sentences = [f"Prediction: {how_it_decides(ensemble)}."] if whole else []
+    sentences = [f"{how_it_decides(ensemble).rstrip('.')}."] if whole else []
     if len(ensemble) > MAX_RULES:
-        sentences.append(f"The table has the {MAX_RULES} heaviest of {len(ensemble):,} votes.")
-    tables = [ListedTable(caption, columns, None, len(items) > 8, note)]
+        sentences.append(f"The table has the first {MAX_RULES} of {len(ensemble):,} rules.")
+    tables = [ListedTable(caption, columns, None, len(shown) > 8, note)]
     return Learned(sentences, tables + _totals(ensemble))
 
 
@@ -220,12 +213,39 @@ def _totals(ensemble: RuleEnsemble) -> list[ListedTable]:
     return [ListedTable("The probability of each total", columns)]
 
 
-def _starts(ensemble: RuleEnsemble) -> list[tuple[Any, float]]:
-    """Return the intercepts that are not 0, with their classes."""
-    start, classes = ensemble.intercept.tolist(), ensemble.classes or (None,)
-    if ensemble.is_opposite:
-        return [(classes[1 if start[1] > 0 else 0], start[1])] if start[1] else []
-    return [(name, x) for name, x in zip(classes, start, strict=True) if x]
+def _weight_columns(
+    shown: RuleEnsemble, start: FloatArray | None
+) -> tuple[list[str], list[ListedColumn]]:
+    """Return the texts of rules, and columns of weights and classes, for a number or two classes.
+
+    Of two classes positive weights are for the second.
+    """
+    weights = shown.votes[:, -1].tolist()
+    texts = [said(rule, w) for rule, w in zip(shown.rules, weights, strict=True)]
+    if start is not None:
+        weights.append(float(start[0] if len(start) == 1 else (start[1] - start[0]) / 2))
+    if shown.classes is None:
+        about = "What a row that satisfies the rule gains."
+        return texts, [ListedColumn(shown.AMOUNT, weights, "signed", help=about)]
+    first, second = shown.classes
+    about = f"Positive weights are for {second}, negative ones for {first}."
+    return texts, [
+        ListedColumn(f"weight, + for {clip(str(second), 20)}", weights, "signed", help=about),
+        ListedColumn("class", [first if weight < 0 else second for weight in weights]),
+    ]
+
+
+def _vote_columns(shown: RuleEnsemble, start: FloatArray | None) -> list[ListedColumn]:
+    """Return a column of votes for each class, or one for all."""
+    classes = shown.classes or ()
+    whole = shown.votes if start is None else np.vstack([shown.votes, start])
+    if len(classes) > MAX_CLASSES:
+        return [ListedColumn("votes", listed_votes(whole, classes, MAX_VOTES))]
+    about = "What a row that satisfies the rule gains for this class."
+    return [
+        ListedColumn(clip(str(name), 20), [x or math.nan for x in own], "signed", help=about)
+        for name, own in zip(classes, whole.T.tolist(), strict=True)
+    ]
 
 
 def _score_title(ensemble: RuleEnsemble, k: int) -> str:
@@ -453,7 +473,7 @@ def _learned_by_positions(model: Any, top: int, vote: str) -> Learned:
         ListedColumn("substring", [item.k_mer for item in items]),
         ListedColumn("position", [item.position for item in items], "number"),
         ListedColumn("weight", [item.weight for item in items], "signed"),
-        ListedColumn("speaks", [f"for {item.winner} against {item.loser}" for item in items]),
+        ListedColumn("class", [f"{item.winner} against {item.loser}" for item in items]),
     ]
     title = "The heaviest substrings, by position"
     return Learned([vote], [ListedTable(title, columns, note="Positions count from 0.")])

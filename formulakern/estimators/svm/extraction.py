@@ -166,12 +166,13 @@ class TrainedModel:
                 searched += 1
             found.sort(key=lambda item: -abs(item[0]))
             bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
+            signs = np.array([float(label == winner) - (label == loser) for label in labels])
             for weight, feature in found[:top]:
-                votes = (winner, loser) if weight > 0 else (loser, winner)
+                votes = weight * signs
                 rule = Rule(without_repeats(feature.named(leaves).formula))
-                cover, k = feature.values(self.rows), labels.index(votes[0])
-                listed.append((feature, counts.described(rule, cover, abs(weight), *votes, k)))
-        listed.sort(key=lambda pair: -pair[1].weight)
+                cover = feature.values(self.rows)
+                listed.append((feature, counts.described(rule, cover, votes.tolist(), labels)))
+        listed.sort(key=lambda pair: -abs(pair[1].weight))
         if progress is not None:
             progress(1.0)
         ensemble = RuleEnsemble.of((item for _, item in listed), labels)

@@ -2,103 +2,114 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from formulakern.arrays import FloatArray
 from formulakern.markup import Barred, small_table
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
-from formulakern.rules.voting import VotingRules, WeightedRule
+from formulakern.rules.voting import VotingRules
 from formulakern.syntax.connectives import latex_name
-from formulakern.text import aligned, clip, significant, width
-
-V = TypeVar("V", bound=VotingRules)
+from formulakern.text import aligned, clip, signed, significant, width
 
 #: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.
 MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
+#: Characters that are kept for rules next to votes for several classes.
+RULE_WIDTH = 40
 #: Columns of text, which begin on the left.
-LEFT = ("class", "speaks", "rule")
+LEFT = ("class", "votes", "rule")
 #: Signs after which a rule may be broken.
 BREAKS = ("&", "|", "^", "->")
 
 
 def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
-    """Weight, class, against, support, coverage, precision, base rate and text of the rules.
+    """Return weight, class, votes, support, coverage, precision, base rate and text of the rules.
 
-    Of rules that predict a number only weight, support, coverage and text.
+    Rules that predict a number have no class and no precision, and only rules for several classes
+    have votes, a column for each class.
     """
-    names = ["weight", "class", "against", "support", "coverage", "precision", "base_rate"]
-    if ensemble.classes is None:
-        names = ["weight", "support", "coverage"]
-    fields = {"class": "winner", "against": "loser"}
-    columns = {name: [getattr(item, fields.get(name, name)) for item in ensemble] for name in names}
+    classes = ensemble.classes
+    names = {"weight": "weight", "class": "winner"} if classes else {"weight": "weight"}
+    columns = {name: [getattr(item, held) for item in ensemble] for name, held in names.items()}
+    if classes and not ensemble.is_pairwise:
+        votes = ensemble.votes.T.tolist()
+        columns |= {f"votes {name}": own for name, own in zip(classes, votes, strict=True)}
+    shares = ("support", "coverage", "precision", "base_rate")[: 4 if classes else 2]
+    columns |= {name: getattr(ensemble, name).tolist() for name in shares}
     return columns | {"rule": [str(rule) for rule in ensemble.rules]}
 
 
-def stance(
-    item: WeightedRule, amount: float, n_classes: int, name: Callable[[Any], str] = str
-) -> str:
-    """Return the class that a vote is for, and the one that it is against.
+def votes_text(votes: Sequence[str], order: Sequence[int], names: Sequence[str], limit: int) -> str:
+    """Return votes with their classes in one line: at least one, and others up to a limit.
 
-    >>> from formulakern.rules.rule import rule
-    >>> stance(WeightedRule(rule("odor = foul"), 2.0, "p", "e"), 2.0, 2)
-    'for p'
-    >>> stance(WeightedRule(rule("odor = foul"), -2.0, "p"), -2.0, 3)
-    'against p'
+    >>> votes_text(["+1.2", "", "-0.9"], [0, 2, 1], ["setosa", "versicolor", "virginica"], 30)
+    '+1.2 setosa, -0.9 virginica'
+    >>> votes_text(["+1.2", "", "-0.9"], [0, 2, 1], ["setosa", "versicolor", "virginica"], 20)
+    '+1.2 setosa, …'
     """
-    if item.loser is None:
-        return f"{'for' if amount >= 0 else 'against'} {name(item.winner)}"
-    winner, loser = (item.winner, item.loser)[:: 1 if amount >= 0 else -1]
-    return f"for {name(winner)}" + (f" against {name(loser)}" if n_classes > 2 else "")
+    parts = [f"{votes[k]} {names[k]}" for k in order if votes[k]]
+    n = len(parts)
+    while n > 1 and len(", ".join(parts[:n])) + 3 * (n < len(parts)) > limit:
+        n -= 1
+    return ", ".join(parts[:n] + ["…"] * (n < len(parts)))
+
+
+def listed_votes(
+    votes: FloatArray, classes: Sequence[Any], limit: int, name: Callable[[Any], str] = str
+) -> list[str]:
+    """Return the votes of each rule, rows of shape (R, K), in one line, the largest first."""
+    texts = np.reshape(signed(votes.ravel().tolist()), votes.shape).tolist()
+    order = np.argsort(-np.abs(votes), axis=1, kind="stable").tolist()
+    names = list(map(name, classes))
+    return [votes_text(*row, names, limit) for row in zip(texts, order, strict=True)]
 
 
 def ensemble_cells(
     ensemble: VotingRules,
-    said: Callable[[Term, float], str],
+    said: Callable[[Term, float | None], str],
     name: Callable[[Any], str] = str,
 ) -> dict[str, list[str]]:
-    """Columns of text: weight, class, coverage, precision, base rate, rule.
+    """Return columns of text with their titles: weight and class, or votes; shares; the rule.
 
-    Unknown columns are left out.  The votes of a rule about several classes are in adjacent rows,
-    the rule in the first.  Weights are negative only if a number is predicted.
+    Rules for two classes have a weight without a sign and a class.  Other rules for classes have a
+    column of votes for each class if these leave room for the rule, otherwise one for all.  Columns
+    of which nothing is known are left out.
     """
-    ensemble = rules_together(ensemble)
-    pairs = itertools.pairwise((None, *ensemble.rules))
-    again = [a == b and isinstance(b, Rule) for a, b in pairs]  # effects of linear terms differ
-    weights = [item.weight for item in ensemble]
-    cells: dict[str, list[str]] = {}
-    if ensemble.classes is not None:
-        number = len(ensemble.classes)
-        cells["speaks"] = [stance(item, item.weight, number, name) for item in ensemble]
-        weights = [abs(weight) for weight in weights]
+    classes, votes = ensemble.classes, ensemble.votes
     shares = {"coverage": ensemble.coverage}
-    if ensemble.classes is not None:
-        shares |= {"precision": ensemble.precision, "base": ensemble.base_rate}
-    for title, values in shares.items():
-        if not np.isnan(values).all():
-            cells[title] = ["" if math.isnan(x) else f"{x:.1%}" for x in values.tolist()]
-    points = ensemble.AMOUNT == "points"
-    amounts = [f"{weight:+.0f}" for weight in weights] if points else significant(weights)
-    cells = {ensemble.AMOUNT: amounts} | cells
-    cells["rule"] = list(map(said, ensemble.rules, weights))
-    for title in {"coverage", "rule"} & cells.keys():
-        texts = zip(cells[title], again, strict=True)
-        cells[title] = ["" if repeated else text for text, repeated in texts]
-    return cells
-
-
-def rules_together(ensemble: V) -> V:
-    """Return the same votes, with those of one rule in adjacent rows."""
-    first: dict[Term, int] = {}
-    for row, term in enumerate(ensemble.rules):
-        first.setdefault(term, row)
-    return ensemble.take(sorted(range(len(ensemble)), key=lambda r: first[ensemble.rules[r]]))
+    if classes is not None:
+        shares |= {"precision": ensemble.precision, "base rate": ensemble.base_rate}
+    known = {
+        title: [title, *("" if math.isnan(x) else f"{x:.1%}" for x in values.tolist())]
+        for title, values in shares.items()
+        if not np.isnan(values).all()
+    }
+    if classes is None or ensemble.is_pairwise:
+        weights = [item.weight for item in ensemble]
+        points = ensemble.AMOUNT == "points"
+        amounts = [f"{weight:+.0f}" for weight in weights] if points else significant(weights)
+        cells = {ensemble.AMOUNT: [ensemble.AMOUNT, *amounts]}
+        if classes is not None:
+            cells["class"] = ["class", *(name(item.winner) for item in ensemble)]
+        rules = [said(*pair) for pair in zip(ensemble.rules, weights, strict=True)]
+        return cells | known | {"rule": ["rule", *rules]}
+    rules = [said(term, None) for term in ensemble.rules]
+    texts = np.reshape(signed(votes.ravel().tolist()), votes.shape).T.tolist()
+    columns = [[str(label), *own] for label, own in zip(classes, texts, strict=True)]
+    room = width() - min(RULE_WIDTH, max(map(len, rules), default=0))
+    room -= sum(2 + max(map(len, column)) for column in known.values())
+    if sum(2 + max(map(len, column)) for column in columns) <= room:
+        named = zip(classes, columns, strict=True)
+        cells = {f"votes {k}": [name(c), *own[1:]] for k, (c, own) in enumerate(named)}
+    else:
+        cells = {"votes": ["votes", *listed_votes(votes, classes, max(room - 2, NARROWEST), name)]}
+    return cells | known | {"rule": ["rule", *rules]}
 
 
 def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
@@ -106,50 +117,52 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
 
     ``decides``: whether a first line has the meaning of the weights, which holds for whole models.
     """
-    lines = [how_it_decides(ensemble)] if decides else []
+    about = how_it_decides(ensemble) if decides else ""
+    lines = textwrap.wrap(about, width(), break_long_words=False, break_on_hyphens=False)
     if not len(ensemble) and ensemble.classes is not None:
-        return lines[0] if decides else "no rules"
-    shown = ensemble.head(MAX_ROWS)
-    lines += _listed(ensemble_cells(shown, said))
-    if (more := ensemble.n_rules - shown.n_rules) > 0:
+        return about or "no rules"
+    lines += _listed(ensemble_cells(ensemble.head(MAX_ROWS), said))
+    if (more := len(ensemble) - MAX_ROWS) > 0:
         lines.append(f"… and {more:,} more rules")
-    elif len(ensemble) > MAX_ROWS:
-        lines.append(f"… and {len(ensemble) - MAX_ROWS:,} more votes of these rules")
     return "\n".join(lines)
 
 
-def said(term: Term, weight: float) -> str:
-    """Return a rule; a linear term with the contribution of a step of its column."""
-    return f"{term}, {term.effect(weight)}" if isinstance(term, LinearTerm) else str(term)
+def said(term: Term, weight: float | None) -> str:
+    """Return a rule; a linear term with the contribution of a step of its column, if it has one."""
+    return f"{term}{_effect(term, weight)}"
+
+
+def _effect(term: Term, weight: float | None) -> str:
+    if weight is None or not isinstance(term, LinearTerm):
+        return ""
+    return f", {term.effect(weight)}"
 
 
 def how_it_decides(ensemble: VotingRules) -> str:
-    """Return the meaning of the weights of the rules, in one line."""
+    """Return the meaning of the weights of the rules, in a sentence or two."""
+    if not len(ensemble) and (ensemble.levels or ensemble.classes):
+        return f"Predict {ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row."
     if ensemble.levels is not None:
-        if not len(ensemble):
-            return f"{ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row"
         if ensemble.AMOUNT == "points":
-            (no, yes), least = (
-                ensemble.levels,
-                int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1,
-            )
-            return f"{yes} if the points add up to {least} or more, else {no}"
+            no, yes = ensemble.levels
+            least = int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1
+            return f"Predict {yes} if the points add up to {least} or more, else {no}."
         return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
-    start = ensemble.intercept.tolist()
-    names = list(map(str, ensemble.classes))
-    if not len(ensemble):
-        return f"{names[int(ensemble.intercept.argmax())]} for every row"
-    if len(names) > 2 or ensemble.votes.sum(axis=1).any():
-        known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True) if x)
-        how = "the class whose weights, for it less against it, have the largest sum"
-        whole = how + f"; start: {known}" * bool(known)
-        return textwrap.fill(whole, width(), break_long_words=False, break_on_hyphens=False)
-    more = (start[0] - start[1]) / 2
-    default, other = names if more >= 0 else reversed(names)
-    margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""
-    return f"{other} where the weights for it exceed those for {default}{margin}, else {default}"
+    start, names = ensemble.intercept.tolist(), list(map(str, ensemble.classes))
+    if ensemble.is_pairwise:
+        first, second = names
+        condition = f"(for {second}) - (for {first}) > {(start[0] - start[1]) / 2:.4g}"
+        how = f"Predict {second} if {condition}, else {first}."
+        return f"Add the weights of the rules that hold. {how}"
+    if not any(start):
+        return "Add the votes of the rules that hold; the class with the largest sum is predicted."
+    known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True))
+    return (
+        "Add the votes of the rules that hold to the start of each class; the class with the "
+        f"largest sum is predicted. Start: {known}"
+    )
 
 
 def listed_levels(ensemble: VotingRules, scores: bool = False) -> str:
@@ -188,22 +201,22 @@ def decision_cells(
     rule: Callable[[Rule], str] = str,
     name: Callable[[Any], str] = str,
 ) -> dict[str, list[str]]:
-    """The first rules and the default as text: number, class, covered, accuracy, rule."""
+    """Return the first rules and the default as columns of text with their titles."""
     columns = decision_columns(decision)
     shown = [*range(len(decision))[:top], -1]
     numbers = [columns["covered"][k] for k in shown]
     whole = all(number != number or number == int(number) for number in numbers)
+    labels = (columns["class"][k] for k in shown)
+    shares = (columns["accuracy"][k] for k in shown)
     cells = {
         "": [*(str(k + 1) for k in shown[:-1]), ""],
-        "class": [
-            name(label) if label in decision.classes else "unknown"
-            for label in (columns["class"][k] for k in shown)
-        ],
+        "class": [name(label) if label in decision.classes else "unknown" for label in labels],
         "covered": ["" if x != x else f"{x:,.{0 if whole else 2}f}" for x in numbers],
-        "accuracy": ["" if x != x else f"{x:.1%}" for x in (columns["accuracy"][k] for k in shown)],
+        "accuracy": ["" if x != x else f"{x:.1%}" for x in shares],
         "rule": [*(rule(item.rule) for item in decision.rules[:top]), "otherwise"],
     }
-    return {name: cells[name] for name in cells if name in ("class", "rule") or any(cells[name])}
+    kept = (title for title in cells if title in ("class", "rule") or any(cells[title]))
+    return {title: [title, *cells[title]] for title in kept}
 
 
 def decision_text(decision: DecisionRules) -> str:
@@ -215,12 +228,12 @@ def decision_text(decision: DecisionRules) -> str:
 
 
 def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Columns of cells under their names; the last holds the rules, broken after connectives."""
+    """Columns of cells below their titles; the last holds the rules, broken after connectives."""
     *names, last = columns
     sides = "".join("<" if name in LEFT else ">" for name in names)
-    cells = [names, *zip(*(columns[name] for name in names), strict=True)]
+    cells = [*zip(*(columns[name] for name in names), strict=True)]
     lines = []
-    for front, rule in zip(aligned(cells, sides), [last, *columns[last]], strict=True):
+    for front, rule in zip(aligned(cells, sides), columns[last], strict=True):
         first, *others = _folded(clip(rule, MAX_RULE), max(width() - len(front) - 2, NARROWEST))
         lines += [f"{front}  {first}".rstrip(), *(" " * (len(front) + 2) + part for part in others)]
     return lines
@@ -231,7 +244,6 @@ def _folded(text: str, width: int) -> list[str]:
     glued = text.replace(" ", glue)
     for sign in BREAKS:
         glued = glued.replace(f"{glue}{sign}{glue}", f"{glue}{sign} ")
-    glued = glued.replace(f",{glue}each{glue}", f", each{glue}")  # a step of a linear term
     lines = textwrap.wrap(glued, width, break_long_words=False, break_on_hyphens=False)
     return [line.replace(glue, " ") for line in lines or [""]]
 
@@ -241,26 +253,25 @@ def _folded(text: str, width: int) -> list[str]:
 
 def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -> str:
     """Return the first rules as a table, with bars for weights and shares."""
-    shown = rules_together(ensemble.head(MAX_ROWS))
-    cells = ensemble_cells(shown, lambda term, weight: clip(said(term, weight), MAX_RULE))
-    weights = [abs(item.weight) if shown.classes else item.weight for item in shown]
-    largest = max(map(abs, weights), default=0.0) or 1.0
-    zero = 0.5 if min(weights, default=0.0) < 0 else 0.0
-    bars = {
-        shown.AMOUNT: [zero + (1 - zero) * weight / largest for weight in weights],
-        "coverage": shown.coverage.tolist(),
-        "precision": shown.precision.tolist(),
-    }
-    if (more := ensemble.n_rules - shown.n_rules) > 0:
+    shown = ensemble.head(MAX_ROWS)
+    cells = ensemble_cells(shown, said)
+    numbers = {f"votes {k}": votes for k, votes in enumerate(shown.votes.T)}
+    numbers[shown.AMOUNT] = np.array([item.weight for item in shown])
+    numbers = {key: values for key, values in numbers.items() if key in cells}
+    everything = np.concatenate([np.zeros(0), *numbers.values()])
+    largest = np.abs(everything).max(initial=0.0) or 1.0
+    zero = 0.5 if everything.min(initial=0.0) < 0 else 0.0
+    bars = {key: zero + (1 - zero) * values / largest for key, values in numbers.items()}
+    starts = dict.fromkeys(bars, zero)
+    bars |= {"coverage": shown.coverage, "precision": shown.precision}
+    if (more := len(ensemble) - len(shown)) > 0:
         foot = f"… and {more:,} more rules. {foot}".rstrip()
-    caption = how_it_decides(ensemble) if decides else ""
-    return _html_table(cells, bars, {shown.AMOUNT: zero}, caption, foot)
+    return _html_table(cells, bars, starts, how_it_decides(ensemble) if decides else "", foot)
 
 
 def decision_html(decision: DecisionRules) -> str:
     """Return the first rules and the default as a table."""
     cells = decision_cells(decision, MAX_ROWS)
-    cells["rule"] = [clip(text, MAX_RULE) for text in cells["rule"]]
     accuracies = decision_columns(decision)["accuracy"]
     bars = {"accuracy": [*accuracies[:-1][:MAX_ROWS], accuracies[-1]]}
     more = len(decision) - MAX_ROWS
@@ -275,16 +286,19 @@ def _html_table(
     caption: str,
     foot: str,
 ) -> str:
-    """Return columns of cells under their names, some with bars from a start to these ends."""
-    columns: dict[str, Sequence[str | Barred]] = dict(cells)
-    for name in bars.keys() & cells.keys():
-        start = starts.get(name, 0.0)
-        columns[name] = [
+    """Return columns of cells below their titles, some with bars from a start to these ends."""
+    columns: dict[str, Sequence[str | Barred]] = {
+        key: [clip(text, MAX_RULE) for text in texts[1:]] for key, texts in cells.items()
+    }
+    for key in bars.keys() & cells.keys():
+        start = starts.get(key, 0.0)
+        columns[key] = [
             Barred(text, start, min(end, 1.0)) if text and not math.isnan(end) else text
-            for text, end in zip(cells[name], bars[name], strict=True)
+            for text, end in zip(cells[key][1:], map(float, bars[key]), strict=True)
         ]
-    sides = "".join("r" if name == "rule" else "<" if name in LEFT else ">" for name in columns)
-    return small_table([*columns], [*zip(*columns.values(), strict=True)], sides, caption, foot)
+    sides = "".join("r" if key == "rule" else "<" if key in LEFT else ">" for key in columns)
+    head = [texts[0] for texts in cells.values()]
+    return small_table(head, [*zip(*columns.values(), strict=True)], sides, caption, foot)
 
 
 # -- LaTeX
@@ -301,20 +315,19 @@ def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
 
 
 def tabular(cells: Mapping[str, Sequence[str]]) -> str:
-    """Columns of cells under their names."""
+    """Return columns of cells below their titles."""
     sides = "".join("l" if name in LEFT else "r" for name in cells)
     columns = (
-        texts if name in LEFT else [text.replace("%", r"\%") for text in texts]
+        texts if name in LEFT else [texts[0], *(text.replace("%", r"\%") for text in texts[1:])]
         for name, texts in cells.items()
     )
-    rows = [[*cells], *zip(*columns, strict=True)]
+    rows = zip(*columns, strict=True)
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])
 
 
-def _latex_term(term: Term, weight: float) -> str:
-    effect = f", {term.effect(weight)}" if isinstance(term, LinearTerm) else ""
-    return f"${term.latex()}${effect}"
+def _latex_term(term: Term, weight: float | None) -> str:
+    return f"${term.latex()}${_effect(term, weight)}"
 
 
 def _latex_class(label: Any) -> str:

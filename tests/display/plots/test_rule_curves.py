@@ -57,7 +57,7 @@ def test_learners_of_every_kind():
     assert lines["PRL"] == [[k, a] for k, a in enumerate(prl.rules_.accuracy_curve(later, t))]
     np.testing.assert_allclose(prl.rules_.accuracy_curve(later, t), prl.accuracy_curve(later, t))
     expected = votes.accuracy_curve(later, t)
-    assert lines["votes"] == [[k, a] for k, a in zip((0, 1, 2, 2), expected, strict=True)]
+    assert lines["votes"] == [[k, a] for k, a in enumerate(expected)]
     assert lines["other"] == [[0, 0.25], [1, 0.5], [2, 0.75]]
     assert lines["given"] == [[3, 0.5]]
     del learners["other"]

@@ -70,7 +70,7 @@ def changed(**change):
     [
         "", "[]", "{}", '{"rules": [{}]}', "nonsense", None, 3, "[" * 100_000,
         changed(rules=["x = 1"]), changed(rules=[3, 4]), changed(rules=["x = ", "y"]),
-        changed(votes=[[1, 1], [1, 0]]), changed(votes=[[1], [1]]), changed(votes=None),
+        changed(votes=[[1], [1]]), changed(votes=None),
         changed(support=None), changed(support=[None, None]), changed(coverage=["a", "b"]),
         changed(base_rate=[1, 1, 1]), changed(rules=["x = 1", {"column": "x", "least": 1}]),
         changed(rules=["x = 1", {"column": "x", "least": 1, "largest": 1}]),

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
 from formulakern.rules.features import LinearTerm
+from formulakern.text import within
 
 
 def weighted(text, weight, winner=None, loser=None, precision=1.0, base=math.nan):
@@ -29,87 +31,100 @@ PRICE = RuleEnsemble.of(
 )
 
 
+MIXED = RuleEnsemble.of(
+    (
+        WeightedRule(fk.rule("x = 1"), -3.0, "b", None, 3, 0.3, 0.1, 0.4, (1.25, -3.0, 2.0)),
+        weighted("y = 1", 2.0, "b", precision=0.6, base=0.4),
+    ),
+    ("a", "b", "c"),
+)
+
+
 def test_text():
     assert str(ENSEMBLE).splitlines() == [
-        "the class whose weights, for it less against it, have the largest sum; start: b +0.1",
-        "weight  speaks           coverage  precision  rule",
-        "  2.00  for a against b     30.0%     100.0%  color = red",
-        "  1.50  for b against c     30.0%     100.0%  size >= 3",
-        "  0.25  for c               30.0%     100.0%  color = blue & size < 2",
+        "Add the votes of the rules that hold to the start of each class; "
+        "the class with the largest sum is",
+        "predicted. Start: a +0, b +0.1, c +0",
+        "    a      b      c  coverage  precision  rule",
+        "+2.00  -2.00            30.0%     100.0%  color = red",
+        "       +1.50  -1.50     30.0%     100.0%  size >= 3",
+        "              +0.25     30.0%     100.0%  color = blue & size < 2",
+    ]
+    assert str(MIXED).splitlines() == [
+        "Add the votes of the rules that hold; the class with the largest sum is predicted.",
+        "    a      b      c  coverage  precision  base rate  rule",
+        "+1.25  -3.00  +2.00     30.0%      10.0%      40.0%  x = 1",
+        "       +2.00            30.0%      60.0%      40.0%  y = 1",
     ]
     assert "&lt;" in ENSEMBLE._repr_html_()
+    assert MIXED._repr_html_().count("<tr>") == 3
     many = RuleEnsemble.of((weighted(f"x = {k}", 1.0, 0, 1) for k in range(70)), (0, 1))
     assert str(many).splitlines()[-1] == "… and 10 more rules"
-    votes = RuleEnsemble.of((weighted(f"x = {k % 60}", 1.0, 0, 1) for k in range(70)), (0, 1))
-    assert str(votes).splitlines()[-1] == "… and 10 more votes of these rules"
     tiny = RuleEnsemble.of([weighted("x = 1", 1e-9, 0, 1, math.nan)], (0, 1))
     assert "1.000e-09" in str(tiny)
-    assert str(RuleEnsemble.of((), ("a", "b"), (0, 1))) == "b for every row"
+    assert str(RuleEnsemble.of((), ("a", "b"), (0, 1))) == "Predict b for every row."
+    assert (len(MIXED), MIXED.n_conditions) == (2, 2)
+    assert repr(MIXED) == "<RuleEnsemble: 2 rules for ['a', 'b', 'c']>"
 
 
 def test_all_intercepts_are_shown():
     names = [f"a-class-{k}" for k in range(40)]
     items = [weighted("x = 1", 2.0, names[0])]
     text = str(RuleEnsemble.of(items, names, [k + 1.5 for k in range(40)]))
-    start = " ".join(text.partition("start: ")[2].partition("\nweight")[0].split())
+    start = " ".join(text.partition("Start: ")[2].partition("\nvotes")[0].split())
     assert start == ", ".join(f"{name} +{k + 1.5:.4g}" for k, name in enumerate(names))
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_what_a_rule_speaks_for():
-    items = [weighted("x = 1", 2.0, "b", precision=0.7, base=0.4), weighted("y = 1", -0.5, "b")]
-    assert str(RuleEnsemble.of(items, ("a", "b", "c"))).splitlines() == [
-        "the class whose weights, for it less against it, have the largest sum",
-        "weight  speaks     coverage  precision   base  rule",
-        "   2.0  for b         30.0%      70.0%  40.0%  x = 1",
-        "   0.5  against b     30.0%     100.0%         y = 1",
-    ]
+def test_votes_for_many_classes_are_one_column():
+    """The largest first, and only those that fit."""
+    names = [f"class number {k}" for k in range(12)]
+    votes = [[k - 6.5 for k in range(12)], [0.0] * 11 + [1.0]]
+    few = {"support": [3, 3], "coverage": [0.3, 0.3], "precision": [math.nan] * 2}
+    rules = (fk.rule("x = 1"), fk.rule(" & ".join(f"column = {k}" for k in range(20))))
+    ensemble = RuleEnsemble(rules, votes, names, np.zeros(12), **few)
+    lines = str(ensemble).splitlines()[1:]
+    assert lines[0] == f"{'votes':<44}  coverage  rule"
+    listed = "-6.5 class number 0, -5.5 class number 1, …"
+    assert lines[1] == f"{listed:<44}     30.0%  x = 1"
+    assert lines[2].startswith("+1.0 class number 11  ")
+    assert max(map(len, lines)) <= 100
+    assert ensemble.to_latex().splitlines()[1] == r"votes & coverage & rule \\"
+    with within(60):
+        assert str(ensemble).splitlines()[2].startswith("-6.5 class number 0, …  ")
 
 
-def test_votes_about_several_classes_stand_together():
-    """The rule beside the first of them."""
-    items = [
-        weighted("x = 1", 3.0, "b", precision=0.7, base=0.4),
-        weighted("y = 1", 2.0, "b", precision=0.6, base=0.4),
-        weighted("x = 1", -1.0, "c", precision=0.1, base=0.2),
-    ]
-    ensemble = RuleEnsemble.of(items, ("a", "b", "c"))
-    assert str(ensemble).splitlines()[1:] == [
-        "weight  speaks     coverage  precision   base  rule",
-        "   3.0  for b         30.0%      70.0%  40.0%  x = 1",
-        "   1.0  against c                10.0%  20.0%",
-        "   2.0  for b         30.0%      60.0%  40.0%  y = 1",
-    ]
-    assert (len(ensemble), ensemble.n_rules, ensemble.n_conditions) == (3, 2, 2)
-    assert repr(ensemble) == "<RuleEnsemble: 2 rules with 3 votes for ['a', 'b', 'c']>"
-    assert ensemble.to_latex().splitlines()[4] == r"1.0 & against $c$ &  & 10.0\% & 20.0\% &  \\"
+def test_classes_may_have_the_names_of_columns():
+    names = ("rule", "class", "coverage", "weight", "votes")
+    ensemble = RuleEnsemble.of([weighted("x = 1", 2.0, "class", "rule")], names)
+    head, row = str(ensemble).splitlines()[1:]
+    assert head == "rule  class  coverage  weight  votes  coverage  precision  rule"
+    assert row == "-2.0   +2.0                              30.0%     100.0%  x = 1"
+    assert ensemble._repr_html_().count("<th ") == 8
 
 
-@pytest.mark.parametrize(
-    ("start", "expected"),
-    [
-        ((1.0, 0.0), "b where the weights for it exceed those for a by more than 0.5, else a"),
-        ((0.0, 0.0), "b where the weights for it exceed those for a, else a"),
-        ((0.0, 1.0), "a where the weights for it exceed those for b by 0.5 or more, else b"),
-    ],
-)
-def test_what_two_classes_are_decided_by(start, expected):
-    """Said of the sums, it is what is predicted; the sums of the rows are 0.5, 0 and -0.5."""
+@pytest.mark.parametrize("start", [(1.0, 0.0), (0.0, 0.0), (0.0, 1.0)])
+def test_what_two_classes_are_decided_by(start):
+    """The sentence holds of the sums of the rows, which are 0.5, 0 and -0.5."""
     items = [weighted("x = 1", 0.5, "b", "a"), weighted("x = 3", 0.5, "a", "b")]
     ensemble = RuleEnsemble.of(items, ("a", "b"), start)
-    assert str(ensemble).splitlines()[0] == expected
-    said, more = expected[0], (start[0] - start[1]) / 2
+    first = str(ensemble).splitlines()[0]
+    more = first.removeprefix(
+        "Add the weights of the rules that hold. Predict b if (for b) - (for a) > "
+    ).removesuffix(", else a.")
     for x, total in ((1, 0.5), (2, 0.0), (3, -0.5)):
-        ahead = total > more if said == "b" else total <= more
-        assert ensemble.predict({"x": [x]}).tolist() == [said if ahead else expected[-1]]
+        assert ensemble.predict({"x": [x]}).tolist() == ["b" if total > float(more) else "a"]
 
 
 def test_linear_terms_say_what_a_step_counts_for():
-    age = WeightedRule(LinearTerm("age in years", 20, 75), 1.32, "b", None, 9, 0.9)
+    age = WeightedRule(LinearTerm("age in years", 20, 75), 1.32, "b", "a", 9, 0.9)
     lines = str(RuleEnsemble.of([age], ("a", "b"))).splitlines()
-    assert lines[-1] == "  1.32  for b      90.0%  `age in years` from 20 to 75, 0.024 per unit"
+    assert lines[1:] == [
+        "weight  class  coverage  rule",
+        "  1.32  b         90.0%  `age in years` from 20 to 75, 0.024 per unit",
+    ]
     against = RuleEnsemble.of([WeightedRule(LinearTerm("size", 0.25, 0.75), -2.0, "b")], "ab")
-    assert str(against).splitlines()[-1] == "   2.0  against b  size from 0.25 to 0.75, 0.4 per 0.1"
+    assert str(against).splitlines()[1:] == ["a     b  rule", "   -2.0  size from 0.25 to 0.75"]
     number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
     assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
     assert number.to_latex().splitlines()[3] == (
@@ -142,10 +157,15 @@ def test_long_rules_are_broken_after_connectives():
 def test_frame():
     pytest.importorskip("pandas")
     frame = ENSEMBLE.to_frame()
-    assert frame.shape == (3, 8)
-    assert [*frame][-3:] == ["precision", "base_rate", "rule"]
+    assert [*frame] == [
+        "weight", "class", "votes a", "votes b", "votes c", "support", "coverage", "precision",
+        "base_rate", "rule",
+    ]  # fmt: skip
     assert frame["rule"][0] == "color = red"
-    assert frame["against"].isna().tolist() == [False, False, True]
+    np.testing.assert_array_equal(frame.filter(like="votes"), ENSEMBLE.votes)
+    two = RuleEnsemble.of([weighted("x = 1", 2.0, "b", "a")], "ab").to_frame()
+    assert [*two] == ["weight", "class", "support", "coverage", "precision", "base_rate", "rule"]
+    assert two["class"].tolist() == ["b"]
     assert [*PRICE.to_frame()] == ["weight", "support", "coverage", "rule"]
 
 
@@ -154,4 +174,7 @@ def test_latex():
     assert text.count(r"\\") == 3
     assert r"\text{color}" in text
     assert r"30.0\% & 100.0\% &" in text
-    assert "for $c$ &" in ENSEMBLE.to_latex()
+    assert MIXED.to_latex().splitlines()[1:4:2] == [
+        r"$a$ & $b$ & $c$ & coverage & precision & base rate & rule \\",
+        r"+1.25 & -3.00 & +2.00 & 30.0\% & 10.0\% & 40.0\% & $x = 1$ \\",
+    ]
