@@ -66,7 +66,7 @@ def votes(kind, X, y):
     """One of the learners of weighted votes."""
     model = kind(time_limit=10).fit(X, y)
     rules = model.rules_
-    return model.predict, rules.n_rules, rules.n_conditions, getattr(model, "gap_", 0.0)
+    return model.predict, len(rules), rules.n_conditions, getattr(model, "gap_", 0.0)
 
 
 def wittgenstein(X, y):

@@ -57,7 +57,7 @@ def measured(name, share, number, quick):
             model = fit()
             said, right = model.predict(X.iloc[test]), y[test]
             error = np.mean([abs(order[a] - order[b]) for a, b in zip(said, right, strict=True)])
-            rules = model.rules_.n_rules if hasattr(model, "rules_") else np.nan
+            rules = len(model.rules_) if hasattr(model, "rules_") else np.nan
             scores = f1_score(right, said, average="macro"), np.mean(said == right), error, rules
             found.setdefault(label, []).append(scores)
     return {label: np.mean(rows, axis=0) for label, rows in found.items()}

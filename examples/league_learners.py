@@ -33,7 +33,7 @@ def no_rules(_):
 
 
 def weighted_rules(model):
-    return model.rules_.n_rules, model.rules_.n_conditions
+    return len(model.rules_), model.rules_.n_conditions
 
 
 def listed_rules(model):

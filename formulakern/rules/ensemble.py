@@ -342,7 +342,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         >>> listed = {"age >= 60": 1.4, "smoker = yes": 0.8, "sport = yes": -0.3}
         >>> items = [WeightedRule(rule(text), w, "ill") for text, w in listed.items()]
         >>> print(RuleEnsemble.of(items, ("well", "ill"), [0.7, 0.0]).to_points(5))
-        ill if the points add up to 3 or more, else well
+        Predict ill if the points add up to 3 or more, else well.
         points  rule
             +5  age >= 60
             +3  smoker = yes
@@ -609,4 +609,6 @@ class ScoreCard(RuleEnsemble):
         top : int, optional
             Only the first rules; all by default.
         """
-        return f"{super().to_latex(top)}\n\n{tabular(self.total_cells()[0])}"
+        cells, _ = self.total_cells()
+        totals = tabular({title: [title, *texts] for title, texts in cells.items()})
+        return f"{super().to_latex(top)}\n\n{totals}"

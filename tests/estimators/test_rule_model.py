@@ -63,7 +63,8 @@ def test_classes_that_are_dates(model, target):
 def test_rules_predict_what_the_model_predicts(model, target):
     model.fit(FRAME, target)
     ensemble, predicted = model.rules_, model.predict(FRAME)
-    assert len(ensemble) > 1
+    assert len(set(ensemble.rules)) == len(ensemble) == len(model._features)
+    assert np.count_nonzero(ensemble.votes) > 1
     np.testing.assert_array_equal(ensemble.predict(FRAME), predicted)
     again = fk.RuleEnsemble.from_json(ensemble.to_json())
     assert again == ensemble

@@ -8,15 +8,16 @@ every p, and what the column player secures is a lower bound,
 
 so the difference proves how good the hypothesis is.
 
-*At most k rules.*  Let V(S) be the value of the game over the columns S, that is
+*At most k rules.*  Let V(S) be the value of the game over all columns of the features S, that is
 
-    1/V(S) = min Σ_{k ∈ S} λ_k + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0.
+    1/V(S) = min Σ_j λ_j + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0,
 
-Wanted is S of at most k columns with the largest V(S); weights are refitted for every S that is
-tried.  The search is that of :mod:`formulakern.learning.selection`; columns are promising if they
-pay most against the row player's optimal strategy over S, that is, have the largest reduced cost,
-priced exactly.  V(S) is what S secures and the bound of V* holds for every hypothesis, so their
-difference is the most that the limit can cost.  The bias and thresholds are free: in every S.
+j a feature of S with a pair of classes.  Wanted is S of at most k features with the largest V(S);
+weights are refitted for every S that is tried.  The search is that of
+:mod:`formulakern.learning.selection`; features are promising if their columns pay most against the
+row player's optimal strategy over S, that is, have the largest reduced cost, priced exactly.  V(S)
+is what S secures and the bound of V* holds for every hypothesis, so their difference is the most
+that the limit can cost.  The bias and thresholds are free: in every S.
 """
 
 from __future__ import annotations
@@ -317,10 +318,10 @@ def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Columns, heaviest first, the free ones of the same game, and optimal strategies of both."""
+    """Features, heaviest first, their columns with the free ones, and optimal strategies."""
 
-    kept: tuple[Column, ...]
-    free: tuple[Column, ...]
+    kept: tuple[Any, ...]
+    columns: tuple[Column, ...]
     solution: Solution
 
     @property
@@ -330,31 +331,32 @@ class Chosen:
 
 
 @dataclass(eq=False)
-class ColumnSelection(Selection):
-    """Choose columns of a game with a soft margin, which more columns enter as they are priced."""
+class FeatureSelection(Selection):
+    """Choose features of a game with a soft margin, which more columns enter as they are priced."""
 
     better = apart = 1e-5
 
     game: RestrictedGame
 
-    def solved(self, kept: Sequence[Column], before: Chosen | None = None) -> Chosen:  # noqa: ARG002
-        """Solve the game of these columns and of the free ones that it needs."""
-        game, fresh = self.game, True
+    def solved(self, kept: Sequence[Any], before: Chosen | None = None) -> Chosen:  # noqa: ARG002
+        """Solve the game of all columns of these features, and of the free ones that it needs."""
+        game, weight, fresh = self.game, dict.fromkeys(kept, 0.0), True
         while fresh:
-            free = tuple(filter(game.free, game.columns))
+            columns = [c for c in game.columns if c.feature in weight or game.free(c)]
             solution = game.start()
-            if columns := [*kept, *free]:
+            if columns:
                 solution = game.of(columns, game.C).solve(ROUGHLY, deadline=self.deadline)
-            paying = game.free_columns(solution.p)
-            best = max(paying, key=paying.__getitem__, default=None)
-            pays = best is not None and paying[best] > solution.value * (1 + self.better)
-            fresh = pays and bool(game.enter([best] if best else []))
-        order = np.argsort(-solution.q[: len(kept)], kind="stable").tolist()
-        q = solution.q[[*order, *range(len(kept), len(columns))]]
-        return Chosen(tuple(kept[j] for j in order), free, replace(solution, q=q))
+            paying = game.free_columns(solution.p) | game.pairs_of(kept, solution.p)
+            least = solution.value * (1 + ROUGHLY)
+            fresh = bool(game.enter(c for c, pays in paying.items() if pays > least))
+        for column, q in zip(columns, solution.q.tolist(), strict=True):
+            if column.feature in weight:
+                weight[column.feature] += q
+        order = sorted(kept, key=lambda feature: -weight[feature])
+        return Chosen(tuple(order), tuple(columns), solution)
 
-    def promising(self, chosen: Chosen) -> list[Column]:
-        """Return the columns that pay most against the row player's strategy.
+    def promising(self, chosen: Chosen) -> list[Any]:
+        """Return the features whose columns pay most against the row player's strategy.
 
         If no column pays more than the value, V(S) is V*.
         """
@@ -364,15 +366,15 @@ class ColumnSelection(Selection):
         payoffs = game.moved(p) @ game.unscaled * game.scales
         order = np.argsort(-payoffs, kind="stable")
         paying = [game.columns[j] for j in order[payoffs[order] > threshold].tolist()]
-        inside = set(chosen.kept)
-        return [c for c in paying if c not in inside and not game.free(c)][:TRIED]
+        features = dict.fromkeys(c.feature for c in paying if not game.free(c))
+        return [feature for feature in features if feature not in chosen.kept][:TRIED]
 
 
 def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = None) -> Outcome:
-    """Solve a game; then choose at most so many columns, and soften a hard margin of value 0.
+    """Solve a game; then choose at most so many features, and soften a hard margin of value 0.
 
     C is the penalty parameter of that soft margin; value and bound stay those of the hard one.
-    Free columns do not count among the ``most``.  The iterated solvers need no softening: their
+    The bias does not count among the ``most``.  The iterated solvers need no softening: their
     mean strategies are a usable vote.
     """
     game, deadline = generation.game, generation.deadline
@@ -391,18 +393,21 @@ def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = N
 def _limited(
     game: RestrictedGame, deadline: Deadline, outcome: Outcome, C: float, most: int
 ) -> Outcome:
-    """The best columns of a game that was solved, at most so many, with their exact weights."""
+    """The columns of the best features of a game that was solved, with their exact weights."""
     soft = game.of(game.columns, C if game.C is None else game.C)
-    heaviest = np.argsort(-np.array(outcome.weights), kind="stable").tolist()
-    support = [outcome.columns[j] for j in heaviest if not game.free(outcome.columns[j])]
+    weight: dict[Any, float] = {}
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
+        if not game.free(column):
+            weight[column.feature] = weight.get(column.feature, 0.0) + q
+    support = sorted(weight, key=lambda feature: -weight[feature])
     if len(support) <= most:
         return outcome
-    selection = ColumnSelection(support, most, deadline, soft)
+    selection = FeatureSelection(support, most, deadline, soft)
     best, reason = selection.run(), outcome.reason
     if selection.interrupted:
         reason = "interrupted"
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=5)
-    columns = [*best.kept, *best.free]
+    columns = list(best.columns)
     solution = _exact(soft.of(columns, game.C), deadline)
     weights, softened = solution.q, outcome.softened
     if game.C is None and solution.value <= ZERO * game.family.unit:

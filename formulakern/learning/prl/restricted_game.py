@@ -149,6 +149,20 @@ class RestrictedGame:
             found[bias] = float(np.ptp(total))
         return found
 
+    def pairs_of(self, features: Iterable[Any], p: FloatArray) -> dict[Column, float]:
+        """The best pair of classes for each feature of 0 and 1, and what the column pays against p.
+
+        Two classes have no other pair.
+        """
+        if self.preferences.n_classes == 2 or not self.family.binary:
+            return {}
+        weights, found = self.preferences.row_weights(p), {}
+        for feature in features:
+            scale, sums = self.family.scale(feature), self.family.values(feature) @ weights
+            column = Column(feature, int(sums.argmax()), int(sums.argmin()), scale)
+            found[column] = scale * float(np.ptp(sums))
+        return found
+
     def price(
         self,
         p: FloatArray,

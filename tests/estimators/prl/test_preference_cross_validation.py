@@ -266,7 +266,7 @@ def test_other_scores_tables_and_weights(capsys):
     weighted = PRLClassifierCV([0.01], [1], cv=3).fit(X, y, sample_weight=heavy)
     assert np.mean(weighted.predict(X) == "yes") > 0.8
     few = PRLClassifierCV([0.5], [1], cv=2, max_rules=2).fit(X, y)
-    assert sum(str(item.rule) != "true" for item in few.rules_) <= 2
+    assert len(few.rules_) <= 2
     np.testing.assert_array_equal(few.rules_.predict(X), few.predict(X))
 
 

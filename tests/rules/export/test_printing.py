@@ -84,14 +84,14 @@ def test_votes_for_many_classes_are_one_column():
     rules = (fk.rule("x = 1"), fk.rule(" & ".join(f"column = {k}" for k in range(20))))
     ensemble = RuleEnsemble(rules, votes, names, np.zeros(12), **few)
     lines = str(ensemble).splitlines()[1:]
-    assert lines[0] == f"{'votes':<44}  coverage  rule"
     listed = "-6.5 class number 0, -5.5 class number 1, …"
-    assert lines[1] == f"{listed:<44}     30.0%  x = 1"
+    assert lines[0] == f"{'votes':<{len(listed)}}  coverage  rule"
+    assert lines[1] == f"{listed}     30.0%  x = 1"
     assert lines[2].startswith("+1.0 class number 11  ")
     assert max(map(len, lines)) <= 100
     assert ensemble.to_latex().splitlines()[1] == r"votes & coverage & rule \\"
     with within(60):
-        assert str(ensemble).splitlines()[2].startswith("-6.5 class number 0, …  ")
+        assert "\n-6.5 class number 0, …  " in str(ensemble)
 
 
 def test_classes_may_have_the_names_of_columns():
