@@ -16,8 +16,8 @@ X, X_held_out, y, y_held_out = split
 print(X.select(X.names[:4]))
 
 # %%
-# One line learns.  A rule has a weight, and speaks for a class; the weights of all rules that are
-# true of a board are added up.
+# One line learns.  A rule has a weight and a class; the weights of all rules that are true of a
+# board are added up.
 model = fk.PRLClassifier("conjunctions", degree=3, margin="hard").fit(X, y)
 print(f"{100 * model.score(X_held_out, y_held_out):.1f} % of the boards held out are right\n")
 print(model.rules_)

@@ -220,12 +220,12 @@ def digits(seed, quick):
 def draw(ax, model, digit, mean):
     """The products that vote for a digit, as segments between their pixels, over the mean digit."""
     ax.imshow(mean.reshape(8, 8), cmap="Greys")
-    heaviest = max(item.weight for item in model.rules_)
-    for item in model.rules_.head(40):
-        if item.winner == digit and item.rule.columns:
-            places = [divmod(int(name[1:]), 8) for name in item.rule.columns]
+    votes = model.rules_.votes[:, list(model.classes_).index(digit)]
+    for product, vote in zip(model.rules_.rules[:40], votes, strict=False):
+        if vote > 0:
+            places = [divmod(int(name[1:]), 8) for name in product.columns]
             (r0, c0), (r1, c1) = places
-            ax.plot([c0, c1], [r0, r1], "o-", ms=3, lw=0.5 + 4 * item.weight / heaviest)
+            ax.plot([c0, c1], [r0, r1], "o-", ms=3, lw=0.5 + 4 * vote / votes.max())
     ax.set_title(f"for {digit}")
     ax.set_axis_off()
 

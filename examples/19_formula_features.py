@@ -142,7 +142,7 @@ def main():
     order = np.argsort(-np.abs(weights.coef_[0] * np.sqrt(model.weights_)))[:8]
     said = model.get_feature_names_out(names)
     rows = [[f"{weights.coef_[0][f] * np.sqrt(model.weights_[f]):+.2f}", said[f]] for f in order]
-    show(f"(c) what speaks for {weights.classes_[1]}", ["weight", "rule"], rows)
+    show(f"(c) rules for {weights.classes_[1]}", ["weight", "rule"], rows)
     print(f"{clock} in all")
 
 

@@ -1,8 +1,8 @@
 """The learners of 16_league.py: ours, scikit-learn's, and those of other packages if installed.
 
 A learner makes a model for the tables of protocol.py, may choose its settings from a grid, and has
-a size: (rules, conditions) of a fitted model, (None, None) for a support vector machine.  What
-speaks about several classes, a rule or the coefficients of a column, is one.
+a size: (rules, conditions) of a fitted model, (None, None) for a support vector machine.  A rule
+with votes for several classes is one, and so are the coefficients of a column.
 """
 
 import subprocess
