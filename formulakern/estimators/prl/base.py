@@ -27,11 +27,6 @@ class PreferenceModel(RuleClassifier):
     def _searches(self) -> bool:
         return True
 
-    @property
-    def _decides(self) -> bool:
-        """Whether a rule votes, or the bias rule."""
-        return len(self.rules_) > 0 or bool(self.rules_.intercept.any())
-
     def _auto_encoder(self) -> PropositionEncoder:
         return PropositionEncoder(cut_points="auto" if self._searches() else 8)
 

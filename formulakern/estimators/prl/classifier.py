@@ -56,6 +56,8 @@ from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
 from formulakern.text import counted
 
+#: Why a game ended whose solution is only the best so far.
+EARLY = ("time", "interrupted")
 FAMILIES = ("rules", "conjunctions", "polynomial")
 #: C="auto" is this over the root of the weight of all preferences, for propositions and for columns
 #: that are cut at every gap.
@@ -297,9 +299,15 @@ class PRLClassifier(PreferenceModel):
 
     # -- learning -----------------------------------------------------------------------------
 
+    @property
+    def _decides(self) -> bool:
+        """Whether a rule votes, or the bias rule after a full search."""
+        bias = self.stopped_ not in EARLY and self.rules_.intercept.any()
+        return len(self.rules_) > 0 or bool(bias)
+
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         self._fit_encoded(data, None, deadline)
-        ended = self.stopped_ not in ("time", "interrupted")  # else there is a warning
+        ended = self.stopped_ not in EARLY  # else there is a warning
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
         ended = ended and self._decides
@@ -453,7 +461,7 @@ class PRLClassifier(PreferenceModel):
         products = self.features == "polynomial"
         words = self._encoding.names if products else self._encoding.leaves
         found, start = rules_of(outcome, generation.game, rows, words, names)
-        nothing = outcome.reason in ("time", "interrupted") and not found
+        nothing = outcome.reason in EARLY and not found
         if names is None:
             ends = largest_alone(rows) if nothing else start
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides

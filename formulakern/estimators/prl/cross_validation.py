@@ -259,7 +259,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         self._copy_from(
             model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_", "certificate_")
         )
-        return open_share(self.value_, self.bound_), self._decides
+        return open_share(self.value_, self.bound_), model._decides
 
     def _choose(
         self,
