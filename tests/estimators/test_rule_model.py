@@ -32,6 +32,7 @@ NUMBER = pd.Series(10 + 3.0 * LARGE - 2.0 * FRAME["ring"] + 0.1 * (FRAME["legs"]
         (PRLClassifier(C=5), THREE),
         (HKLClassifier(C=10), TWO),
         (HKLClassifier(C=10), THREE),
+        (HKLClassifier(C=10, loss="squared_hinge"), THREE),
         (fk.FormulaSVC("a & b"), THREE),
     ],
 )

@@ -240,7 +240,7 @@ def _vote_columns(shown: RuleEnsemble, start: FloatArray | None) -> list[ListedC
     classes = shown.classes or ()
     whole = shown.votes if start is None else np.vstack([shown.votes, start])
     if len(classes) > MAX_CLASSES:
-        return [ListedColumn("votes", listed_votes(whole, classes, MAX_VOTES))]
+        return [ListedColumn("votes", listed_votes(whole, list(map(str, classes)), MAX_VOTES))]
     about = "What a row that satisfies the rule gains for this class."
     return [
         ListedColumn(clip(str(name), 20), [x or math.nan for x in own], "signed", help=about)

@@ -45,29 +45,24 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
     return columns | {"rule": [str(rule) for rule in ensemble.rules]}
 
 
-def votes_text(votes: Sequence[str], order: Sequence[int], names: Sequence[str], limit: int) -> str:
-    """Return votes with their classes in one line: at least one, and others up to a limit.
+def listed_votes(votes: FloatArray, names: Sequence[str], limit: int) -> list[str]:
+    """Return the votes of each rule in one line, the largest first, as many as a limit allows.
 
-    >>> votes_text(["+1.2", "", "-0.9"], [0, 2, 1], ["setosa", "versicolor", "virginica"], 30)
-    '+1.2 setosa, -0.9 virginica'
-    >>> votes_text(["+1.2", "", "-0.9"], [0, 2, 1], ["setosa", "versicolor", "virginica"], 20)
-    '+1.2 setosa, …'
+    >>> names = ["setosa", "versicolor", "virginica"]
+    >>> listed_votes(np.array([[-0.9, 0.0, 1.2], [0.0, -0.5, 0.0]]), names, 30)
+    ['+1.2 virginica, -0.9 setosa', '-0.5 versicolor']
+    >>> listed_votes(np.array([[-0.9, 0.0, 1.2]]), names, 20)
+    ['+1.2 virginica, …']
     """
-    parts = [f"{votes[k]} {names[k]}" for k in order if votes[k]]
-    n = len(parts)
-    while n > 1 and len(", ".join(parts[:n])) + 3 * (n < len(parts)) > limit:
-        n -= 1
-    return ", ".join(parts[:n] + ["…"] * (n < len(parts)))
-
-
-def listed_votes(
-    votes: FloatArray, classes: Sequence[Any], limit: int, name: Callable[[Any], str] = str
-) -> list[str]:
-    """Return the votes of each rule, rows of shape (R, K), in one line, the largest first."""
-    texts = np.reshape(signed(votes.ravel().tolist()), votes.shape).tolist()
-    order = np.argsort(-np.abs(votes), axis=1, kind="stable").tolist()
-    names = list(map(name, classes))
-    return [votes_text(*row, names, limit) for row in zip(texts, order, strict=True)]
+    lines, texts = [], np.reshape(signed(votes.ravel().tolist()), votes.shape)
+    for own, row in zip(texts.tolist(), votes.tolist(), strict=True):
+        order = sorted(range(len(row)), key=lambda k: (-abs(row[k]), -row[k]))
+        parts = [f"{own[k]} {names[k]}" for k in order if own[k]]
+        n = len(parts)
+        while n > 1 and len(", ".join(parts[:n])) + 3 * (n < len(parts)) > limit:
+            n -= 1
+        lines.append(", ".join(parts[:n] + ["…"] * (n < len(parts))))
+    return lines
 
 
 def ensemble_cells(
@@ -104,11 +99,11 @@ def ensemble_cells(
     columns = [[str(label), *own] for label, own in zip(classes, texts, strict=True)]
     room = width() - min(RULE_WIDTH, max(map(len, rules), default=0))
     room -= sum(2 + max(map(len, column)) for column in known.values())
+    names = list(map(name, classes))
     if sum(2 + max(map(len, column)) for column in columns) <= room:
-        named = zip(classes, columns, strict=True)
-        cells = {f"votes {k}": [name(c), *own[1:]] for k, (c, own) in enumerate(named)}
+        cells = {f"votes {k}": [names[k], *own[1:]] for k, own in enumerate(columns)}
     else:
-        cells = {"votes": ["votes", *listed_votes(votes, classes, max(room - 2, NARROWEST), name)]}
+        cells = {"votes": ["votes", *listed_votes(votes, names, max(room - 2, NARROWEST))]}
     return cells | known | {"rule": ["rule", *rules]}
 
 
