@@ -209,7 +209,7 @@ def test_rules_without_effect_leave_the_base_rate():
     card = RuleEnsemble.of([WeightedRule(fk.rule("x = 2"), 1.0, "b")], "ab").to_points(5, table, y)
     assert len(card) == 0
     np.testing.assert_allclose(card.predict_proba(table)[:, 1], 0.25, atol=1e-5)
-    assert str(card).startswith("a for every row")
+    assert str(card).startswith("Predict a for every row.")
 
 
 def test_refused():
