@@ -24,7 +24,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.path import RulePath, share_of
+from formulakern.estimators.hkl.path import RulePath, share_of, sizes_of
 from formulakern.estimators.monotone import asked_in, asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
@@ -252,6 +252,11 @@ class HierarchicalBase(RuleModel):
         """The most rules, in all classes together."""
         given = self.get_params(deep=False)["max_rules"]
         return AUTOMATIC if given == "auto" else given
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The limits of rules that a path compares; none if there is no limit, or no path."""
+        return [] if self._limit is None or self.rho > 1 else sizes_of(self._limit, self._limit)
 
     @property
     def _functions(self) -> list[ScoreFunction]:

@@ -260,7 +260,7 @@ class HKLClassifier(HierarchicalClassifier):
             return [None]
         return [1] if len(present) == 2 else np.flatnonzero(present).tolist()
 
-    def _limited(self, size: int, data: TrainingData, rows: Rows) -> Self:
+    def _limited(self, size: int | None, data: TrainingData, rows: Rows) -> Self:
         """Return the model of at most so many rules on the path of this one."""
         model, number = copy(self), len(self._models)
         model._models = [

@@ -22,7 +22,7 @@ from formulakern.estimators.hkl.base import (
     log_probabilities,
 )
 from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.hkl.path import RulePath, sizes_of
+from formulakern.estimators.hkl.path import RulePath
 from formulakern.estimators.path_search import (
     LEAST,
     Fold,
@@ -314,11 +314,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             if self._automatic:
                 least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
 
-    @property
-    def _sizes(self) -> list[int]:
-        """The limits of rules that are compared; none if there is no limit, or no path."""
-        return [] if self._limit is None or self.rho > 1 else sizes_of(self._limit, self._limit)
-
     @staticmethod
     def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
         """Fit a model; return those of all sizes, and what the next setting begins with."""
@@ -328,8 +323,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             rows = model._fit_functions(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
-        sizes = sizes_of(model._limit, model._limit) if len(model.path_) else [None]
-        return [model._limited(size, fold.data, rows) for size in sizes], model
+        models = [model._limited(size, fold.data, rows) for size in model._sizes or [None]]
+        return models, model
 
     def _judged(
         self, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
@@ -428,8 +423,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Returns its limit of rules.
         """
         sizes: list[Any] = self._sizes or [self.max_rules]
+        nothing: list[Any] = [None] * len(sizes)
         listed = [Candidate(*pair, size) for pair in pairs for size in sizes]
-        known = [one for trial in trials for one in (trial.path if trial else [None] * len(sizes))]
+        known = [one for trial in trials for one in (trial.path or [trial] if trial else nothing)]
         middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
         chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1)
         self.C_, self.depth_penalty_, rules = chosen

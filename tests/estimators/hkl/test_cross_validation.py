@@ -49,7 +49,8 @@ def test_scores_are_those_of_the_folds():
         models.setdefault((model.C, model.depth_penalty), []).append(model)
         return get_scorer("f1_macro")(model, rows, classes)
 
-    search = HKLClassifierCV([30, 3], (4, 2), scoring=scoring, cv=folds, tol=1e-3).fit(X, y)
+    options = {"scoring": scoring, "cv": folds, "tol": 1e-3, "max_rules": None}
+    search = HKLClassifierCV([30, 3], (4, 2), **options).fit(X, y)
     results = search.cv_results_
     assert results["C"].tolist() == [3, 30, 3, 30]
     assert results["depth_penalty"].tolist() == [2, 2, 4, 4]
@@ -59,7 +60,8 @@ def test_scores_are_those_of_the_folds():
             model = models[C, a][k]
             score = f1_score(y[test], model.predict(X.iloc[test]), average="macro")
             assert results[f"split{k}_score"][place] == pytest.approx(score, abs=1e-12)
-            alone = HKLClassifier(C=C, depth_penalty=a, tol=0.02).fit(X.iloc[train], y[train])
+            alone = HKLClassifier(C=C, depth_penalty=a, tol=0.02, max_rules=None)
+            alone.fit(X.iloc[train], y[train])
             assert max(model.gap_, alone.gap_) <= 0.02
             assert model.lower_bound_ <= alone.objective_ * (1 + 1e-9)
             assert alone.lower_bound_ <= model.objective_ * (1 + 1e-9)
@@ -71,7 +73,8 @@ def test_scores_are_those_of_the_folds():
         results["depth_penalty"][search.best_index_],
     )
     assert (results["certified"] == 1).all()
-    again = HKLClassifier(C=search.C_, depth_penalty=search.depth_penalty_, tol=1e-3).fit(X, y)
+    options = {"C": search.C_, "depth_penalty": search.depth_penalty_, "tol": 1e-3}
+    again = HKLClassifier(**options, max_rules=None).fit(X, y)
     assert search.best_estimator_.objective_ == again.objective_
     np.testing.assert_array_equal(search.best_estimator_.predict(X), again.predict(X))
 
@@ -109,7 +112,7 @@ def trial(scores, rules):
 
 
 def test_the_rule_of_one_standard_error():
-    search = HKLClassifierCV(selection="one-standard-error")
+    search = HKLClassifierCV(selection="one-standard-error", max_rules=None)
     rows = np.random.default_rng(0).normal(size=99)
     rows -= rows.mean()
     noise = np.resize([0.3, -0.3, 0.0], 99)  # of the differences: a standard error of 0.0248
@@ -156,7 +159,7 @@ def test_the_path_ends_where_it_gets_worse():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, (120, 12)), columns=[f"v{j}" for j in range(12)])
     y = np.where(rng.random(120) < 0.35, "yes", "no")  # nothing to learn
-    search = HKLClassifierCV().fit(X, y)
+    search = HKLClassifierCV(max_rules=None).fit(X, y)
     tried = ~np.isnan(search.cv_results_["mean_score"])
     assert not tried.all()
     for a in (2.0, 4.0):
@@ -244,6 +247,33 @@ def test_rows_of_a_class_that_a_fold_lacks_do_not_count():
     _, values = calibrated(np.concatenate(scores), np.concatenate(rights), shares, 0.5)
     assert len(values) == 40
     assert search.best_score_ == pytest.approx(values.mean(), rel=1e-6)
+
+
+def test_the_number_of_rules_is_chosen():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[::2, :6]
+    y = np.where(y[::2] == 1, "benign", "malignant")
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    options = {"C": 100.0, "depth_penalty": 3.0, "tol": 0.02}
+    search = HKLClassifierCV([100.0], [3.0], cv=folds, tol=0.02, max_rules=5).fit(X, y)
+    results = search.cv_results_
+    assert results["max_rules"].tolist() == [1, 2, 3, 5]
+    assert (results["mean_rules"] <= results["max_rules"]).all()
+    for place, most in enumerate([1, 2, 3, 5]):
+        right = []
+        for train, test in folds.split(X, y):
+            alone = HKLClassifier(**options, max_rules=most).fit(X.iloc[train], y[train])
+            right.append(np.mean(alone.predict(X.iloc[test]) == y[test]))
+        assert results["accuracy"][place] == pytest.approx(np.mean(right), abs=0.02)
+    steps = [step for step in search.path_ if step.n_rules <= 5]
+    assert [step.n_rules for step in steps] == [1, 2, 3, 5]
+    assert [step.accuracy for step in steps] == results["accuracy"].tolist()
+    chosen = search.best_estimator_.max_rules
+    assert chosen == results["max_rules"][search.best_index_]
+    assert len(search.rules_) <= chosen
+    again = HKLClassifier(**options, max_rules=int(chosen)).fit(X, y)
+    assert search.objective_ == pytest.approx(again.objective_)
+    assert "right, held out" in str(search.path_)
 
 
 def test_few_rules_in_the_folds_and_a_certificate():

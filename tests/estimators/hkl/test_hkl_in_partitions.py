@@ -59,7 +59,7 @@ def same(model, whole, frame, y):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_as_in_memory(loss, n_classes):
     frame, y = table_of(n_classes)
-    options = {"loss": loss, "C": 20.0, "tol": 0.005}
+    options = {"loss": loss, "C": 20.0, "tol": 0.005, "max_rules": None}
     whole = HKLClassifier(**options).fit(frame, y)
     models = [fitted(frame, y, n, **options) for n in (1, 7)]
     for model in models:
