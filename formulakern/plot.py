@@ -14,6 +14,7 @@ any of these models.
 from __future__ import annotations
 
 from formulakern.display.plots import (
+    accuracy_by_rules,
     coverage_precision,
     cv_results,
     gram,
@@ -28,6 +29,7 @@ from formulakern.display.plots import (
 )
 
 __all__ = [
+    "accuracy_by_rules",
     "coverage_precision",
     "cv_results",
     "gram",

@@ -463,6 +463,47 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
 
 
 @picture
+def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the accuracy on held-out rows against the number of rules, with standard errors.
+
+    A ring marks the number of rules that was chosen.
+
+    Parameters
+    ----------
+    model : fitted HKLClassifierCV
+    {shared}
+    ParameterError
+        If no scores of held-out rows are known.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X, y = fk.datasets.tic_tac_toe()
+    >>> model = fk.HKLClassifierCV([100.0], [3.0], max_rules=8).fit(X[::3], y[::3])
+    >>> ax = fk.plot.accuracy_by_rules(model)
+    >>> ax.get_xlabel(), ax.get_lines()[0].get_xdata().astype(int).tolist()
+    ('number of rules', [1, 2, 3, 5, 8])
+    """
+    path = fitted(model, "path_", "an estimator that chooses a number of rules: HKLClassifierCV")
+    known = [step for step in path if np.isfinite(step.accuracy)]
+    if not known:
+        raise ParameterError(
+            f"{type(model).__name__} has no scores of held-out rows. HKLClassifierCV with a limit "
+            "max_rules has them, if its time_limit suffices."
+        )
+    sizes, shares, errors = np.array([(s.n_rules, s.accuracy, s.error) for s in known]).T
+    ax = tidy(axes_for(ax), "y")
+    style: dict[str, Any] = {"color": colour_of(0), "marker": "o", "markersize": 5, "capsize": 3}
+    ax.errorbar(sizes, 100 * shares, 100 * errors, label="± standard error", **style)
+    here = sizes == getattr(getattr(model, "best_estimator_", model), "max_rules", None)
+    ring = {"facecolors": "none", "edgecolors": foreground(ax), "linewidths": 1.6, "zorder": 5}
+    ax.scatter(sizes[here], 100 * shares[here], s=110, label="chosen", **ring)
+    ax.set(xlabel="number of rules", ylabel="right among held-out rows, %", xticks=sizes)
+    ax.legend(frameon=False, fontsize=SMALL)
+    return ax
+
+
+@picture
 def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Axes:
     """Draw the candidates of a search for a formula: score against radius-margin ratio.
 

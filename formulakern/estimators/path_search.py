@@ -399,8 +399,7 @@ class SearchedModel:
         automatic = " (C in automatic ones)" * self._automatic
         return (
             f"{', '.join(_said(setting, '.4g', ' = '))}{automatic}: score "
-            f"{np.nanmean(trial.scores):.4f}, {shape['mean_rules']:.1f} rules, "
-            f"{shape['certified']:.0%} certified"
+            f"{np.nanmean(trial.scores):.4f}, {shape['mean_rules']:.1f} rules"
         )
 
     @property

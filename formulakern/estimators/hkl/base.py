@@ -128,6 +128,7 @@ class HierarchicalBase(RuleModel):
     max_active: int = 5000
     linear: bool = True
     loss: Any = field(init=False)
+    _proves: bool = field(init=False, default=True)  # within folds nothing is proven
     C_: float = field(init=False)
     path_: RulePath = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
@@ -203,6 +204,7 @@ class HierarchicalBase(RuleModel):
             float(self.tol),
             int(self.max_active),
             signs=signs_of(self._encoding),
+            proves=self._proves,
         )
         same = start is not None and start._encoding.leaves == self._encoding.leaves
         warm = start._models if start is not None and same else []

@@ -42,7 +42,7 @@ FAR = 1e6
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
-COARSE = 0.02
+COARSE = 0.05
 #: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
 HELD = 1000
 #: The first path ends only after so many C in a row that are behind.
@@ -245,8 +245,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     shape_names: ClassVar[tuple[str, ...]] = (
         "mean_rules",
         "mean_length",
-        "mean_gap",
-        "certified",
         "accuracy",
     )
 
@@ -347,7 +345,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             held = max(1, HELD // len(self._order)) if several else HELD
             shared["tol"] = max(self.tol, COARSE)
             shared["max_active"] = min(self.max_active, held)
-        return HKLClassifier(**shared, verbose=max(0, int(self.verbose) - 1))
+        model = HKLClassifier(**shared, verbose=max(0, int(self.verbose) - 1))
+        model._proves = fold is None
+        return model
 
     def _unit(self, data: TrainingData) -> float:
         losses = len(data.classes) - 1 if self.ordinal else 1
@@ -388,8 +388,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     ) -> tuple[float, FloatArray]:
         return calibrated(scores, codes, self._class_shares, self._tau)
 
-    def _facts(self, model: HKLClassifier) -> tuple[float, float]:
-        return model.gap_, float(model.gap_ <= max(self.tol, COARSE))
+    def _facts(self, model: HKLClassifier) -> tuple[float, ...]:  # noqa: ARG002
+        return ()
 
     def _fit_chosen(
         self,

@@ -301,6 +301,8 @@ def grow_lasso(
                         status = "node limit"
                     elif inner > tol / 2:
                         gap = 0.0
+                    elif not options.proves:
+                        status = "unproven"
                     elif sharper > SHARPEST:  # the solution was not good enough
                         sharper /= 4
                     else:
@@ -364,7 +366,7 @@ class _Outside:
         found = [
             one for one in self.search.best(self.net, self.threshold) if one.score > self.threshold
         ]
-        if not found and not wanted and exact:
+        if not found and not wanted and exact and self.options.proves:
             proving = deadline.part(PROVING)
             proof = self.search.prove(self.net, self.threshold, proving)
             self.out_of_time = proving.over() and not proof.found

@@ -58,7 +58,7 @@ class Options:
 
     The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
     that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
-    ``max_rules`` rules replace more.
+    ``max_rules`` rules replace more.  ``proves``: whether a bound is proven for ρ = 1.
     """
 
     loss: str = "hinge"
@@ -70,6 +70,7 @@ class Options:
     max_nodes: int = 5000
     max_rules: int | None = None
     signs: Signs | None = None
+    proves: bool = True
 
 
 def closed(conjunctions: Iterable[Node]) -> list[Node]:
