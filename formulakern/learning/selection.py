@@ -1,113 +1,223 @@
-"""The best few of many features: two starts that are improved by exchanges.
+r"""The path from many features to few: for each size the best choice that a search finds.
 
-To find the best set of at most k features is NP-hard (sparse approximation: B. K. Natarajan,
-"Sparse approximate solutions to linear systems", SIAM Journal on Computing 24, 1995,
-doi:10.1137/S0097539792240406).  So two starts are improved:
+Let P(S) be the least objective of functions that give weight to the features S alone, under the
+norm of :mod:`formulakern.solvers.group_lasso`.  To find S of at most k features with the smallest
+P(S) is NP-hard (B. K. Natarajan, "Sparse approximate solutions to linear systems", SIAM Journal on
+Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution.  The features
+of least weight leave, some at a time.  At each size of the path one feature of little weight is
+exchanged for the most promising other one, as long as P(S) falls.
 
-* *backward*: from the optimal support on, the features of least weight go, a tenth at a time;
-* *forward*: from no feature on, the best of the most promising ones comes in;
-* *exchange*: one feature goes, the best of those that are promising without it comes in, as long as
-  the choice becomes better.
+*What is promising.*  At the best functions of S let g_j = Σ_i β_i φ_j(x_i), Ω the norm, and h_j the
+curvature of the loss along φ_j.  A weight of the feature j outside S lowers the objective by about
+
+    max(0, ‖g_j‖ − d_j Ω)² / 2(h_j + d_j²).
+
+A lower bound on the problem of all features holds for every S: the gap to it bounds the cost of a
+limit.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
-from formulakern.deadline import Deadline
+import numpy as np
+
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.interrupts import held, interruptible
+from formulakern.solvers.group_lasso import (
+    curvatures,
+    dual_norms,
+    predicted,
+    solve_group_lasso,
+    sums_in,
+)
+from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.newton import Columns
 
-#: Share of the features that leave at a time on the way back from the optimal support.
-LEAVING = 0.1
+#: The sizes of a path, as far as there are features.
+SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
+#: The most rules that a model has by default.
+AUTOMATIC = 15
+#: The share of the features that leave at once, at first.
+LEAVING = 0.3
+#: An exchange is tried for so many features of least weight, and must lower P(S) by this share.
+TRIED, BETTER = 3, 1e-4
+#: The quadratic model may promise so many times less than an exchange gains.
+SLACK = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Features with weights (k, K), by their numbers, which ascend."""
+
+    which: IntArray
+    weights: FloatArray
+    intercept: FloatArray
+    objective: float
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @property
+    def sizes(self) -> FloatArray:
+        """The norm of the weights of each feature."""
+        return np.asarray(np.sqrt(np.square(self.weights).sum(axis=1)))
+
+    def heaviest_first(self) -> IntArray:
+        """The places of the features, the largest norm first."""
+        return np.argsort(-self.sizes, kind="stable")
 
 
 @dataclass(eq=False)
-class Selection(ABC):
-    """Choose at most ``most`` features, so that the choice has the largest ``worth``.
+class FewFeatures:
+    """A problem of the group lasso, of which few features are wanted.
 
-    A choice has its features as ``kept``, largest weight first.
+    Parameters
+    ----------
+    columns, penalties, signs, loss
+        As :func:`formulakern.solvers.group_lasso.solve_group_lasso` reads them.
+    tol : float
+        The relative gap of P(S).
+    most : int, optional
+        The limit of features; without it there is no path.
+    deadline : Deadline, optional
+        After it the search ends as soon as the limit is kept.
+    report : callable, optional
+        Called with the first choice within the limit.
+    sizes : sequence of int
+        The sizes of the path, which has the limit too.
 
-    ``support`` are the features of an optimal solution, largest weight first.  ``best`` is the best
-    choice so far, after the ``deadline`` nothing new is tried, and ``interrupted`` is whether
-    Ctrl-C ended the selection.
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C ended the search.
     """
 
-    #: Shares by which an exchange, and a candidate after an earlier one, must be better.
-    better: ClassVar[float]
-    apart: ClassVar[float] = 0.0
-
-    support: Sequence[Any]
-    most: int
-    deadline: Deadline
-    best: Any = field(init=False)
+    columns: Columns
+    penalties: FloatArray
+    signs: IntArray | None
+    loss: Loss
+    tol: float
+    most: int | None
+    deadline: Deadline = UNLIMITED
+    report: Callable[[Choice], None] = lambda _: None
+    sizes: Sequence[int] = SIZES
     interrupted: bool = field(init=False, default=False)
 
-    @abstractmethod
-    def solved(self, kept: Sequence[Any], before: Any = None) -> Any:
-        """Return the optimal weights of some features; ``before`` is a similar choice."""
+    def __post_init__(self) -> None:
+        self.spread = np.sqrt(np.maximum(variances(self.columns, self.loss.c), 0.0))
 
-    @abstractmethod
-    def promising(self, chosen: Any) -> Iterable[Any]:
-        """Return other features that may improve a choice, the most promising first."""
+    def path(self, start: Choice, goal: float) -> list[Choice]:
+        """Return the best choices that are found, the largest first.
 
-    def report(self, chosen: Any) -> None:  # noqa: B027 - not all searches report
-        """Report a better choice."""
-
-    def run(self) -> Any:
-        """Return the better of two starts, each improved by exchanges; Ctrl-C ends the search."""
+        The first one is the start without features whose weights are small: the objective stays
+        within the goal.  Without a limit it is the only one; with it the path goes down from there.
+        """
+        most, found = self.most, [start]
         try:
-            with held():
-                self.best = self.solved(self.support[: self.most])
             with interruptible():
-                self._exchange(self._backward())
-                self._exchange(self._forward(self.solved(())))
+                found[0] = here = self.within(start, goal)
+                listed = set() if most is None else {*self.sizes, most}
+                for size in sorted((size for size in listed if size < len(here)), reverse=True):
+                    here = self.reduced(here, size)
+                    here = self.exchanged(here) if size <= max(most or 0, AUTOMATIC) else here
+                    self.add(here, found)
+                    if self.deadline.over():
+                        break
         except KeyboardInterrupt:
             self.interrupted = True
-        return self.best
+        if most is not None and len(found[-1]) > most:
+            with held():
+                self.add(self.reduced(found[-1], most), found)
+        return found
 
-    def _backward(self) -> Any:
-        chosen = self.solved(self.support)
-        while (surplus := len(chosen.kept) - self.most) > 0:
-            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(chosen.kept)))
-            chosen = self.solved(chosen.kept[: -min(leaving, surplus)], chosen)
-        return self._forward(chosen)
+    def add(self, here: Choice, found: list[Choice]) -> None:
+        """Add a choice to those that were found, and report the first one within the limit."""
+        if self.most is not None and len(here) <= self.most < len(found[-1]):
+            self.report(here)
+        found.append(here)
 
-    def _forward(self, chosen: Any) -> Any:
-        while len(chosen.kept) < self.most and not self.deadline.over():
-            larger = self._with_one_more(chosen)
-            if larger is None:
+    def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Choice:
+        """Return the best functions of some candidates, those with weight alone."""
+        solution = solve_group_lasso(
+            self.columns.take(which),
+            self.penalties[which],
+            self.loss,
+            tol=self.tol,
+            start=(weights, intercept),
+            signs=None if self.signs is None else self.signs[which],
+            deadline=self.deadline,
+        )
+        used = solution.weights.any(axis=1)
+        return Choice(which[used], solution.weights[used], solution.intercept, solution.objective)
+
+    def without(self, here: Choice, leaving: IntArray) -> Choice:
+        """Return the best functions when candidates, by their places, have left."""
+        stay = np.delete(np.arange(len(here)), leaving)
+        return self.solved(here.which[stay], here.weights[stay], here.intercept)
+
+    def lightest(self, here: Choice) -> IntArray:
+        """Return the places of the candidates, in the order of what they do for the scores."""
+        return np.argsort(here.sizes * self.spread[here.which], kind="stable")
+
+    def within(self, here: Choice, goal: float) -> Choice:
+        """Let features leave while the objective stays within the goal."""
+        share = LEAVING
+        while len(here) > 0 and not self.deadline.over():
+            leaving = max(1, int(share * len(here)))
+            fewer = self.without(here, self.lightest(here)[:leaving])
+            if fewer.objective <= goal:
+                here = fewer
+            elif leaving > 1:
+                share /= 2
+            else:
                 break
-            chosen = larger  # also if only two together are worth something
-        if len(chosen.kept) <= self.most and chosen.worth > self.best.worth:
-            self.best = chosen
-            self.report(chosen)
-        return chosen
+        return here
 
-    def _exchange(self, chosen: Any) -> None:
+    def reduced(self, here: Choice, size: int) -> Choice:
+        """Let features leave until so many remain."""
+        while (surplus := len(here) - size) > 0:
+            leaving = min(max(1, int(LEAVING * len(here))), surplus)
+            here = self.without(here, self.lightest(here)[:leaving])
+        return here
+
+    def exchanged(self, here: Choice) -> Choice:
+        """Exchange features, one at a time, as long as the objective falls."""
         improved = True
         while improved and not self.deadline.over():
             improved = False
-            for leaving in reversed(chosen.kept):
-                if self.deadline.over():
+            for leaving in self.lightest(here)[:TRIED]:
+                rest = self.without(here, leaving)
+                entering, gain = self.promising(rest, int(here.which[leaving]))
+                if rest.objective - SLACK * gain >= here.objective:
+                    continue
+                place = int(np.searchsorted(rest.which, entering))
+                which = np.insert(rest.which, place, entering)
+                tried = self.solved(which, np.insert(rest.weights, place, 0, 0), rest.intercept)
+                if tried.objective < (1 - BETTER) * here.objective:
+                    here, improved = tried, True
                     break
-                rest = [one for one in chosen.kept if one != leaving]
-                larger = self._with_one_more(self.solved(rest, chosen))
-                if larger is not None and _improves(larger, chosen, self.better):
-                    chosen, improved = self._forward(larger), True
-                    break
+        return here
 
-    def _with_one_more(self, chosen: Any) -> Any:
-        """The best choice with one of the promising features; None if there is none."""
-        best = None
-        for one in self.promising(chosen):
-            tried = self.solved([*chosen.kept, one], chosen)
-            if best is None or _improves(tried, best, self.apart):
-                best = tried
-        return best
+    def promising(self, here: Choice, but: int) -> tuple[int, float]:
+        """Return the most promising candidate outside a choice, except one, and its gain."""
+        u = predicted(self.columns.take(here.which), here.weights)
+        expansion = self.loss.intercept(u, here.intercept)[1]
+        curvature = curvatures(self.loss, expansion).max(axis=0)
+        sums = sums_in(self.columns, expansion.beta)
+        norm = float(self.penalties[here.which] @ here.sizes)
+        over = np.maximum(0.0, dual_norms(sums, self.penalties, self.signs) - norm)
+        bends = variances(self.columns, curvature) * curvature.sum() / self.penalties**2
+        gains = np.square(over) / (2 * (bends + 1))
+        gains[[*here.which, but]] = 0.0
+        best = int(gains.argmax())
+        return best, float(gains[best])
 
 
-def _improves(chosen: Any, before: Any, share: float) -> bool:
-    return bool(chosen.worth > before.worth + share * abs(before.worth))
+def variances(columns: Columns, weights: FloatArray) -> FloatArray:
+    """Return the weighted variance of each feature."""
+    total = max(float(weights.sum()), np.finfo(np.float64).tiny)
+    means = columns.sums(weights) / total
+    return np.maximum(columns.squares(weights) / total - means**2, 0.0)

@@ -30,12 +30,12 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.learning.hkl.few import AUTOMATIC
 from formulakern.learning.hkl.lasso import scope_of
 from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.learning.hkl.rows import Groups, Rows
+from formulakern.learning.selection import AUTOMATIC
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.rules.voting import WeightedRule

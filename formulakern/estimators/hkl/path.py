@@ -10,8 +10,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from formulakern.display.history import History
-from formulakern.learning.hkl.few import SIZES
 from formulakern.learning.hkl.problem import HierarchicalModel
+from formulakern.learning.selection import SIZES
 from formulakern.solvers.hierarchical.solve import relative_gap
 
 

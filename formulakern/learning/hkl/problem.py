@@ -9,8 +9,8 @@ their forms, and of two propositions that are opposite on the training rows (``x
 row.  If weights must have signs, the rule that carries them may have the sign of the sum: of those
 that are joined, one does, and of two opposite ones neither moves if none does.
 
-*A limited number of rules* is chosen by :mod:`formulakern.learning.hkl.few`.  For ρ > 1 the chosen
-rules have the best weights under the norm of ρ.
+*A limited number of rules* is chosen by :mod:`formulakern.learning.selection`.  For ρ > 1 these
+have the best weights under the norm of ρ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import Deadline
 from formulakern.learning.hkl.active_set import GrownSolution, Report, grow
-from formulakern.learning.hkl.few import Few, FewFeatures
+from formulakern.learning.hkl.few import Few, few_features
 from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Node, Options, Signs, closed
 from formulakern.learning.hkl.rows import Rows
@@ -98,9 +98,8 @@ def learn(
         grown = grow_lasso(rows, options, PROOF * options.tol, growing, start, report)
         if grown.gap <= options.tol and grown.status != "interrupted":
             grown = replace(grown, status="optimal")
-        search = FewFeatures(rows, options, grown, deadline, report)
-        path = search.path()
-        if search.interrupted:
+        path, interrupted = few_features(rows, options, grown, deadline, report)
+        if interrupted:
             grown = replace(grown, status="interrupted")
         listed = [(len(few), _functions_of(rows, few), few.objective) for few in path]
         return HierarchicalModel(*listed[0][1:], grown, listed).limited(options.max_rules)
@@ -109,8 +108,8 @@ def learn(
     kept = {rule for one in model.functions for rule in one.rules}
     if options.max_rules is None or len(kept) <= options.max_rules:
         return model
-    search = FewFeatures(rows, options, grown, deadline, report)
-    few = search.path()[-1].features  # the others are about another norm
+    path, interrupted = few_features(rows, options, grown, deadline, report)
+    few = path[-1].features
     nodes = closed(one for one in few if isinstance(one, tuple))
     others = sorted(one for one in few if isinstance(one, int))
     features = rows.features(options, nodes, others)
@@ -119,7 +118,7 @@ def learn(
     solution = solve_hierarchical(
         [features] * K, rows.loss(options), tol=options.tol / 4, deadline=deadline
     )
-    status = "interrupted" if search.interrupted else grown.status
+    status = "interrupted" if interrupted else grown.status
     every: dict[str, Any] = {"nodes": [nodes] * K, "others": [others] * K, "solution": solution}
     return _shortened(rows, options, replace(grown, status=status, **every), deadline)
 

@@ -14,10 +14,10 @@ so the difference proves how good the hypothesis is.
 
 j a feature of S with a pair of classes.  Wanted is S of at most k features with the largest V(S);
 weights are refitted for every S that is tried.  The search is that of
-:mod:`formulakern.learning.selection`; features are promising if their columns pay most against the
-row player's optimal strategy over S, that is, have the largest reduced cost, priced exactly.  V(S)
-is what S secures and the bound of V* holds for every hypothesis, so their difference is the most
-that the limit can cost.  The bias and thresholds are free: in every S.
+:mod:`formulakern.learning.prl.selection`; features are promising if their columns pay most against
+the row player's optimal strategy over S, that is, have the largest reduced cost, priced exactly.
+V(S) is what S secures and the bound of V* holds for every hypothesis, so their difference is the
+most that the limit can cost.  The bias and thresholds are free: in every S.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
-from formulakern.learning.selection import Selection
+from formulakern.learning.prl.selection import Selection
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.

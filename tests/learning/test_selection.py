@@ -1,63 +1,67 @@
 """The best of few rules, against all subsets of the features."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.deadline import UNLIMITED
-from formulakern.encoding.strict import read_packed
-from formulakern.learning.hkl.few import SIZES, FewFeatures
-from formulakern.learning.hkl.lasso import grow_lasso
-from formulakern.learning.hkl.options import Options
-from formulakern.learning.hkl.ordinal import Examples
-from formulakern.learning.hkl.rows import Rows
-
-OPTIONS = Options("logistic", C=30.0, rho=1.0, tol=1e-4)
+from formulakern.learning.selection import SIZES, Choice, FewFeatures
+from formulakern.solvers.hierarchical.losses import loss_of
+from formulakern.solvers.hierarchical.newton import Columns
 
 
-def features(seed, most, name="logistic"):
+def problem(seed, most, name="logistic"):
+    """All conjunctions of three propositions and a number, and the optimum with all of them."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, (60, 3))
-    numbers = rng.random((60, 1))
-    score = X @ rng.normal(size=3) + numbers[:, 0] + 0.5 * rng.normal(size=60)
+    numbers = rng.random((1, 60))
+    score = X @ rng.normal(size=3) + numbers[0] + 0.5 * rng.normal(size=60)
     y = np.digitize(score, np.quantile(score, [0.3, 0.7])).astype(np.float64)
-    if name == "logistic":
-        y = np.where(y > 0, 1.0, -1.0)
-    table, kind = read_packed(X).distinct()
-    rows = Rows.merged(table, Examples(kind, y, np.ones(60), numbers))
-    options = replace(OPTIONS, loss=name, max_rules=most)
-    grown = grow_lasso(rows, options, 1e-5, UNLIMITED, None, lambda *_: None)
+    if name != "multinomial":
+        y = score if name == "squared" else np.where(y > 0, 1.0, -1.0)
     nodes = [v for size in range(1, 4) for v in combinations(range(3), size)]
-    grown = replace(grown, tried=nodes)  # all conjunctions are candidates
-    return grown, FewFeatures(rows, options, grown, UNLIMITED, lambda *better: None)
+    bits = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).view(np.uint8)
+    penalties = np.array([4.0 ** len(v) for v in nodes] + [1.0])
+    loss = loss_of(name, y, np.full(60, 30.0))
+    search = FewFeatures(Columns(bits, numbers), penalties, None, loss, 1e-5, most)
+    n, K = len(penalties), loss.n_functions
+    return search, search.solved(np.arange(n), np.zeros((n, K)), loss.cold)
 
 
-@pytest.mark.parametrize("name", ["logistic", "multinomial"])
+@pytest.mark.parametrize("name", ["logistic", "multinomial", "squared"])
 def test_most_often_the_best_of_all_subsets_is_found(name):
     best = 0
     for seed in range(6):
-        grown, search = features(seed, 2, name)
-        path = search.path()
+        search, whole = problem(seed, 2, name)
+        path = search.path(whole, whole.objective * (1 + 1e-4))
         sizes = [len(few) for few in path]
         assert sizes == sorted(sizes, reverse=True)
         assert {size for size in SIZES if size < sizes[0]} <= {*sizes}
         [few] = [few for few in path if len(few) == 2]
-        n, K = len(search.features), search.loss.n_functions
+        none = np.zeros((2, search.loss.n_functions))
         every = [
-            search.solved(np.array(kept), np.zeros((2, K)), search.loss.cold).objective
-            for kept in combinations(range(n), 2)
+            search.solved(np.array(kept), none, search.loss.cold).objective
+            for kept in combinations(range(len(search.penalties)), 2)
         ]
-        assert grown.lower_bound <= min(every) * (1 + 1e-9)
+        assert whole.objective <= min(every) * (1 + 1e-5)
         assert few.objective >= min(every) * (1 - 2e-5)
         best += few.objective <= min(every) * (1 + 2e-4)
     assert best >= 5
 
 
+def test_the_choice_within_the_limit_is_reported_once():
+    search, whole = problem(1, 3)
+    reported = []
+    search.report = reported.append
+    path = search.path(whole, whole.objective)
+    [few] = reported
+    assert len(few) == 3
+    assert any(few is one for one in path)
+
+
 def test_ctrl_c_keeps_the_best_so_far():
-    _, search = features(0, 2)
+    search, whole = problem(0, 2)
     solved, calls = search.solved, []
 
     def interrupted(*of):
@@ -67,7 +71,8 @@ def test_ctrl_c_keeps_the_best_so_far():
         return solved(*of)
 
     search.solved = interrupted
-    assert len(search.path()[-1]) <= 2
+    assert isinstance(search.path(whole, whole.objective)[-1], Choice)
+    assert len(search.path(whole, whole.objective)[-1]) <= 2
     assert search.interrupted
 
 
