@@ -471,6 +471,7 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : fitted HKLClassifierCV
+        Or another model whose ``path_`` has scores of held-out rows.
     {shared}
     ParameterError
         If no scores of held-out rows are known.

@@ -262,7 +262,7 @@ class Scores:
         behind, error = np.array([compared(self.scores[place], one) for one in self.scores]).T
         if usual in some and behind[usual] <= error[usual]:
             place = int(usual or 0)
-        if selection == "one-standard-error":
+        if selection == "1se":
             few = some[behind[some] <= error[some] + 1e-12]
             place = int(few[np.lexsort((-self.means[few], rules[few]))[0]])
         return place, {"behind": behind, "error": error}
@@ -332,7 +332,7 @@ class SearchedModel:
         model._features = self._features
 
     def _check_parameters(self: Any) -> None:
-        check_choice("selection", self.selection, ("best", "one-standard-error"))
+        check_choice("selection", self.selection, ("best", "1se"))
         self._scorer()
         self._settings()
 

@@ -102,7 +102,7 @@ class FewFeatures:
     tol: float
     most: int | None
     deadline: Deadline = UNLIMITED
-    report: Callable[[Choice], None] = lambda _: None
+    report: Callable[[Choice], None] | None = None
     sizes: Sequence[int] = SIZES
     interrupted: bool = field(init=False, default=False)
 
@@ -135,7 +135,8 @@ class FewFeatures:
 
     def add(self, here: Choice, found: list[Choice]) -> None:
         """Add a choice to those that were found, and report the first one within the limit."""
-        if self.most is not None and len(here) <= self.most < len(found[-1]):
+        first = self.most is not None and len(here) <= self.most < len(found[-1])
+        if self.report is not None and first:
             self.report(here)
         found.append(here)
 

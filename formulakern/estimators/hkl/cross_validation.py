@@ -40,7 +40,7 @@ from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 #: Thresholds below and above all scores.
 FAR = 1e6
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
-MULTIPLES = (0.1, 1.0, 10.0, 100.0)
+MULTIPLES = (0.3, 1.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.05
 #: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
@@ -138,16 +138,17 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
 
 @dataclass(eq=False, repr=False)
 class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
-    """:class:`HKLClassifier` with C and the depth penalty chosen by cross-validation.
+    """:class:`HKLClassifier` with C, depth penalty and number of rules chosen by cross-validation.
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
-    each from the solution of the last.  Of all pairs (C, depth penalty) one is chosen by the mean
-    score of what is held out, and the classifier is fitted to all rows.
+    each from the solution of the last.  From each solution a path leads to models of fewer rules:
+    15, 10, 8, 5, 3, 2, 1.  Of all candidates (C, depth penalty, number of rules) one is chosen by
+    the mean score of the rows held out, and the classifier is fitted to all rows.
 
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: 0.1, 1, 10 and 100 times the C that ``HKLClassifier(C="auto")`` takes.
+        ``"auto"``: 0.3 and 1 times the C that ``HKLClassifier(C="auto")`` takes.
     depth_penalties : sequence of float, default=(2.0, 4.0)
         Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.
     cv : "auto", int or splitter, default="auto"
@@ -163,13 +164,16 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Rows of a class that the training rows of their fold lack do not count.
         Else a name of ``sklearn.metrics.get_scorer_names()``, or a scorer, which gives each fold
         one number.  Larger is better.
-    selection : {"one-standard-error", "best"}, default="best"
-        ``"best"``: the largest mean score, of equals the fewest rules.  ``"one-standard-error"``:
-        the fewest rules, mean over folds, among all pairs that are behind the best by no more than
-        the standard error of the mean difference (over rows, or folds where there is a scorer); of
+    selection : {"best", "1se"}, default="best"
+        ``"best"``: the largest mean score, of equals the fewest rules.  ``"1se"``: the fewest
+        rules, mean over folds, among all candidates that are behind the best by no more than one
+        standard error of the mean difference (over rows, or folds where there is a scorer); of
         equals the best score.
-    rho, max_rules, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
-        As in :class:`HKLClassifier`; the limit ``max_rules`` holds in the folds too.
+    max_rules : "auto", int or None, default="auto"
+        The most rules and linear terms; ``"auto"``: 15.  Smaller numbers are compared, too.  None:
+        as many as the optimum has.
+    rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
+        As in :class:`HKLClassifier`.
     encoder, class_weight, time_limit
         As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
         last may be left out, or all where the table is large (then it is the middle one of ``Cs``
@@ -188,12 +192,17 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Its mean score.
     best_index_ : int
         Its position in ``cv_results_``.
-    cv_results_ : dict of str to ndarray of shape (pairs,)
-        ``C`` (for all rows), ``depth_penalty``, ``mean_score``, ``std_score`` (over the folds),
-        ``behind`` and ``error``, the mean difference to the best and its standard error,
-        ``mean_rules``, ``mean_length``, ``mean_gap``, ``certified``, the share of the folds whose
-        gap is at most 0.02, and ``split0_score``, ``split1_score``, ….  NaN for pairs that were
-        left out; the first three alone where all were.
+    cv_results_ : dict of str to ndarray of shape (candidates,)
+        ``C`` (for all rows), ``depth_penalty``, ``max_rules``, ``mean_score``, ``std_score`` (over
+        the folds), ``behind`` and ``error``, the mean difference to the best and its standard
+        error, ``mean_rules``, ``mean_length``, ``accuracy``, and ``split0_score``,
+        ``split1_score``, ….  NaN for candidates that were left out; the first four alone if all
+        were.
+    path_ : RulePath
+        For the chosen C and depth penalty, for models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules: the
+        accuracy on the rows held out, with its standard error, the mean score, and of the model of
+        all rows the objective and its gap to the best model of any size.
+        :func:`formulakern.plot.accuracy_by_rules` draws it.
     best_estimator_ : HKLClassifier
         Fitted to all rows.
     objective_, lower_bound_, gap_, certificate_
@@ -218,9 +227,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     Propositions that do not depend on the classes are those of all rows, encoded once; an encoder
     of another kind, or one that cuts by class, is fitted anew for every fold.  Fits within folds
-    have a ``tol`` of 0.02 at least, and hold at most 1000 conjunctions, for all classes together.
-    Where a fit stops before the gap is closed (``max_active``, ``time_limit``) its score counts,
-    and ``certified`` tells; only for the last fit is that a warning.
+    have a ``tol`` of 0.05 at least, hold at most 1000 conjunctions, for all classes together, and
+    prove nothing for ``rho=1``.
 
     Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
     the folds of one pair run at once in other processes; the table is sent once.
@@ -252,7 +260,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     depth_penalties: Sequence[float] = (2.0, 4.0)
     cv: Any = "auto"
     scoring: Any = None
-    selection: Literal["one-standard-error", "best"] = "best"
+    selection: Literal["1se", "best"] = "best"
     _: KW_ONLY
     rho: float = 1.0
     max_rules: int | Literal["auto"] | None = "auto"
@@ -426,7 +434,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         nothing: list[Any] = [None] * len(sizes)
         listed = [Candidate(*pair, size) for pair in pairs for size in sizes]
         known = [one for trial in trials for one in (trial.path or [trial] if trial else nothing)]
-        middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
+        middle = len(pairs) - 1
+        if not self._automatic:
+            middle -= len({C for C, _ in pairs}) // 2
         chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1)
         self.C_, self.depth_penalty_, rules = chosen
         return rules

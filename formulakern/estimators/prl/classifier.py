@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import (
     check_choice,
     check_flag,
@@ -48,6 +48,7 @@ from formulakern.learning.prl.features import (
 from formulakern.learning.prl.preferences import ABOVE, Preferences, Step, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
+from formulakern.learning.selection import AUTOMATIC
 from formulakern.rules.features import Feature
 from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import share_done
@@ -114,8 +115,9 @@ class PRLClassifier(PreferenceModel):
         different propositions.
     degree : int, default=2
         The most conditions, or factors, of a rule.
-    max_rules : int, optional
-        The most rules; the best that were found, with votes refitted to them; see Notes.
+    max_rules : "auto", int or None, default="auto"
+        The most rules; ``"auto"``: 15.  If the game needs more, the best of these are chosen, and
+        their votes are fitted anew; see Notes.  None: no limit.
     depth_penalty : float, default=2
         a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
         weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
@@ -167,8 +169,9 @@ class PRLClassifier(PreferenceModel):
         its intercept.  Of ordered classes weights have signs, and the ensemble has levels and
         thresholds.
     value_, bound_, gap_ : float
-        The margin, what no hypothesis passes, and the difference.  The bound is for any number of
-        rules, so that with ``max_rules`` the gap says what the limit costs at most.
+        The largest margin of votes of the rules, what no hypothesis passes, and the difference.
+        The bound is for any number of rules: with ``max_rules`` the gap is the most that the limit
+        costs.
     C_ : float
         The penalty parameter that was used; inf for the hard margin, unless its value is 0.
     nu_ : float
@@ -197,11 +200,12 @@ class PRLClassifier(PreferenceModel):
     the ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
     hypothesis of few rules, for about as long as the game took, within ``time_limit``.
 
-    To find the best k rules is NP-hard.  Those of ``max_rules`` are the better of two starts, each
-    improved by exchanges until none helps: rules that come in one by one, each the best of those
-    that pay most in the whole game, and the optimal rules, of which the lightest leave.  The
-    restricted linear program is solved for every set that is tried, so ``value_`` is exactly what
-    the rules are worth.  The bias rule does not count.
+    To find the best k rules is NP-hard.  From the rules of the game those of least weight leave,
+    then single rules are exchanged as long as the logistic loss of the rules, with a small penalty,
+    falls.  With a soft margin their votes, and the intercept, are those of this logistic
+    regression, which is more accurate with few rules than the votes of the game.  With a hard
+    margin the game of these rules alone decides, if its value is positive.  ``value_`` is the exact
+    value of that game.
 
     Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions.
     Here are groups of rows that the rules at hand do not tell apart.  Then ``features`` are
@@ -238,7 +242,7 @@ class PRLClassifier(PreferenceModel):
     features: str | Formula | Sequence[str | Formula] = "rules"
     degree: int = 2
     _: KW_ONLY
-    max_rules: int | None = None
+    max_rules: int | Literal["auto"] | None = "auto"
     depth_penalty: float = 2.0
     margin: Literal["soft", "hard"] = "soft"
     C: float | Literal["auto"] = "auto"
@@ -339,7 +343,8 @@ class PRLClassifier(PreferenceModel):
         check_integer("degree", self.degree)
         check_integer("epochs", self.epochs)
         check_integer("budget", self.budget, otherwise="None for the default")
-        check_integer("max_rules", self.max_rules, otherwise="None for no limit")
+        if not (isinstance(self.max_rules, str) and self.max_rules == "auto"):
+            check_integer("max_rules", self.max_rules, otherwise="None for no limit, or 'auto'")
         if not (isinstance(self.C, str) and self.C == "auto"):
             check_number("C", self.C, 0, above=True, otherwise="'auto'")
         check_number("tol", self.tol, 0)
@@ -452,7 +457,8 @@ class PRLClassifier(PreferenceModel):
         budget = (FEW if many else BUDGET) if self.budget is None else self.budget
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
-        outcome = best_hypothesis(generation, given, self.max_rules)
+        limit = AUTOMATIC if self.max_rules == "auto" else self.max_rules
+        outcome = best_hypothesis(generation, given, limit, self._signs, self.ordinal)
         self.C_ = np.inf if C is None and not outcome.softened else given
         if isinstance(rows, RowGroups):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
@@ -473,6 +479,8 @@ class PRLClassifier(PreferenceModel):
         most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
         self.certificate_ = f"The margin is at most {most} below the largest over {family.scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
+        if outcome.few is not None:  # votes are logarithms of odds
+            self._margin = 1.0
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
@@ -480,6 +488,14 @@ class PRLClassifier(PreferenceModel):
         if advice := self._advice(outcome, preferences, family):
             warnings.warn(*advice, stacklevel=stacklevel)
         return generation.game.columns
+
+    def _signs(self, features: Sequence[Any]) -> IntArray | None:
+        """The signs that the votes of features must have for the second class."""
+        if not self._encoding.directions:
+            return None
+        asked = asked_in(self._encoding.leaves, self._encoding.directions)
+        listed = (asked[list(feature.propositions)].tolist() for feature in features)
+        return np.array([next(filter(None, own), 0) for own in listed], dtype=np.int64)
 
     def _advice(
         self, outcome: Outcome, preferences: Preferences, family: FeatureFamily
@@ -573,8 +589,29 @@ def rules_of(
     ``rows`` counts what the different rows of the family's table stand for, and ``words`` are the
     columns of the encoded table.
     """
-    total = sum(outcome.weights) or 1.0
-    ordered, n_classes = names is None, game.preferences.n_classes
+    ordered = names is None
+    if outcome.few is not None:
+        votes, start = (
+            [*zip(outcome.few.features, outcome.few.votes, strict=True)],
+            outcome.few.start,
+        )
+    else:
+        votes, start = _votes_of(outcome, game, ordered)
+    found = []
+    for feature, own in votes:
+        if own.any():
+            fired = game.family.values(feature) != 0
+            found.append(
+                (feature, rows.described(feature.named(words), fired, own.tolist(), names))
+            )
+    return found, start
+
+
+def _votes_of(
+    outcome: Outcome, game: RestrictedGame, ordered: bool
+) -> tuple[list[tuple[Any, FloatArray]], FloatArray]:
+    """Return the features with their votes, and the start, by the weights of the columns."""
+    total, n_classes = sum(outcome.weights) or 1.0, game.preferences.n_classes
     votes: dict[Any, FloatArray] = defaultdict(lambda: np.zeros(n_classes))
     for column, q in zip(outcome.columns, outcome.weights, strict=True):
         votes[column.feature][column.winner] += column.scale * q / total
@@ -582,15 +619,9 @@ def rules_of(
     start = np.zeros(game.preferences.n_thresholds if ordered else n_classes)
     bias = votes.pop(game.family.always, np.zeros(n_classes))
     start += -bias[ABOVE] if ordered else bias
-    found = []
-    for feature, own in votes.items():
-        if isinstance(feature, Step):
-            start[feature.first :] -= own[ABOVE]
-        elif own.any():
-            fired = game.family.values(feature) != 0
-            listed = (own[ABOVE:] if ordered else own).tolist()
-            found.append((feature, rows.described(feature.named(words), fired, listed, names)))
-    return found, start
+    for feature in [one for one in votes if isinstance(one, Step)]:
+        start[feature.first :] -= votes.pop(feature)[ABOVE]
+    return [(feature, own[ABOVE:] if ordered else own) for feature, own in votes.items()], start
 
 
 def largest_alone(rows: RowCounts) -> FloatArray:

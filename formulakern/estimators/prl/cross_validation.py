@@ -71,10 +71,10 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         accuracy (1/π_k).  That mean is the score.  Else a name of
         ``sklearn.metrics.get_scorer_names()``, or a scorer, of predictions or decisions, which
         gives each fold one number.  Larger is better.
-    selection : {"best", "one-standard-error"}, default="best"
+    selection : {"best", "1se"}, default="best"
         ``"best"``: the largest mean score, of equals the fewest rules; but what
         ``PRLClassifier()`` takes, where that is among the settings and behind by no more than one
-        standard error.  ``"one-standard-error"``: the fewest rules, mean over folds, among all
+        standard error.  ``"1se"``: the fewest rules, mean over folds, among all
         settings that are behind the best by no more than one; of equals the best score.  Standard
         errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
         that predicts one class for all rows, of those held out or of all that it is fitted to at
@@ -151,9 +151,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     depth_penalties: Sequence[float] = (2.0,)
     cv: Any = "auto"
     scoring: Any = None
-    selection: Literal["best", "one-standard-error"] = "best"
+    selection: Literal["best", "1se"] = "best"
     _: KW_ONLY
-    max_rules: int | None = None
+    max_rules: int | Literal["auto"] | None = "auto"
     bias_rule: bool = True
     epochs: int = 200
     tol: float = 1e-2

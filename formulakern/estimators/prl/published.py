@@ -28,7 +28,7 @@ class PublishedPRL(PRLClassifier):
 
     Parameters
     ----------
-    features, degree, max_rules, depth_penalty, margin, C, bias_rule, monotone
+    features, degree, depth_penalty, margin, C, bias_rule, monotone
         As in :class:`PRLClassifier`.
     encoder, class_weight, time_limit, verbose
         As in :class:`PRLClassifier`.
@@ -41,7 +41,9 @@ class PublishedPRL(PRLClassifier):
     epochs : int, default=200
         Rounds of drawing columns and solving the game.
     tol : float, default=1e-2
-        Relative gap of the rules that ``max_rules`` chooses.
+        Not read.
+    max_rules : int, "auto" or None, default=None
+        As in :class:`PRLClassifier`.
     ordinal : bool, default=False
         Only False: classes have no order here.
     random_state : int, RandomState or None, default=0
@@ -73,6 +75,7 @@ class PublishedPRL(PRLClassifier):
     solver: Literal["fictitious-play", "multiplicative-weights", "linprog"] = "fictitious-play"
     solver_iterations: int = 1_000_000
     budget: int = 1000
+    max_rules: int | Literal["auto"] | None = None
     random_state: int | np.random.RandomState | None = 0
     learns_in_partitions: ClassVar[bool] = False
     proves: ClassVar[bool] = False

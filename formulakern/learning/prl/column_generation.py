@@ -12,12 +12,9 @@ so the difference proves how good the hypothesis is.
 
     1/V(S) = min Σ_j λ_j + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0,
 
-j a feature of S with a pair of classes.  Wanted is S of at most k features with the largest V(S);
-weights are refitted for every S that is tried.  The search is that of
-:mod:`formulakern.learning.prl.selection`; features are promising if their columns pay most against
-the row player's optimal strategy over S, that is, have the largest reduced cost, priced exactly.
-V(S) is what S secures and the bound of V* holds for every hypothesis, so their difference is the
-most that the limit can cost.  The bias and thresholds are free: in every S.
+j a feature of S with a pair of classes.  S is chosen by :mod:`formulakern.learning.prl.few`.  V(S)
+is what S secures and the bound of V* holds for every hypothesis, so their difference is the most
+that the limit costs.  The bias and thresholds are free: in every S.
 """
 
 from __future__ import annotations
@@ -30,12 +27,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
+from formulakern.learning.prl.few import FewVotes, few_votes
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
-from formulakern.learning.prl.selection import Selection
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
@@ -88,7 +85,7 @@ class Outcome:
 
     ``reason`` is "optimal", "epochs", "time", "interrupted", "columns" (there were no new ones) or
     "inseparable" (the hard margin is 0); ``softened`` whether a soft margin decided the weights
-    therefore.
+    therefore.  ``few`` are the features and votes that a limit leaves.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -98,6 +95,7 @@ class Outcome:
     reason: str = "epochs"
     history: list[Epoch] = field(default_factory=list)
     softened: bool = False
+    few: FewVotes | None = None
 
     @property
     def value(self) -> float:
@@ -316,66 +314,18 @@ def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Features, heaviest first, their columns with the free ones, and optimal strategies."""
-
-    kept: tuple[Any, ...]
-    columns: tuple[Column, ...]
-    solution: Solution
-
-    @property
-    def worth(self) -> float:
-        """V(S)."""
-        return self.solution.value
-
-
-@dataclass(eq=False)
-class FeatureSelection(Selection):
-    """Choose features of a game with a soft margin, which more columns enter as they are priced."""
-
-    better = apart = 1e-5
-
-    game: RestrictedGame
-
-    def solved(self, kept: Sequence[Any], before: Chosen | None = None) -> Chosen:  # noqa: ARG002
-        """Solve the game of all columns of these features, and of the free ones that it needs."""
-        game, weight, fresh = self.game, dict.fromkeys(kept, 0.0), True
-        while fresh:
-            columns = [c for c in game.columns if c.feature in weight or game.free(c)]
-            solution = game.start()
-            if columns:
-                solution = game.of(columns, game.C).solve(ROUGHLY, deadline=self.deadline)
-            paying = game.free_columns(solution.p) | game.pairs_of(kept, solution.p)
-            least = solution.value * (1 + ROUGHLY)
-            fresh = bool(game.enter(c for c, pays in paying.items() if pays > least))
-        for column, q in zip(columns, solution.q.tolist(), strict=True):
-            if column.feature in weight:
-                weight[column.feature] += q
-        order = sorted(kept, key=lambda feature: -weight[feature])
-        return Chosen(tuple(order), tuple(columns), solution)
-
-    def promising(self, chosen: Chosen) -> list[Any]:
-        """Return the features whose columns pay most against the row player's strategy.
-
-        If no column pays more than the value, V(S) is V*.
-        """
-        game, threshold = self.game, max(chosen.solution.value, 0.0)
-        p = game.moved(chosen.solution.p)
-        game.enter(game.price(p, threshold, TRIED, self.deadline).columns)
-        payoffs = game.moved(p) @ game.unscaled * game.scales
-        order = np.argsort(-payoffs, kind="stable")
-        paying = [game.columns[j] for j in order[payoffs[order] > threshold].tolist()]
-        features = dict.fromkeys(c.feature for c in paying if not game.free(c))
-        return [feature for feature in features if feature not in chosen.kept][:TRIED]
-
-
-def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = None) -> Outcome:
+def best_hypothesis(
+    generation: ColumnGeneration,
+    C: float,
+    most: int | None = None,
+    signs: Callable[[Sequence[Any]], IntArray | None] = lambda _: None,
+    ordered: bool = False,
+) -> Outcome:
     """Solve a game; then choose at most so many features, and soften a hard margin of value 0.
 
     C is the penalty parameter of that soft margin; value and bound stay those of the hard one.
     The bias does not count among the ``most``.  The iterated solvers need no softening: their
-    mean strategies are a usable vote.
+    mean strategies are a usable vote.  ``signs`` are those that the votes of features must have.
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
@@ -387,39 +337,41 @@ def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = N
         reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
-    return outcome if most is None else _limited(game, deadline, outcome, C, most)
-
-
-def _limited(
-    game: RestrictedGame, deadline: Deadline, outcome: Outcome, C: float, most: int
-) -> Outcome:
-    """The columns of the best features of a game that was solved, with their exact weights."""
-    soft = game.of(game.columns, C if game.C is None else game.C)
-    weight: dict[Any, float] = {}
-    for column, q in zip(outcome.columns, outcome.weights, strict=True):
-        if not game.free(column):
-            weight[column.feature] = weight.get(column.feature, 0.0) + q
-    support = sorted(weight, key=lambda feature: -weight[feature])
-    if len(support) <= most:
+    features = list(dict.fromkeys(c.feature for c in outcome.columns if not game.free(c)))
+    if most is None or len(features) <= most:
         return outcome
-    selection = FeatureSelection(support, most, deadline, soft)
-    best, reason = selection.run(), outcome.reason
-    if selection.interrupted:
-        reason = "interrupted"
-        warnings.warn("interrupted: the best rules so far are kept.", stacklevel=5)
-    columns = list(best.columns)
-    solution = _exact(soft.of(columns, game.C), deadline)
-    weights, softened = solution.q, outcome.softened
-    if game.C is None and solution.value <= ZERO * game.family.unit:
-        weights, softened = _exact(soft.of(columns, C), deadline).q, True
+    few = few_votes(game, features, most, signs(features), ordered, deadline)
+    if few is None:  # one class wins everywhere
+        return replace(outcome, columns=[], weights=[])
+    if few.interrupted:
+        outcome = replace(outcome, reason="interrupted")
+        warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
+    eased = game.of(game.columns, C if game.C is None else game.C)
+    columns = _columns_of(eased, few.features, deadline)
+    solution = _exact(eased.of(columns, game.C), deadline)
+    own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
+    separates = game.C is None and solution.value > ZERO * game.family.unit
     return replace(
         outcome,
-        columns=columns,
-        weights=weights.tolist(),
+        **(own if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
-        reason=reason,
-        softened=softened,
+        softened=outcome.softened or (game.C is None and not separates),
+        few=None if separates else few,
     )
+
+
+def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> list[Column]:
+    """Return the columns of some features, with all pairs of classes, and the free ones."""
+    kept, fresh = set(features), True
+    while fresh:
+        columns = [c for c in game.columns if c.feature in kept or game.free(c)]
+        solution = game.start()
+        if columns:
+            solution = game.of(columns, game.C).solve(ROUGHLY, deadline=deadline)
+        paying = game.free_columns(solution.p) | game.pairs_of(features, solution.p)
+        least = solution.value * (1 + ROUGHLY)
+        fresh = bool(game.enter(c for c, pays in paying.items() if pays > least))
+    return columns
 
 
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:

@@ -108,14 +108,14 @@ def test_ordered_classes_are_a_scorecard():
     codes = np.digitize(risk, np.quantile(risk, [0.3, 0.6, 0.8]))
     names = ["low", "mid", "high", "top"]
     y = pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), name="risk")
-    model = PRLClassifier(ordinal=True).fit(X, y)
+    model = PRLClassifier(ordinal=True, max_rules=None).fit(X, y)
     assert model.classes_.tolist() == names
     assert model.rules_.levels == tuple(names)
     assert model.stopped_ == "optimal"
     assert model.gap_ <= 0.01 * model.bound_
     assert str(model.rules_).startswith("risk by Σ weight · rule: low up to ")
     np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
-    plain = PRLClassifier().fit(X, codes)
+    plain = PRLClassifier(max_rules=None).fit(X, codes)
     off = np.abs(np.searchsorted(model.rules_.thresholds, model.decision_function(X)) - codes)
     assert off.mean() <= np.abs(codes - np.median(codes)).mean() / 2
     assert len(model.rules_) < len(plain.rules_)

@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_folds():
         models.setdefault(setting, []).append(model)
         return get_scorer("f1_macro")(model, rows, classes)
 
-    options = {"scoring": scoring, "cv": folds, "tol": 1e-4}
+    options = {"scoring": scoring, "cv": folds, "tol": 1e-4, "max_rules": None}
     search = PRLClassifierCV([0.5, 0.1], (2, 1), (1, 3), **options).fit(X, y)
     results = search.cv_results_
     assert results["C"].tolist() == [0.1, 0.5] * 3
@@ -64,6 +64,7 @@ def test_scores_are_those_of_the_folds():
             score = f1_score(y[test], model.predict(X.iloc[test]), average="macro")
             assert results[f"split{k}_score"][place] == pytest.approx(score, abs=1e-12)
             alone = PRLClassifier(degree=int(degree), C=C, depth_penalty=a, tol=0.03)
+            alone.set_params(max_rules=None)
             alone.fit(X.iloc[train], y[train])
             assert model.gap_ <= 0.03 * model.bound_
             assert model.value_ <= alone.bound_ * (1 + 1e-6)
@@ -146,7 +147,7 @@ def trial(scores, rules, several=True):
 
 
 def test_the_rule_of_one_standard_error():
-    search = PRLClassifierCV(selection="one-standard-error")
+    search = PRLClassifierCV(selection="1se")
     rows = np.random.default_rng(0).normal(size=99)
     rows -= rows.mean()
     noise = np.resize([0.3, -0.3, 0.0], 99)  # of the differences: a standard error of 0.0248

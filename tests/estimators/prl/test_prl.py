@@ -59,7 +59,7 @@ def test_numbers_are_cut_at_every_gap(seed, n_classes, degree):
     X = X.mask(generator.random((40, 3)) < 0.1)
     y = np.append(np.arange(n_classes), generator.integers(0, n_classes, 40 - n_classes))
     encoder = fk.PropositionEncoder(strategy="all").fit(X)
-    options = {"degree": degree, "C": 0.5, "tol": 1e-3}
+    options = {"degree": degree, "C": 0.5, "tol": 1e-3, "max_rules": None}
     listed = PRLClassifier(encoder=None, **options).fit(encoder.transform(X), y)
     model = PRLClassifier(**options).fit(X, y)
     assert model.stopped_ == listed.stopped_ == "optimal"
@@ -722,15 +722,15 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
     solve = prl_play.RestrictedGame.solve
     calls = []
 
-    def interrupted(self, tol, secured, deadline):
+    def interrupted(self, tol, *more, **named):
         calls.append(tol)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return solve(self, tol, secured, deadline)
+        return solve(self, tol, *more, **named)
 
     monkeypatch.setattr(prl_play.RestrictedGame, "solve", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 2 epochs"):
-        model = PRLClassifier(degree=2, C=1).fit(X, y)
+        model = PRLClassifier(degree=2, C=1, max_rules=None).fit(X, y)
     assert model.stopped_ == "interrupted"
     assert model.score(X, y) > 0.6
     calls[:] = [0]

@@ -86,7 +86,7 @@ CASES = {
 @pytest.mark.filterwarnings("ignore:the hard margin")
 def test_equals_the_fit_in_memory(name):
     """Of one game, secured by the rules that are shown; between divisions to the last bit."""
-    options = dict(CASES[name])
+    options = {"max_rules": None} | CASES[name]
     X, y = table(k=options.pop("k", 2))
     weights = np.arange(len(y)) % 3 * 0.7 if options.pop("weighted", False) else None
     whole = fk.PRLClassifier(**options).fit(X, y, weights)
@@ -240,9 +240,9 @@ def test_fit_on_a_data_frame_of_dask_that_stays_in_partitions():
     X, y = fk.datasets.tic_tac_toe()
     frame, target = pd.DataFrame(X).reset_index(drop=True), pd.Series(np.asarray(y))
     lazy, classes = (frames.from_pandas(part, npartitions=3) for part in (frame, target))
-    whole = fk.PRLClassifier(C=0.2).fit(frame, target)
+    whole = fk.PRLClassifier(C=0.2, max_rules=None).fit(frame, target)
     with dask.config.set(scheduler="synchronous"), fk.gather_limit(0):
-        model = fk.PRLClassifier(C=0.2).fit(lazy, classes)
+        model = fk.PRLClassifier(C=0.2, max_rules=None).fit(lazy, classes)
         with pytest.raises(ParameterError, match="stay in partitions"):
             fk.PRLClassifier("a & b").fit(lazy, classes)
         with pytest.raises(ParameterError, match="stay in partitions"):

@@ -1,0 +1,97 @@
+"""Few features of a game, and votes of these that are fitted anew.
+
+The weights of a game secure a margin on all preferences, which needs many rules.  Votes of few
+rules do better if they are likely: with P(S) of :mod:`formulakern.learning.selection`, each feature
+with the penalty 1, and the logistic loss of the class that wins on each row, of each threshold of
+ordered classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.deadline import Deadline
+from formulakern.learning.prl.preferences import ABOVE
+from formulakern.learning.prl.restricted_game import RestrictedGame
+from formulakern.learning.selection import FewFeatures
+from formulakern.solvers.hierarchical.losses import Loss, loss_of
+from formulakern.solvers.hierarchical.newton import Columns
+
+#: C is this over the square root of the weight of all rows.
+AUTOMATIC_C = 375.0
+#: The relative gap of P(S), and what small weights may cost.
+EXACT, SLIGHT = 1e-3, 1e-2
+#: The score of a class that never wins, below the others.
+ABSENT = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class FewVotes:
+    """Features, heaviest first, their votes (k, K), and the start of the scores (K,).
+
+    Ordered classes have one score, and instead of a start their thresholds.
+    """
+
+    features: list[Any]
+    votes: FloatArray
+    start: FloatArray
+    interrupted: bool
+
+
+def few_votes(
+    game: RestrictedGame,
+    features: Sequence[Any],
+    most: int,
+    signs: IntArray | None,
+    ordered: bool,
+    deadline: Deadline,
+) -> FewVotes | None:
+    """Return at most so many of some features with their votes; None if only one class wins."""
+    preferences = game.preferences
+    rows, weights = preferences.rows, preferences.weights
+    if ordered:
+        present = np.array([0, 1])
+        C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
+        y = np.where(preferences.winners == ABOVE, 1.0, -1.0)
+        loss = Loss("logistic", y, C * weights, preferences.thresholds)
+    else:
+        n = preferences.n_classes
+        keys, same = np.unique(rows * n + preferences.winners, return_inverse=True)
+        rows, winners = np.divmod(keys, n)
+        weights = np.bincount(same, weights).astype(np.float64) / (n - 1)
+        present, codes = np.unique(winners, return_inverse=True)
+        if len(present) < 2:
+            return None
+        C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
+        two = len(present) == 2
+        y = np.asarray(2 * codes - 1 if two else codes, dtype=np.float64)
+        loss = loss_of("logistic" if two else "multinomial", y, C * weights)
+    values = np.stack([game.family.values(feature) for feature in features])[:, rows]
+    none = values[:0]
+    bits, others = (values, none) if game.family.binary else (none, values)
+    columns = Columns(
+        np.ascontiguousarray(bits, dtype=np.uint8), np.ascontiguousarray(others, dtype=np.float64)
+    )
+    search = FewFeatures(
+        columns, np.ones(len(features)), signs, loss, EXACT, most, deadline, sizes=()
+    )
+    n, K = len(features), loss.n_functions
+    whole = search.solved(np.arange(n), np.zeros((n, K)), loss.cold)
+    best = search.path(whole, (1 + SLIGHT) * whole.objective)[-1]
+    order = best.heaviest_first()
+    kept, own = [features[k] for k in best.which[order].tolist()], best.weights[order]
+    if ordered:
+        return FewVotes(kept, own, np.maximum.accumulate(best.intercept), search.interrupted)
+    votes = np.zeros((len(kept), preferences.n_classes))
+    start = np.full(preferences.n_classes, -math.inf)
+    half, b = own / 2, best.intercept / 2
+    votes[:, present] = np.hstack([-half, half]) if K == 1 else own
+    start[present] = np.append(b, -b) if K == 1 else -best.intercept
+    start[np.isinf(start)] = start[present].min() - np.abs(votes).sum() - ABSENT
+    return FewVotes(kept, votes, start, search.interrupted)
