@@ -27,7 +27,11 @@ CHOOSING = 4_000
 GRID = (1, 4, 16, 64)
 FEW_COLUMNS = 10
 #: Eight cut points of a number are a bound on the time, where rows are many.
-OPTIONS = {"depth_penalty": 1, "encoder": fk.PropositionEncoder(cut_points=8)}
+OPTIONS = {
+    "depth_penalty": 1,
+    "encoder": fk.PropositionEncoder(cut_points=8),
+    "max_rules": None,
+}
 
 
 def parts(name, limit):

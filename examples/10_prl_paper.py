@@ -42,13 +42,15 @@ def tic_tac_toe(seed):
     """70/30, conjunctions of three: the eight lines of x."""
     X, y = fk.datasets.tic_tac_toe()
     train, test = split(y, 0.7, seed)
-    model = fk.PRLClassifier("conjunctions", degree=3, margin="hard").fit(X[train], y[train])
+    model = fk.PRLClassifier("conjunctions", degree=3, margin="hard", max_rules=None).fit(
+        X[train], y[train]
+    )
     print("Tic-tac-toe, 70/30, hard margin, conjunctions of 3 of 27 propositions")
     print(
         f"{sizes_of(train, test)}: {model.score(X[test], y[test]):.2%} of the test rows are right"
     )
     print(f"(published: 100 %); margin {model.value_:.4f}, proven to be at most {model.bound_:.4f}")
-    print(model.rules_, "\n")
+    print(f"{model.rules_}\n")
 
 
 def breast_cancer(number, seed, quick):
@@ -66,7 +68,7 @@ def breast_cancer(number, seed, quick):
     for train, test in parts:
         A, b, Z, t = X.iloc[train], y[train], X.iloc[test], y[test]
         grid = penalties([0.01, 0.03, 0.1, 0.3, 1.0], quick)
-        found = tuned(fk.PRLClassifier(depth_penalty=1, **options), grid, A, b)
+        found = tuned(fk.PRLClassifier(depth_penalty=1, **options, max_rules=None), grid, A, b)
         curve = found.best_estimator_.accuracy_curve(Z, t)
         curves.append(100 * curve[np.minimum(np.arange(81), len(curve) - 1)])
         chosen.append(found.best_params_["C"])
@@ -96,12 +98,12 @@ def breast_cancer(number, seed, quick):
         OUTPUT.mkdir(exist_ok=True)
         figure.savefig(OUTPUT / "10_prl_curve.png", dpi=120)
         print(f"Saved {OUTPUT / '10_prl_curve.png'}")
-    model = fk.PRLClassifier(margin="hard", depth_penalty=1, **options).fit(X, y)
+    model = fk.PRLClassifier(margin="hard", depth_penalty=1, **options, max_rules=None).fit(X, y)
     curve = 100 * model.accuracy_curve(X, y)
     best = [f"{k}: {curve[k]:.2f}" for k in sizes if k < len(curve)]
     print(f"all {len(y)} rows, hard margin, {len(model.rules_)} rules; percent of the same rows")
     print(f"  right by number of rules (published: 50: 99.56):\n  {', '.join(best)}")
-    print(model.rules_.head(5), "\n")
+    print(f"{model.rules_.head(5)}\n")
 
 
 def hands(X, level):
@@ -145,6 +147,7 @@ def poker(levels, seed, quick):
             is_hand = np.where(y == hand, name, "other")
             chosen = tuned(
                 fk.PRLClassifier(
+                    max_rules=None,
                     degree=1,
                     encoder=fk.PropositionEncoder(nominal="all"),
                     class_weight="balanced",
@@ -169,7 +172,9 @@ def madelon():
     (X, y), (Z, t) = read("madelon-train.csv.gz", "madelon-valid.csv.gz")
     print(f"Madelon, {sizes_of(X, Z)}, standardised, products of two columns")
     clock = Clock()
-    rules = make_pipeline(StandardScaler(), fk.PRLClassifier("polynomial", degree=2, tol=0.05))
+    rules = make_pipeline(
+        StandardScaler(), fk.PRLClassifier("polynomial", degree=2, tol=0.05, max_rules=None)
+    )
     grid = {"prlclassifier__C": [0.0002, 0.0004, 0.0008, 0.0016, 0.0032]}
     found = tuned(rules, grid, X, y)
     model = found.best_estimator_[-1]
@@ -192,7 +197,7 @@ def digits(seed, quick):
     print("products of two pixels")
     for number, (a, b) in enumerate(((0, 9), (4, 6))):
         rows, later = (part[np.isin(y[part], (a, b))] for part in (train, test))
-        learner = fk.PRLClassifier("polynomial", degree=2)
+        learner = fk.PRLClassifier("polynomial", degree=2, max_rules=None)
         found = tuned(learner, penalties([0.1, 1.0, 10.0], quick), X[rows], y[rows])
         model = found.best_estimator_
         print(f"{a} against {b}: {100 * found.score(X[later], y[later]):.2f} %, "
@@ -206,7 +211,7 @@ def digits(seed, quick):
         print(f"Saved {OUTPUT / '10_prl_digits.png'}")
     if not quick:
         clock = Clock()
-        learner = fk.PRLClassifier("polynomial", degree=2, tol=0.05)
+        learner = fk.PRLClassifier("polynomial", degree=2, tol=0.05, max_rules=None)
         found = tuned(learner, {"C": [0.1, 0.3, 1.0]}, X[train], y[train])
         model = found.best_estimator_
         print(f"ten classes: {100 * found.score(X[test], y[test]):.2f} % with {len(model.rules_)} "

@@ -48,8 +48,13 @@ GRID = [10.0**k for k in range(-3, 4)]
 #: The gap that a solution must reach, and the conjunctions it may hold; for rho > 1.1 and a large C
 #: some sets need thousands, so that the gap of what was chosen is printed.
 LIMITS = {"tol": 1e-2, "max_active": 1000}
-#: The problem of the paper, for HKLClassifier and for HKLClassifierCV.
-PROBLEM = {"loss": "hinge", "linear": False, "encoder": fk.PropositionEncoder(negations=True)}
+#: The problem of the paper, for HKLClassifier and for HKLClassifierCV: without a limit of rules.
+PROBLEM = {
+    "loss": "hinge",
+    "linear": False,
+    "encoder": fk.PropositionEncoder(negations=True),
+    "max_rules": None,
+}
 SEARCH = {"Cs": GRID, "depth_penalties": (2.0,), "cv": 3, "scoring": "f1_macro"}
 PAPER = {
     "rho = 1.1": {"rho": 1.1},

@@ -29,7 +29,7 @@ def models(quick):
     bank = bank.drop(columns="duration")  # how long the call took is known only after it
     train, test = split(y, 300 if quick else 2260)
     found["bank"] = (bank.iloc[train], y[train], bank.iloc[test], y[test])
-    C = {"Cs": [0.01, 0.1], "depth_penalties": [4.0], "cv": 2} if quick else {}
+    C = {"Cs": [30.0, 300.0], "depth_penalties": [4.0], "cv": 2} if quick else {}
     found["hkl_cv"] = fk.HKLClassifierCV(**C, class_weight="balanced").fit(
         bank.iloc[train], y[train]
     )

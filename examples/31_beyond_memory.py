@@ -114,7 +114,12 @@ def learned(name: str, X, y, rows: int):
     C = COST[name] / rows
     if name == "hkl":
         model = fk.HKLClassifier(
-            rho=1.1, encoder=fk.PropositionEncoder(cut_points=1), linear=False, tol=1e-2, C=C
+            rho=1.1,
+            encoder=fk.PropositionEncoder(cut_points=1),
+            linear=False,
+            tol=1e-2,
+            C=C,
+            max_rules=None,
         ).fit(X, y)
         return model, 100 * model.gap_
     if name == "svm":
@@ -122,7 +127,7 @@ def learned(name: str, X, y, rows: int):
         model = fk.FormulaSVC("a & b", C=C, encoder=encoder, tol=1e-2).fit(X, y)
         return model, 100 * model.gap_
     encoder = fk.PropositionEncoder(cut_points=1)
-    model = fk.PRLClassifier(encoder=encoder, budget=5, tol=1e-2, C=C).fit(X, y)
+    model = fk.PRLClassifier(encoder=encoder, budget=5, tol=1e-2, C=C, max_rules=None).fit(X, y)
     return model, 100 * model.gap_ / model.bound_
 
 

@@ -180,7 +180,8 @@ class FewFeatures:
     def reduced(self, here: Choice, size: int) -> Choice:
         """Let features leave until so many remain."""
         while (surplus := len(here) - size) > 0:
-            leaving = min(max(1, int(LEAVING * len(here))), surplus)
+            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(here)))
+            leaving = min(leaving, surplus)
             here = self.without(here, self.lightest(here)[:leaving])
         return here
 

@@ -188,11 +188,14 @@ class HKLClassifier(HierarchicalClassifier):
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> model = HKLClassifier(C=1000, depth_penalty=4).fit(X[::4], y[::4])
+    >>> model = HKLClassifier(C=1000, depth_penalty=4, max_rules=None).fit(X[::4], y[::4])
     >>> model.stopped_, bool(model.gap_ <= 0.01)
     ('optimal', True)
     >>> bool(model.score(X, y) > 0.97), len(model.rules_) <= model.hull_size_
     (True, True)
+    >>> few = HKLClassifier(C=1000, depth_penalty=4).fit(X[::4], y[::4])
+    >>> len(few.rules_), bool(few.gap_ > 0.1)  # what the limit costs
+    (15, True)
 
     Ordered classes, and a score that does not fall with age:
 

@@ -242,9 +242,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> search = HKLClassifierCV([1, 1000], [4.0], cv=3).fit(X[::4], y[::4])
-    >>> search.C_
-    1000.0
+    >>> search = HKLClassifierCV([1, 1000], [4.0], cv=3, max_rules=20).fit(X[::4], y[::4])
+    >>> search.C_, len(search.rules_)
+    (1000.0, 18)
     >>> bool(search.score(X, y) > 0.95)
     True
     """
@@ -426,9 +426,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return model.gap_, model.stopped_ not in EARLY  # else there is a warning
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
-        """Choose a candidate; otherwise the C of the middle, which is automatic, and short rules.
+        """Choose a candidate that predicts several classes, if one does.
 
-        Returns its limit of rules.
+        If none is known it has the C of the middle, which is automatic, and short rules.  Returns
+        its limit of rules.
         """
         sizes: list[Any] = self._sizes or [self.max_rules]
         nothing: list[Any] = [None] * len(sizes)
@@ -437,7 +438,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         middle = len(pairs) - 1
         if not self._automatic:
             middle -= len({C for C, _ in pairs}) // 2
-        chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1)
+        several = np.flatnonzero([trial is not None and trial.several for trial in known])
+        among = several if len(several) else None
+        chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1, among)
         self.C_, self.depth_penalty_, rules = chosen
         return rules
 

@@ -337,9 +337,15 @@ def best_hypothesis(
         reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
-    features = list(dict.fromkeys(c.feature for c in outcome.columns if not game.free(c)))
+    weight: dict[Any, float] = {}
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
+        if not game.free(column):
+            weight[column.feature] = weight.get(column.feature, 0.0) + q
+    features = sorted(weight, key=lambda feature: -weight[feature])
     if most is None or len(features) <= most:
         return outcome
+    if deadline.over():
+        features = features[:most]
     few = few_votes(game, features, most, signs(features), ordered, deadline)
     if few is None:  # one class wins everywhere
         return replace(outcome, columns=[], weights=[])
@@ -377,5 +383,7 @@ def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadlin
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
     """Optimal strategies over all columns that a restricted game has."""
     every = np.arange(len(game.columns))
-    basic = None if deadline.over() else game.basic_solution(every, deadline)
+    if deadline.over():
+        return game.solve(ROUGHLY, deadline=deadline)
+    basic = game.basic_solution(every, deadline)
     return game.solve(EXACTLY) if basic is None else basic
