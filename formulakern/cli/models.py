@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -32,7 +33,7 @@ from formulakern.files.models import load
 from formulakern.files.replacing import replacing
 from formulakern.markup import rendered
 from formulakern.rules.sql import DialectName
-from formulakern.text import blocks, clip, counted
+from formulakern.text import blocks, clip, counted, width
 
 if TYPE_CHECKING:
     from formulakern.datasets.reader import TableFile
@@ -57,10 +58,14 @@ def learned_text(model: Any, top: int | None) -> str:
     model = uncalibrated(model)
     rules = getattr(model, "rules_", None)
     if rules is not None:
+        sizes = model.path_.line() if hasattr(model, "path_") else ""
+        if sizes:
+            sizes = f"right among held-out rows: {sizes}; chosen: {len(rules)}"
+            sizes = "\n\n" + "\n".join(wrap(sizes, width()))
         if top is None or len(rules) <= top or not hasattr(rules, "head"):
-            return str(rules)
+            return f"{rules}{sizes}"
         more = counted(len(rules) - top, "more rule")
-        return f"{rules.head(top)}\n... {more} (--top {len(rules)} shows all)"
+        return f"{rules.head(top)}\n... {more} (--top {len(rules)} shows all){sizes}"
     inner = getattr(model, "best_estimator_", model)
     if hasattr(inner, "rules") and hasattr(inner, "kernel_"):
         try:

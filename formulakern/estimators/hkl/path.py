@@ -13,6 +13,7 @@ from formulakern.display.history import History
 from formulakern.learning.hkl.problem import HierarchicalModel
 from formulakern.learning.selection import SIZES
 from formulakern.solvers.hierarchical.solve import relative_gap
+from formulakern.text import counted
 
 
 class SizedModel(NamedTuple):
@@ -74,6 +75,18 @@ class RulePath(History):
         """Return the path with objectives in other units."""
         steps = (step._replace(objective=factor * step.objective) for step in self.steps)
         return replace(self, steps=tuple(steps))
+
+    def line(self) -> str:
+        """Return the accuracy on held-out rows by size in one line; empty if none is known.
+
+        >>> steps = (SizedModel(1, 9.0, 0.5, 0.712, 0.01), SizedModel(5, 5.0, 0.1, 0.75, 0.009))
+        >>> RulePath(steps).line()
+        '1 rule 71.2 %, 5 rules 75.0 %; ± 0.9 %'
+        """
+        known = [step for step in self.steps if not math.isnan(step.accuracy)]
+        shares = (f"{counted(s.n_rules, 'rule')} {s.accuracy:.1%}" for s in known)
+        listed = ", ".join(shares).replace("%", " %")
+        return f"{listed}; ± {100 * known[-1].error:.1f} %" if known else ""
 
     def _cells(self) -> list[list[str]]:
         rows = [
