@@ -7,6 +7,9 @@ Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a soluti
 of least weight leave, some at a time.  At each size of the path one feature of little weight is
 exchanged for the most promising other one, as long as P(S) falls.
 
+*Signs.*  A weight may contradict the evidence of its feature alone, since others correct for it.
+Readers doubt such a rule: others take its place if that costs little.
+
 *What is promising.*  At the best functions of S let g_j = Σ_i β_i φ_j(x_i), Ω the norm, and h_j the
 curvature of the loss along φ_j.  A weight of the feature j outside S lowers the objective by about
 
@@ -19,6 +22,7 @@ limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,6 +50,8 @@ LEAVING = 0.3
 TRIED, BETTER = 3, 1e-4
 #: The quadratic model may promise so many times less than an exchange gains.
 SLACK = 2.0
+#: The share of the objective that weights may cost which agree with their own evidence.
+CHEAP = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +114,9 @@ class FewFeatures:
 
     def __post_init__(self) -> None:
         self.spread = np.sqrt(np.maximum(variances(self.columns, self.loss.c), 0.0))
+        if self.loss.n_functions == 1:
+            beta = self.loss.intercept(np.zeros(len(self.loss.y)), self.loss.cold)[1].beta
+            self.evidence = np.sign(sums_in(self.columns, beta)[:, 0])
 
     def path(self, start: Choice, goal: float) -> list[Choice]:
         """Return the best choices that are found, the largest first.
@@ -122,7 +131,8 @@ class FewFeatures:
                 listed = set() if most is None else {*self.sizes, most}
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
-                    here = self.exchanged(here) if size <= max(most or 0, AUTOMATIC) else here
+                    if size <= max(most or 0, AUTOMATIC):
+                        here = self.sensible(self.exchanged(here))
                     self.add(here, found)
                     if self.deadline.over():
                         break
@@ -195,16 +205,47 @@ class FewFeatures:
                 entering, gain = self.promising(rest, int(here.which[leaving]))
                 if rest.objective - SLACK * gain >= here.objective:
                     continue
-                place = int(np.searchsorted(rest.which, entering))
-                which = np.insert(rest.which, place, entering)
-                tried = self.solved(which, np.insert(rest.weights, place, 0, 0), rest.intercept)
+                tried = self.larger(rest, entering)
                 if tried.objective < (1 - BETTER) * here.objective:
                     here, improved = tried, True
                     break
         return here
 
+    def sensible(self, here: Choice) -> Choice:
+        """Exchange features of one function whose weights contradict their own evidence.
+
+        The evidence of a feature is the sign of Σ_i β_i φ_j(x_i) without any weight.  The choice
+        stays if the exchange costs more than a share of the objective.
+        """
+        if self.loss.n_functions > 1:
+            return here
+        wrong = np.flatnonzero(here.weights[:, 0] * self.evidence[here.which] < 0)
+        if not len(wrong):
+            return here
+        asked = np.zeros(len(self.evidence)) if self.signs is None else self.signs
+        signs = np.where(asked != 0, asked, self.evidence)
+        other = copy(self)
+        other.signs = signs.astype(np.int64)
+        better = other.without(here, wrong)
+        for _ in range(len(here) - len(better)):
+            entering, gain = other.promising(better, -1)
+            if not gain:
+                break
+            better = other.larger(better, entering)
+        better = other.exchanged(better)
+        return better if better.objective <= (1 + CHEAP) * here.objective else here
+
+    def larger(self, here: Choice, entering: int) -> Choice:
+        """Return the best functions with one more candidate."""
+        place = int(np.searchsorted(here.which, entering))
+        which = np.insert(here.which, place, entering)
+        return self.solved(which, np.insert(here.weights, place, 0, 0), here.intercept)
+
     def promising(self, here: Choice, but: int) -> tuple[int, float]:
-        """Return the most promising candidate outside a choice, except one, and its gain."""
+        """Return the most promising candidate outside a choice, except one, and its gain.
+
+        With −1 none is an exception.
+        """
         u = predicted(self.columns.take(here.which), here.weights)
         expansion = self.loss.intercept(u, here.intercept)[1]
         curvature = curvatures(self.loss, expansion).max(axis=0)
@@ -213,7 +254,7 @@ class FewFeatures:
         over = np.maximum(0.0, dual_norms(sums, self.penalties, self.signs) - norm)
         bends = variances(self.columns, curvature) * curvature.sum() / self.penalties**2
         gains = np.square(over) / (2 * (bends + 1))
-        gains[[*here.which, but]] = 0.0
+        gains[[*here.which, *([but] if but >= 0 else [])]] = 0.0
         best = int(gains.argmax())
         return best, float(gains[best])
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern.learning import selection
 from formulakern.learning.selection import SIZES, Choice, FewFeatures
 from formulakern.solvers.hierarchical.losses import loss_of
 from formulakern.solvers.hierarchical.newton import Columns
@@ -34,6 +35,7 @@ def test_most_often_the_best_of_all_subsets_is_found(name):
     best = 0
     for seed in range(6):
         search, whole = problem(seed, 2, name)
+        search.evidence = np.zeros(len(search.penalties))  # weights may have any sign
         path = search.path(whole, whole.objective * (1 + 1e-4))
         sizes = [len(few) for few in path]
         assert sizes == sorted(sizes, reverse=True)
@@ -48,6 +50,25 @@ def test_most_often_the_best_of_all_subsets_is_found(name):
         assert few.objective >= min(every) * (1 - 2e-5)
         best += few.objective <= min(every) * (1 + 2e-4)
     assert best >= 5
+
+
+@pytest.mark.parametrize(("share", "chosen"), [(0.05, [0, 2]), (0.01, [0, 1])])
+def test_weights_agree_with_their_evidence_if_that_costs_little(monkeypatch, share, chosen):
+    """Part 1 of the rows of 0 has more of the class than all rows have, and less than 0 has."""
+    sizes, right = [200, 80, 120], [60, 72, 72]
+    kind = np.repeat(np.arange(3), sizes)
+    parts = zip(sizes, right, strict=True)
+    y = np.concatenate([np.where(np.arange(n) < k, 1.0, -1.0) for n, k in parts])
+    bits = np.stack([kind > 0, kind == 2, kind == 1]).view(np.uint8)
+    loss = loss_of("logistic", y, np.full(400, 30.0))
+    penalties = np.array([1.0, 1.0, 10.0])
+    search = FewFeatures(Columns(bits, np.zeros((0, 400))), penalties, None, loss, 1e-6, 2)
+    assert search.evidence.tolist() == [1, 1, 1]
+    whole = search.solved(np.arange(3), np.zeros((3, 1)), loss.cold)
+    monkeypatch.setattr(selection, "CHEAP", share)
+    few = search.path(whole, whole.objective)[-2]
+    assert few.which.tolist() == chosen
+    assert (few.weights > 0).all() == (chosen == [0, 2])
 
 
 def test_the_choice_within_the_limit_is_reported_once():
