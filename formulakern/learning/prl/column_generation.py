@@ -344,8 +344,12 @@ def best_hypothesis(
     features = sorted(weight, key=lambda feature: -weight[feature])
     if most is None or len(features) <= most:
         return outcome
-    if deadline.over():
-        features = features[:most]
+    if deadline.over():  # the heaviest are kept, with their votes in their own game
+        kept = {*features[:most]}
+        columns = [c for c in outcome.columns if c.feature in kept or game.free(c)]
+        solution = _exact(game.of(columns, game.C), deadline)
+        weights = solution.q.tolist()
+        return replace(outcome, columns=columns, weights=weights, solution=solution)
     few = few_votes(game, features, most, signs(features), ordered, deadline)
     if few is None:  # one class wins everywhere
         return replace(outcome, columns=[], weights=[])
@@ -354,7 +358,7 @@ def best_hypothesis(
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
     eased = game.of(game.columns, C if game.C is None else game.C)
     columns = _columns_of(eased, few.features, deadline)
-    solution = _exact(eased.of(columns, game.C), deadline)
+    solution = _exact(eased.of(columns, game.C), deadline) if columns else eased.start()
     own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO * game.family.unit
     return replace(

@@ -605,3 +605,10 @@ def test_cut_points_lie_at_the_very_gap():
     model = HKLClassifier(linear=False).fit({"x": x}, y)
     assert {str(item.rule) for item in model.rules_} == {"x >= 3211", "x <= 2616"}
     assert (model.predict({"x": x}) == y).all()
+
+
+def test_the_largest_depth_penalties():
+    X, y = labelled(0, 60, 4)
+    for a in (1e6, 1e30):
+        model = HKLClassifier(depth_penalty=a, tol=0.05).fit(np.column_stack([X, X[:, 0] * 3]), y)
+        assert model.gap_ <= 0.05

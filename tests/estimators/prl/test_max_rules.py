@@ -245,3 +245,13 @@ def test_a_limit_of_epochs_is_told_beside_a_limit_of_rules():
     with pytest.warns(ConvergenceWarning) as free:
         PRLClassifier(C=0.5, epochs=1, budget=4).fit(X, y)
     assert str(limited[0].message) == str(free[0].message)
+
+
+def test_no_time_is_left_for_a_choice():
+    X, y = table(np.random.default_rng(0), 3, m=80, p=12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for limit in (0.0, 0.05, 0.2):
+            model = PRLClassifier(C=0.5, max_rules=2, time_limit=limit).fit(X, y)
+            assert len(model.rules_) <= 2
+            assert model.value_ <= model.bound_ + 1e-9
