@@ -73,12 +73,12 @@ def ensemble_cells(
     """Return columns of text with their titles: weight and class, or votes; shares; the rule.
 
     Rules for two classes have a weight without a sign and a class.  Other rules for classes have a
-    column of votes for each class if these leave room for the rule, otherwise one for all.  Columns
-    of which nothing is known are left out.
+    column of votes for each class if these leave room for the rule, otherwise one for all, and no
+    precision, which is about one class.  Columns of which nothing is known are left out.
     """
     classes, votes = ensemble.classes, ensemble.votes
     shares = {"coverage": ensemble.coverage}
-    if classes is not None:
+    if classes is not None and ensemble.is_pairwise:  # else it is not seen whose these are
         shares |= {"precision": ensemble.precision, "base rate": ensemble.base_rate}
     known = {
         title: [title, *("" if math.isnan(x) else f"{x:.1%}" for x in values.tolist())]
