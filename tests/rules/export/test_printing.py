@@ -54,7 +54,7 @@ def test_text():
         "Add the votes of the rules that hold; the class with the largest sum is predicted.",
         "    a      b      c  coverage  rule",
         "+1.25  -3.00  +2.00     30.0%  x = 1",
-        "       +2.00            30.0%      60.0%      40.0%  y = 1",
+        "       +2.00            30.0%  y = 1",
     ]
     assert "&lt;" in ENSEMBLE._repr_html_()
     assert MIXED._repr_html_().count("<tr>") == 3
