@@ -56,6 +56,9 @@ AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
 #: (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
+#: The automatic depth penalty; that of tables of words with a limit of rules and the logistic loss,
+#: for which C is so many times as large.
+DEPTH, DEPTH_OF_WORDS, WEALTH = 3.0, 1.0, 10.0
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time limit", "interrupted")
 #: No class has a smaller share.
@@ -165,7 +168,7 @@ class HierarchicalBase(RuleModel):
         given = self.get_params(deep=False)
         for name, (least, allowed, largest, expected) in RANGES.items():
             value = given[name]
-            if name == "C" and isinstance(value, str) and value == "auto":
+            if name in ("C", "depth_penalty") and isinstance(value, str) and value == "auto":
                 continue
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
@@ -190,8 +193,11 @@ class HierarchicalBase(RuleModel):
         """
         squared = self.loss == "squared"
         automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
-        automatic /= math.sqrt(max(1, n_thresholds))
+        automatic *= self._wealth / math.sqrt(max(1, n_thresholds))
         given = self.get_params(deep=False)
+        depth = given["depth_penalty"]
+        if isinstance(depth, str):
+            depth = DEPTH_OF_WORDS if self._wealth > 1 else DEPTH
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         together = len(names) > 1 and self.loss == "logistic"
         number = 1 if together else len(names)
@@ -199,7 +205,7 @@ class HierarchicalBase(RuleModel):
             "multinomial" if together else self.loss,
             self.C_,
             float(self.rho),
-            float(given["depth_penalty"]),
+            float(depth),
             LINEAR_PENALTY,
             float(self.tol),
             int(self.max_active),
@@ -257,6 +263,16 @@ class HierarchicalBase(RuleModel):
         """The most rules, in all classes together."""
         given = self.get_params(deep=False)["max_rules"]
         return AUTOMATIC if given == "auto" else given
+
+    @property
+    def _wealth(self) -> float:
+        """What multiplies the automatic C: few rules about words do better with little penalty."""
+        encoder = self._encoding.encoder
+        words = isinstance(encoder, PropositionEncoder) and all(
+            plan.kind in ("boolean", "nominal") for plan in encoder.plans_
+        )
+        rich = words and self._limit is not None and self.loss == "logistic" and self.rho == 1
+        return WEALTH if rich else 1.0
 
     @property
     def _sizes(self) -> list[int]:

@@ -79,8 +79,10 @@ class HKLClassifier(HierarchicalClassifier):
     C : "auto" or float, default="auto"
         Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights, times
         K − 1 for K ordered classes, which give a row K − 1 losses.
-    depth_penalty : float ≥ 1, default=3.0
-        a; larger values give shorter rules.
+    depth_penalty : "auto" or float ≥ 1, default="auto"
+        a; larger values give shorter rules.  ``"auto"`` is 3.  For tables without numeric columns,
+        with a limit of rules and the logistic loss, it is 1, and C is ten times as large: there few
+        rules do better if they are longer.
     max_rules : "auto", int or None, default="auto"
         The most rules and linear terms, in all classes together.  ``"auto"``: 15.  If the optimum
         has more, the best ones that the search finds near it replace them, with the best weights
@@ -215,7 +217,7 @@ class HKLClassifier(HierarchicalClassifier):
 
     rho: float = 1.0
     C: float | Literal["auto"] = "auto"
-    depth_penalty: float = 3.0
+    depth_penalty: float | Literal["auto"] = "auto"
     max_rules: int | Literal["auto"] | None = "auto"
 
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:

@@ -41,6 +41,8 @@ from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 FAR = 1e6
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.3, 1.0)
+#: ``depth_penalties="auto"``, and that of tables of words.
+DEPTHS, DEPTHS_OF_WORDS = (2.0, 4.0), (1.0, 2.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.05
 #: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
@@ -149,8 +151,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     ----------
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: 0.3 and 1 times the C that ``HKLClassifier(C="auto")`` takes.
-    depth_penalties : sequence of float, default=(2.0, 4.0)
-        Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.
+    depth_penalties : "auto" or sequence of float, default="auto"
+        Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.  ``"auto"``: 2 and
+        4, or 1 and 2 where that is 1 by default.
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
         three folds, twice where there are at most 45 rows.
@@ -257,7 +260,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     )
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
-    depth_penalties: Sequence[float] = (2.0, 4.0)
+    depth_penalties: Sequence[float] | Literal["auto"] = "auto"
     cv: Any = "auto"
     scoring: Any = None
     selection: Literal["1se", "best"] = "best"
@@ -289,7 +292,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     def _settings(self) -> list[Pair]:
         Cs = numbers_of("Cs", [*MULTIPLES] if self._automatic else self.Cs, 0.0, strict=True)
-        depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
+        given: Any = self.depth_penalties
+        if isinstance(given, str) and given == "auto":
+            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._wealth > 1 else DEPTHS
+        depths = numbers_of("depth_penalties", given, 1.0, strict=False, otherwise="'auto'")
         pairs = [Pair(C, a) for a in depths for C in Cs]
         self._model(pairs[0])._check_parameters()
         return pairs
@@ -359,7 +365,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     def _unit(self, data: TrainingData) -> float:
         losses = len(data.classes) - 1 if self.ordinal else 1
-        return automatic_C(float(data.weights.sum())) / math.sqrt(losses)
+        return self._wealth * automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
     def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""

@@ -67,7 +67,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
 
     rho: float = 1.0
     C: float | Literal["auto"] = "auto"
-    depth_penalty: float = 3.0
+    depth_penalty: float | Literal["auto"] = "auto"
     max_rules: int | Literal["auto"] | None = "auto"
 
     loss = "squared"
