@@ -1,5 +1,5 @@
-"""Score cards: rules with small integer points, next to their real weights on rows held out
-========================================================================================
+"""Score cards: rules with small integer points, next to their real weights on held-out rows
+=========================================================================================
 
 In a shell::
 

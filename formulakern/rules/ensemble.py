@@ -282,11 +282,11 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     def to_points(self, largest: int = 10, table: Any = None, y: Any = None) -> ScoreCard:
         r"""Return a score card: the rules with small integer points, of two classes.
 
-        With points p_r, a row x has the total T(x) = Σ_r p_r · r(x), and
+        With points p_r, a row x has the total T(x) = Σ_r p_r · r(x), and ::
 
             P(second class | x) = 1/(1 + exp(−(T(x) − start)/unit)).
 
-        *With rows*, points, ``start`` and ``unit`` > 0 are chosen together, to
+        *With rows*, points, ``start`` and ``unit`` > 0 are chosen together, to ::
 
             minimise  L = 1/n Σ_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
 
@@ -295,7 +295,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         a smaller L.  ``bound`` is a proven lower bound of L over all real points of these rules.
 
         *Without rows*, the weights β_r of the ensemble are rounded: with β_r ≈ p_r/unit, the
-        largest error of any score is ½ Σ_r |β_r − p_r/unit|, and points, ``start`` and ``unit``
+        largest error of any score is ``½ Σ_r |β_r − p_r/unit|``, and points, ``start`` and ``unit``
         are those of the smallest error.
 
         A linear term becomes up to three steps ``x >= c``, whose cut points separate the classes of

@@ -150,7 +150,7 @@ def test_ordered_classes_are_told_apart_in_any_time(monkeypatch, classes, tau):
 @pytest.mark.parametrize(
     ("name", "n_settings", "place", "chosen"),
     [
-        ("HKLClassifierCV", 4, 27, {"depth_penalty_": 4.0}),
+        ("HKLClassifierCV", 4, 27, {"depth_penalty_": 2.0}),
         ("PRLClassifierCV", 6, 4, {"degree_": 2}),
     ],
 )
