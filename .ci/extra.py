@@ -36,9 +36,7 @@ def none() -> None:
         writer = csv.writer(file)
         writer.writerow([*COLUMNS, "class"])
         writer.writerows(zip(*COLUMNS.values(), CLASSES, strict=True))
-    assert "accuracy" in command(
-        "learn", "table.csv", "--model", "hkl", "--set", "max_rules=20", "-o", "model.json"
-    )
+    assert "accuracy" in command("learn", "table.csv", "--model", "hkl", "-o", "model.json")
     assert "weight" in command("show", "model.json")
     assert "positive" in command("explain", "model.json", "table.csv", "--row", "3")
     command("predict", "model.json", "table.csv", "-o", "predicted.csv")

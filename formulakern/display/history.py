@@ -82,6 +82,7 @@ class History:
     def _cells(self) -> list[list[str]]:
         rows = [[self.STEP, *(title for _, title, _ in self.COLUMNS)]]
         for number, step in enumerate(self.steps, 1):
-            cells = (f"{getattr(step, name):{form}}" for name, _, form in self.COLUMNS)
+            values = ((getattr(step, name), form) for name, _, form in self.COLUMNS)
+            cells = ("" if value != value else f"{value:{form}}" for value, form in values)
             rows.append([str(number), *cells])
         return rows

@@ -23,7 +23,7 @@ CUTS = 8
 #: At most so many rows are looked at, and as many rows of each class as that leaves.
 LOOKED_AT = 1000
 #: A column gives the class away if it alone is wrong for at most this share of the rows that are
-#: not of the largest class, of which there are at least so many, in classes of at least so many.
+#: not of the largest class; the least number of such rows, and of rows of a class that counts.
 WRONG, FEWEST_OTHERS, FEWEST_ALIKE = 0.02, 30, 10
 #: Shorter names are those of variables.
 LONG = 3

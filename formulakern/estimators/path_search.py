@@ -300,7 +300,7 @@ class SearchedModel:
     A subclass has methods ``_settings`` (named tuples that begin with C), ``_paths``, ``_model``
     (of a setting, for a fold or all rows, with a method ``_fit_encoded``), ``_unit`` (the automatic
     C of the rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers
-    of the right classes → the factor of :func:`stretched`, values) and ``_facts``, ``_everyone``
+    of the right classes → the factor of :func:`stretched`, values), ``_everyone``
     (which names classes have within folds), and ``_fit_chosen``.
     """
 
@@ -324,6 +324,10 @@ class SearchedModel:
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         return model, known
+
+    def _facts(self, model: Any) -> tuple[float, ...]:  # noqa: ARG002
+        """Further facts about a fit, called as ``shape_names`` after the first two."""
+        return ()
 
     def _settle(self: Any) -> None:
         super()._settle()  # type: ignore[misc]

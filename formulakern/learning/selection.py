@@ -46,9 +46,10 @@ SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
 AUTOMATIC = 15
 #: The share of the features that leave at once, at first.
 LEAVING = 0.3
-#: An exchange is tried for so many features of least weight, and must lower P(S) by this share.
+#: The number of features of least weight that are tried in an exchange, and the share by which it
+#: must lower P(S).
 TRIED, BETTER = 3, 1e-4
-#: The quadratic model may promise so many times less than an exchange gains.
+#: The factor by which an exchange may gain more than the quadratic model promises.
 SLACK = 2.0
 #: The share of the objective that weights may cost which agree with their own evidence.
 CHEAP = 0.05
@@ -188,7 +189,7 @@ class FewFeatures:
         return here
 
     def reduced(self, here: Choice, size: int) -> Choice:
-        """Let features leave until so many remain."""
+        """Let features leave until ``size`` remain."""
         while (surplus := len(here) - size) > 0:
             leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(here)))
             leaving = min(leaving, surplus)

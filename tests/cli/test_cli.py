@@ -489,6 +489,23 @@ def start(*arguments, **streams):
     return subprocess.Popen(command, env=os.environ | {"TERM": "xterm"}, **streams)
 
 
+def on_a_terminal(*arguments, stdout=subprocess.DEVNULL, **options):
+    """A process whose standard error is a terminal, and an iterator over what it draws."""
+    primary, secondary = pty.openpty()
+    process = start(*arguments, stdout=stdout, stderr=secondary, **options)
+    os.close(secondary)
+
+    def pieces():
+        with os.fdopen(primary, "rb", buffering=0) as drawn:
+            try:
+                while piece := drawn.read(4096):
+                    yield piece
+            except OSError:  # Linux: the other end is closed
+                pass
+
+    return process, pieces()
+
+
 def test_ctrl_c_ends_a_running_fit():
     process = start(
         "learn", "tic-tac-toe", "--model", "svm", "--cv", "300",
@@ -516,24 +533,13 @@ def test_an_interrupted_learn_saves_its_model(seen, words, tmp_path):
     lines = [",".join(f"{x:.3f}" for x in row) + f",{row @ row > 12}" for row in numbers]
     head = ",".join([*"abcdefghijkl", "class"])
     (tmp_path / "noise.csv").write_text("\n".join([head, *lines]))
-    primary, secondary = pty.openpty()
-    process = start(
-        "learn", *words, "-o", "m.json", cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=secondary
-    )
-    os.close(secondary)
+    process, pieces = on_a_terminal("learn", *words, "-o", "m.json", cwd=tmp_path)
     drawn, pressed = b"", False
-    while True:
-        try:
-            piece = os.read(primary, 4096)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
+    for piece in pieces:
         drawn += piece
         if seen in drawn and not pressed:
             pressed = True
             process.send_signal(signal.SIGINT)
-    os.close(primary)
     assert process.wait(timeout=900) == 130
     sentence = (
         "formulakern: interrupted: m.json has the best model so far, without held-out scores."
@@ -583,21 +589,10 @@ assert not {"matplotlib", "numba", "pandas", "sklearn"} & {*sys.modules}  # nor 
 
 
 def test_progress_is_drawn_on_a_terminal():
-    primary, secondary = pty.openpty()
-    process = start(
-        "learn", "monks-1", "--formula", "a", "--cv", "2", stdout=subprocess.PIPE, stderr=secondary
+    process, pieces = on_a_terminal(
+        "learn", "monks-1", "--formula", "a", "--cv", "2", stdout=subprocess.PIPE
     )
-    os.close(secondary)
-    drawn = b""
-    while True:
-        try:
-            piece = os.read(primary, 4096)
-        except OSError:  # Linux: the other end is closed
-            break
-        if not piece:
-            break
-        drawn += piece
-    os.close(primary)
+    drawn = b"".join(pieces)
     out, _ = process.communicate(timeout=900)
     assert process.returncode == 0
     assert b"fold 1 of 2, svm" in drawn

@@ -56,9 +56,9 @@ AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
 #: (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
-#: The automatic depth penalty; that of tables of words with a limit of rules and the logistic loss,
-#: for which C is so many times as large.
-DEPTH, DEPTH_OF_WORDS, WEALTH = 3.0, 1.0, 10.0
+#: The automatic depth penalty.  For tables of words, with a limit of rules and the logistic loss,
+#: it is the second, and the automatic C is multiplied by the third.
+DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time limit", "interrupted")
 #: No class has a smaller share.
@@ -193,11 +193,11 @@ class HierarchicalBase(RuleModel):
         """
         squared = self.loss == "squared"
         automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
-        automatic *= self._wealth / math.sqrt(max(1, n_thresholds))
+        automatic *= self._C_factor / math.sqrt(max(1, n_thresholds))
         given = self.get_params(deep=False)
         depth = given["depth_penalty"]
         if isinstance(depth, str):
-            depth = DEPTH_OF_WORDS if self._wealth > 1 else DEPTH
+            depth = DEPTH_OF_WORDS if self._C_factor > 1 else DEPTH
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         together = len(names) > 1 and self.loss == "logistic"
         number = 1 if together else len(names)
@@ -265,18 +265,18 @@ class HierarchicalBase(RuleModel):
         return AUTOMATIC if given == "auto" else given
 
     @property
-    def _wealth(self) -> float:
-        """What multiplies the automatic C: few rules about words do better with little penalty."""
+    def _C_factor(self) -> float:
+        """The factor of the automatic C: few rules about words do better with a small penalty."""
         encoder = self._encoding.encoder
         words = isinstance(encoder, PropositionEncoder) and all(
             plan.kind in ("boolean", "nominal") for plan in encoder.plans_
         )
         rich = words and self._limit is not None and self.loss == "logistic" and self.rho == 1
-        return WEALTH if rich else 1.0
+        return C_OF_WORDS if rich else 1.0
 
     @property
     def _sizes(self) -> list[int]:
-        """The limits of rules that a path compares; none if there is no limit, or no path."""
+        """The limits of rules that a path compares; empty without a limit or a path."""
         return [] if self._limit is None or self.rho > 1 else sizes_of(self._limit, self._limit)
 
     @property

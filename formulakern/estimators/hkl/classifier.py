@@ -147,7 +147,7 @@ class HKLClassifier(HierarchicalClassifier):
     n_weights_ : int
         Number of them with weight, before those of equal covers were joined in one rule.
     path_ : RulePath
-        For models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules, as far as there are so many, the
+        For models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules, up to the size of the optimum, the
         objective and its gap to the best model of any size.  Of one model if ``max_rules`` is None;
         empty for ``rho`` above 1.
     history_ : GrowthHistory
@@ -266,7 +266,7 @@ class HKLClassifier(HierarchicalClassifier):
         return [1] if len(present) == 2 else np.flatnonzero(present).tolist()
 
     def _limited(self, size: int | None, data: TrainingData, rows: Rows) -> Self:
-        """Return the model of at most so many rules on the path of this one."""
+        """Return the model of at most ``size`` rules on the path of this one."""
         model, number = copy(self), len(self._models)
         model._models = [
             own.limited(share_of(size, k, number)) for k, own in enumerate(self._models)

@@ -52,14 +52,14 @@ PATIENCE = 2
 
 
 class Pair(NamedTuple):
-    """What a fit has: C, or its multiple of the automatic one, and the depth penalty."""
+    """C, or its multiple of the automatic one, and the depth penalty of a fit."""
 
     C: float
     depth_penalty: float
 
 
 class Candidate(NamedTuple):
-    """What is chosen: a pair, and the most rules."""
+    """A pair with a limit of rules."""
 
     C: float
     depth_penalty: float
@@ -294,7 +294,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Cs = numbers_of("Cs", [*MULTIPLES] if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties
         if isinstance(given, str) and given == "auto":
-            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._wealth > 1 else DEPTHS
+            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._C_factor > 1 else DEPTHS
         depths = numbers_of("depth_penalties", given, 1.0, strict=False, otherwise="'auto'")
         pairs = [Pair(C, a) for a in depths for C in Cs]
         self._model(pairs[0])._check_parameters()
@@ -365,7 +365,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     def _unit(self, data: TrainingData) -> float:
         losses = len(data.classes) - 1 if self.ordinal else 1
-        return self._wealth * automatic_C(float(data.weights.sum())) / math.sqrt(losses)
+        return self._C_factor * automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
     def _folds(self, everyone: TrainingData) -> list[Fold]:
         """The folds, without the propositions that are alike on their training rows."""
@@ -401,9 +401,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self, scores: FloatArray, codes: npt.NDArray[np.intp]
     ) -> tuple[float, FloatArray]:
         return calibrated(scores, codes, self._class_shares, self._tau)
-
-    def _facts(self, model: HKLClassifier) -> tuple[float, ...]:  # noqa: ARG002
-        return ()
 
     def _fit_chosen(
         self,

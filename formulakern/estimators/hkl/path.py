@@ -89,10 +89,7 @@ class RulePath(History):
         return f"{listed}; ± {100 * known[-1].error:.1f} %" if known else ""
 
     def _cells(self) -> list[list[str]]:
-        rows = [
-            [cell.replace("nan%", "").replace("nan", "") for cell in row[1:]]
-            for row in super()._cells()
-        ]
+        rows = [row[1:] for row in super()._cells()]
         known = not np.isnan(self.values("score")).all()
         return rows if known else [[row[0], *row[4:]] for row in rows]
 

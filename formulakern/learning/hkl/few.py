@@ -55,7 +55,7 @@ def few_features(
     active.others = sorted({j for own in grown.others for j in own})
     loss = rows.loss(options)
 
-    def told(here: Choice) -> None:
+    def reported(here: Choice) -> None:
         gap, n = relative_gap(here.objective, grown.lower_bound), len(here)
         report(0, GrowthStep(n, here.objective, gap, 0, deadline.taken(), n))
 
@@ -68,7 +68,7 @@ def few_features(
         EXACT * options.tol,
         options.max_rules,
         deadline,
-        told,
+        reported,
         SIZES if options.rho == 1 else (),  # for others another norm decides
     )
     none = np.zeros(loss.n_functions)

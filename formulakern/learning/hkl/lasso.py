@@ -78,7 +78,7 @@ class Active:
 
     @property
     def penalties(self) -> FloatArray:
-        """What a weight of 1 adds to the norm, of each feature."""
+        """The addition to the norm by a weight of 1, for each feature."""
         lengths = np.array([len(node) for node in self.nodes], dtype=np.int64)
         others = np.full(len(self.others), self.options.other_penalty)
         return np.concatenate([powers(self.options, int(lengths.max(initial=0)))[lengths], others])
@@ -97,7 +97,7 @@ class Active:
         return Columns(np.ascontiguousarray(bits).view(np.uint8), others, deadline)
 
     def start(self, width: int) -> FloatArray:
-        """Return the weights that are known, for so many functions."""
+        """Return the known weights, float64 (features, ``width``)."""
         none = np.zeros(width)
         listed = [self.weights.get(one, none) for one in self.features]
         return np.array(listed, dtype=np.float64).reshape(len(listed), width)

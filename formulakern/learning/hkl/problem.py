@@ -73,7 +73,7 @@ class HierarchicalModel:
         return relative_gap(self.objective, self.grown.lower_bound)
 
     def limited(self, most: int | None) -> HierarchicalModel:
-        """Return the best model of at most so many features that was found."""
+        """Return the best model that was found of at most ``most`` features."""
         found = [own for own in self.path if most is None or own[0] <= most]
         if not found:
             return self

@@ -321,7 +321,7 @@ def best_hypothesis(
     signs: Callable[[Sequence[Any]], IntArray | None] = lambda _: None,
     ordered: bool = False,
 ) -> Outcome:
-    """Solve a game; then choose at most so many features, and soften a hard margin of value 0.
+    """Solve a game; then choose at most ``most`` features, and soften a hard margin of value 0.
 
     C is the penalty parameter of that soft margin; value and bound stay those of the hard one.
     The bias does not count among the ``most``.  The iterated solvers need no softening: their

@@ -52,7 +52,7 @@ def few_votes(
     ordered: bool,
     deadline: Deadline,
 ) -> FewVotes | None:
-    """Return at most so many of some features with their votes; None if only one class wins."""
+    """Return at most ``most`` of some features with their votes; None if only one class wins."""
     preferences = game.preferences
     rows, weights = preferences.rows, preferences.weights
     if ordered:
