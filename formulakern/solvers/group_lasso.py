@@ -13,11 +13,12 @@ F_j ∈ R^K with the Euclidean norm: a feature has a weight for every function, 
 as for the hierarchical norm (:mod:`formulakern.solvers.hierarchical.solve`), so that a bound on
 the sums of features that are not there bounds the problem with all of them.
 
-*The iteration.*  A Newton step minimises ½ Ω² and a quadratic of the same slope as the loss; its
-curvature is diag(h) ⊗ 1, h the second derivatives of the loss, or of the multinomial loss
-2 c_i max_k p_ik (1 − p_ik), which is at least those.  It needs the Gram matrix Σ_i h_i φ_j φ_l
-alone, over the features that matter.  A block of K weights has its optimum in closed form, a
-shrunken multiple; so blocks are set in turn.  Then the objective decides how far the step goes.
+*The iteration.*  A Newton step minimises ½ Ω² and a quadratic with the slope and the curvature of
+the loss, over the features that matter; its intercepts are eliminated.  A block of K weights has
+its optimum in closed form, a shrunken multiple, once its curvature is bounded by a multiple of the
+identity; so blocks are set in turn.  Then the objective decides how far the step goes.  For many
+classes and features the curvature of the multinomial loss is bounded by that of K functions apart,
+2 c_i p_ik (1 − p_ik), which needs less memory and more steps.
 
 References
 ----------
@@ -30,6 +31,7 @@ M. Yuan, Y. Lin, "Model selection and estimation in regression with grouped vari
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +47,9 @@ from formulakern.solvers.hierarchical.solve import relative_gap
 
 #: Rounds of coordinate descent between linear systems, of both in a Newton step, and Newton steps.
 SWEEPS, POLISHED, STEPS = 10, 20, 100
-#: After a step that gains less than this share of the gap, one with the curvature between functions
-#: is taken, for so many weights, and entries of the Gram matrix times rows, at most.
-SLOW, JOINT, WORK = 0.2, 1500, 4e9
+#: The curvature between functions is used for this many weights, and this number of them squared
+#: times rows, at most.
+JOINT, WORK = 1500, 4e9
 #: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap.
 CARE = 1e-6
 #: The smallest part of a step that is tried.
@@ -58,16 +60,18 @@ CLOSE = 0.9
 SMOOTHING = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK = 1 << 22
-#: Of the curvature of a feature, to keep divisions finite.
-RIDGE = 1e-10
+#: The share of the curvature that is added to that of each feature, to keep divisions finite,
+#: and where the curvature is a sum in float32.
+RIDGE, ROUNDED = 1e-10, 1e-7
 
 
 @compiled(
-    "float64(float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1],"
-    " int64[::1], int64, float64)"
+    "float64(float64[:, :, :, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1],"
+    " float64[::1], int64[::1], int64, float64)"
 )
 def descend(
     gram: Any,
+    bends: Any,
     weights: Any,
     slopes: Any,
     penalties: Any,
@@ -76,13 +80,15 @@ def descend(
     most: Any,
     tol: Any,
 ) -> Any:
-    """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic with these Gram matrices (K, k, k), by blocks.
+    """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic by blocks.
 
-    ``slopes`` (k, K) are those of the quadratic at the ``weights``, and ``norms`` the ‖w_j‖; all
-    three are brought up to date.  Stops when a round gains less than ``tol``, or after so many
-    rounds; returns what the last one gained.
+    ``gram`` is (K, K, k, k), or (K, 1, k, k) of functions apart; ``bends`` (k,) bound the
+    eigenvalues of its blocks.  ``slopes`` (k, K) are those of the quadratic at the ``weights``, and
+    ``norms`` the ‖w_j‖; all three are brought up to date.  Stops when a round gains less than
+    ``tol``, or after ``most`` rounds; returns what the last one gained.
     """
     n, width = weights.shape
+    between = gram.shape[1] > 1
     change = np.empty(width)
     total, gain = 0.0, 0.0
     for j in range(n):
@@ -90,9 +96,7 @@ def descend(
     for _ in range(most):
         gain = 0.0
         for j in range(n):
-            own, d = 0.0, penalties[j]
-            for k in range(width):
-                own = max(own, gram[k, j, j])
+            own, d = bends[j], penalties[j]
             rest = max(0.0, total - d * norms[j])
             size = 0.0
             for k in range(width):
@@ -115,8 +119,10 @@ def descend(
                 for k in range(width):
                     if change[k] != 0.0:
                         weights[j, k] += change[k]
-                        for i in range(n):
-                            slopes[i, k] += gram[k, j, i] * change[k]
+                        for own_k in range(gram.shape[1]):
+                            other = own_k if between else k
+                            for i in range(n):
+                                slopes[i, other] += gram[k, own_k, j, i] * change[k]
                 norms[j] = math.sqrt(norm)
                 total = rest + d * norms[j]
         if gain <= tol:
@@ -132,19 +138,18 @@ def polish(
     The norm is linear while no weight changes its sign: one system is exact up to there.
     """
     sizes = np.abs(weights[:, 0])
-    some = np.flatnonzero((sizes > 0) | (penalties == 0))
+    some = np.flatnonzero(sizes > 0)
     norm, before = float(penalties @ sizes), weights[some].copy()
     slope = (penalties * np.sign(weights[:, 0]))[some]
-    matrix = gram[0][np.ix_(some, some)] + np.outer(slope, slope)
+    matrix = gram[np.ix_(some, some)] + np.outer(slope, slope)
     change = _solved(matrix, -(slopes[some, 0] + norm * slope))
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = -before[:, 0] / change
-    ends = steps[(steps > 0) & (penalties[some] > 0)]
-    part = min(1.0, float(ends.min(initial=1.0)))
+    part = float(steps[steps > 0].min(initial=1.0))
     weights[some, 0] += part * change
     if part < 1:
-        weights[some[(steps == part) & (penalties[some] > 0)], 0] = 0.0
-    slopes[:, 0] += gram[0][:, some] @ (weights[some] - before)[:, 0]
+        weights[some[steps == part], 0] = 0.0
+    slopes[:, 0] += gram[:, some] @ (weights[some] - before)[:, 0]
 
 
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
@@ -275,11 +280,7 @@ class _Iteration:
                     finer = True
             if stuck and not finer:
                 break
-            value = 0.5 * self.norm(weights) ** 2 + here.value
             weights, u, b, here, stuck = self.step(weights, u, b, here)
-            gain = value - 0.5 * self.norm(weights) ** 2 - here.value
-            if self.width > 1 and gain < SLOW * self.gap * value:
-                weights, u, b, here = self.joint_step(weights, u, b, here)
         return LassoSolution(
             *self.best, self.objective, self.lower, self.dual, self.square, steps, status
         )
@@ -312,28 +313,26 @@ class _Iteration:
         value = 0.5 * norm**2 + here.value
         least = CLOSE * min(norm, float(self.shares.max(initial=0.0)))
         some = np.flatnonzero(weights.any(axis=1) | (self.shares >= least))
-        few = self.columns.take(some)
-        floor = RIDGE * self.loss.c
-        parts = curvatures(self.loss, here)
-        gram = np.stack([self.gram(few, np.maximum(own, floor)) for own in parts])
-        n_free = len(self.groups)
-        moved = np.concatenate([np.zeros((n_free, self.width)), weights[some]])
-        before = moved.copy()
-        beta = here.beta
-        slopes = -np.concatenate([self.groups @ beta.reshape(len(beta), -1), sums_in(few, beta)])
-        slopes, penalties = (
-            np.ascontiguousarray(slopes),
-            np.append(np.zeros(n_free), self.penalties[some]),
-        )
-        signs = np.append(np.zeros(n_free, dtype=np.int64), self.signs[some])
+        few, n = self.columns.take(some), len(some)
+        if self.width > 1 and n * self.width <= JOINT and (n * self.width) ** 2 * len(u) <= WORK:
+            gram = self.joint_gram(few, here)
+            bends = np.linalg.eigvalsh(gram.diagonal(0, 2, 3).T)[:, -1].copy()
+        else:
+            floor = RIDGE * self.loss.c
+            parts = [self.gram(few, np.maximum(own, floor)) for own in curvatures(self.loss, here)]
+            gram = np.stack(parts)[:, None]
+            bends = gram.diagonal(0, 2, 3).max(axis=(0, 1))
+        moved, slopes = weights[some], -sums_in(few, here.beta)
         enough = CARE * max(self.gap, self.tol) ** 2 * value
+        penalties, signs = self.penalties[some], self.signs[some]
         for _ in range(POLISHED):
-            norms = np.sqrt(np.square(moved).sum(axis=1))
-            if descend(gram, moved, slopes, penalties, norms, signs, SWEEPS, enough) <= enough:
+            sizes = np.sqrt(np.square(moved).sum(axis=1))
+            gain = descend(gram, bends, moved, slopes, penalties, sizes, signs, SWEEPS, enough)
+            if gain <= enough:
                 break
             if self.width == 1:
-                polish(gram, moved, slopes, penalties)
-        return self.along(few, some, (moved - before)[n_free:], weights, u, b, here)
+                polish(gram[0, 0], moved, slopes, penalties)
+        return self.along(few, some, moved - weights[some], weights, u, b, here)
 
     def along(
         self,
@@ -360,60 +359,55 @@ class _Iteration:
             if part < SHORTEST:
                 return weights, u, b, here, True
 
-    def joint_step(
-        self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion
-    ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion]:
-        """Take a Newton step of the features with weight, with the curvature between functions."""
-        some = np.flatnonzero(weights.any(axis=1))
-        n_free, K = len(self.groups), self.width
-        size = n_free + len(some)
-        if not len(some) or size * K > JOINT or len(self.loss.y) * (size * K) ** 2 > WORK:
-            return weights, u, b, here
-        few, c, chances = self.columns.take(some), self.loss.c, here.curvature
-        block = np.vstack([self.groups, few.entries(slice(0, len(some)), slice(None))])
-        hessian = np.zeros((K, size, K, size))
-        for k in range(K):
-            for j in range(k, K):
-                middle = c * chances[:, k] * (float(j == k) - chances[:, j])
-                hessian[k, :, j] = (block * middle) @ block.T
-                hessian[j, :, k] = hessian[k, :, j].T
-        own, norm = weights[some], self.norm(weights)
-        sizes = np.sqrt(np.square(own).sum(axis=1))
-        d = self.penalties[some]
-        slope = np.zeros((K, size))
-        slope[:, n_free:] = (d / sizes)[:, None].T * own.T
-        for k in range(K):
-            for j in range(K):
-                bent = norm * d / sizes * (float(j == k) - own[:, k] * own[:, j] / sizes**2)
-                places = np.arange(n_free, size)
-                hessian[k, places, j, places] += bent
-        flat = hessian.reshape(K * size, K * size)
-        flat += np.outer(slope.ravel(), slope.ravel())
-        flat.flat[:: K * size + 1] += 1e-9 * float(c.sum())
-        side = norm * slope
-        side[:, :n_free] -= (self.groups @ here.beta).T
-        side[:, n_free:] -= sums_in(few, here.beta).T
-        change = -np.linalg.solve(flat, side.ravel()).reshape(K, size)[:, n_free:].T
-        return self.along(few, some, np.ascontiguousarray(change), weights, u, b, here)[:4]
-
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Σ_i h_i φ_j(x_i) φ_l(x_i), with the intercepts in front.
+        """Σ_i h_i φ_j(x_i) φ_l(x_i), less the means of each group.
 
         Of several functions in float32: steps alone depend on it.
         """
-        n_free, k = len(self.groups), len(columns)
-        size, m = n_free + k, len(curvature)
-        gram, most = np.zeros((size, size)), float(curvature.max())
+        k, weights = len(columns), self.groups * curvature
+        means = sums_in(columns, weights.T) / weights.sum(axis=1)
+        gram, most = np.zeros((k, k)), float(curvature.max())
         roots = np.sqrt(curvature / most)
-        step = max(1, BLOCK // max(1, size))
-        for begin in range(0, m, step):
-            rows = slice(begin, begin + step)
-            block = np.vstack([self.groups[:, rows], columns.entries(slice(0, k), rows)])
+        for rows in slices(k, len(curvature)):
+            block = columns.entries(slice(0, k), rows) - means @ self.groups[:, rows]
             block = (block * roots[rows]).astype(np.float32 if self.width > 1 else np.float64)
             gram += block @ block.T
         gram *= most
-        gram.flat[:: size + 1] += RIDGE * float(curvature.sum())
+        gram.flat[:: k + 1] += RIDGE * float(curvature.sum())
         return gram
+
+    def joint_gram(self, columns: Columns, here: Expansion) -> FloatArray:
+        """The second derivatives of the loss at the best intercepts, (K, K, k, k).
+
+        Those with respect to u_k and u_l are c_i p_ik ([k = l] − p_il).
+        """
+        k, K, c = len(columns), self.width, self.loss.c
+        size, most, total = k + 1, float(c.max()), float(c.sum())
+        means = (columns.sums(c) / total)[:, None]
+        whole = np.zeros((K * size, K * size))
+        for rows in slices(K * size, len(c)):
+            centred = columns.entries(slice(0, k), rows) - means
+            features = np.vstack([centred, np.ones_like(c[rows])]) * np.sqrt(c[rows] / most)
+            features = features.astype(np.float32)
+            chances = here.curvature[rows].T.astype(np.float32)
+            block = (chances[:, None] * features).reshape(K * size, -1)
+            whole -= block @ block.T
+            for own, chance in enumerate(chances):
+                block = features * np.sqrt(chance)
+                places = slice(own * size, (own + 1) * size)
+                whole[places, places] += block @ block.T
+        whole *= most
+        whole.flat[:: K * size + 1] += ROUNDED * total
+        parts = whole.reshape(K, size, K, size)
+        cross = parts[:, :k, :, k].reshape(K * k, K)
+        less = (cross @ np.linalg.solve(parts[:, k, :, k], cross.T)).reshape(K, k, K, k)
+        return np.ascontiguousarray((parts[:, :k, :, :k] - less).transpose(0, 2, 1, 3))
+
+
+def slices(n: int, m: int) -> Iterator[slice]:
+    """Split m examples so that n numbers for each fit into a block."""
+    step = max(1, BLOCK // max(1, n))
+    return (slice(begin, begin + step) for begin in range(0, m, step))
 
 
 def predicted(columns: Columns, weights: FloatArray) -> FloatArray:

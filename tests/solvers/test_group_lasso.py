@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from formulakern.solvers.group_lasso import dual_norms, polish, solve_group_lasso
-from formulakern.solvers.hierarchical.losses import loss_of
+from formulakern.solvers.hierarchical.losses import MultinomialLoss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.norm import Lattice
 from formulakern.solvers.hierarchical.solve import Features, solve_hierarchical
@@ -40,23 +40,32 @@ def objective_of(solution, columns, penalties, loss):
     return 0.5 * norm**2 + value
 
 
-@pytest.mark.parametrize("width", [1, 2])
-def test_equal_features_make_singular_systems(width):
+def test_equal_features_make_singular_systems():
     """Two equal features without a ridge: a step is finite, and does not lead upwards."""
-    gram = np.ones((width, 2, 2))
-    weights, target = np.ones((2, width)), np.full(width, 3.0)
-    penalties = np.full(2, 2.0 if width == 1 else 0.0)
+    gram, weights, penalties = np.ones((2, 2)), np.ones((2, 1)), np.full(2, 2.0)
 
     def value(w):
         norm = penalties @ np.linalg.norm(w, axis=1)
-        return 0.5 * norm**2 + 0.5 * float(((w.sum(axis=0) - target) ** 2).sum())
+        return 0.5 * norm**2 + 0.5 * float(((w.sum(axis=0) - 3.0) ** 2).sum())
 
     before = value(weights)
-    slopes = np.tile(weights.sum(axis=0) - target, (2, 1))
+    slopes = np.tile(weights.sum(axis=0) - 3.0, (2, 1))
     polish(gram, weights, slopes, penalties)
     assert np.isfinite(weights).all()
     assert value(weights) <= before + 1e-12
-    assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - target, (2, 1)))
+    assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - 3.0, (2, 1)))
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
+def test_classes_that_features_separate(C):
+    """Probabilities are near 0 and 1, and the curvature of most rows near 0."""
+    rng = np.random.default_rng(0)
+    bits = (rng.random((12, 200)) < 0.5).astype(np.uint8)
+    y = (bits[0] + bits[1] + (bits[2] & bits[3])).astype(np.float64)
+    loss = MultinomialLoss(y, np.full(200, C / 200))
+    solution = solve_group_lasso(Columns(bits, np.empty((0, 200))), np.ones(12), loss, tol=1e-5)
+    assert solution.status == "optimal"
+    assert solution.lower_bound >= (1 - 1e-5) * solution.objective
 
 
 @pytest.mark.parametrize("name", [*LOSSES, "multinomial"])

@@ -18,7 +18,7 @@ from formulakern.learning.selection import SIZES, Choice, FewFeatures
 from formulakern.solvers.hierarchical.solve import relative_gap
 
 #: The relative gap of the problems on few features, as a share of the tolerance.
-EXACT = 0.1
+EXACT = 0.5
 
 
 @dataclass(frozen=True, eq=False)

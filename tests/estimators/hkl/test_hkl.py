@@ -415,7 +415,7 @@ def test_rules_against_all_others_say_so():
     text = str(model.explain(X[:1]))
     assert text.startswith("class ")
     assert "  x0" in text
-    assert any(item.weight < 0 for item in model.rules_)
+    assert any(min(item.votes) < 0 for item in model.rules_)
 
 
 def test_sparse_pickle_clone_and_history():
