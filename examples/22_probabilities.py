@@ -40,9 +40,9 @@ LEAST = 1e-6
 ROWS = 500
 
 
-def learners():
+def learners(tol=0.05):
     """What is compared: (name, estimator, whether there are raw decisions to compare with)."""
-    hinge = {"loss": "hinge", "C": 100, "tol": 0.05}
+    hinge = {"loss": "hinge", "C": 100, "tol": tol}
     logistic = make_pipeline(
         fk.PropositionEncoder(),
         GridSearchCV(
@@ -92,7 +92,7 @@ def main():
         for seed in range(n_splits):
             train, test = split(y, 0.5, seed)
             train = train[: 80 if quick else ROWS]
-            for learner, model, has_raw in learners():
+            for learner, model, has_raw in learners(0.3 if quick else 0.05):
                 if has_raw:
                     model = CalibratedClassifierCV(model, ensemble=False)
                 with warnings.catch_warnings():  # gaps of short fits

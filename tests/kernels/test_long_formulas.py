@@ -80,7 +80,7 @@ def check(k: fk.Kernel, X: np.ndarray, exact: dict, squared: bool = False) -> in
     return len(fitting)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(read_once(), rows(), st.sampled_from(["bound", "free"]))
 def test_formulas_that_name_every_variable_once(text, X, reading):
     formula = fk.parse(text)
@@ -109,7 +109,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("which", OTHERS)
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.integers(8, 120), rows())
 def test_repeated_names_choices_and_distinct_columns(which, n, X):
     k = fk.kernel(*OTHERS[which](n))
