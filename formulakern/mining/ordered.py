@@ -49,8 +49,6 @@ FIRST_BINS, COARSE = 32, 8
 GRID, DEPTH = 8, 64 * 11
 #: Bins of a column of which only those are kept that are used, and bins at most.
 CROWDED, MOST = 256, 1 << 14
-#: Bins of a column that a proof looks at together first.
-BLOCK = 8
 #: Ranges that gaps of a first proposition are divided into at once.
 PARTS = 4
 #: Pairs of columns that are looked at closely.
@@ -175,6 +173,75 @@ def _cumulated(
                 table[a, b, k] += table[a - 1, b, k]
 
 
+@compiled()
+def _all_bounds(
+    planes: Any,
+    n_first: Any,
+    n_second: Any,
+    side: Any,
+    other: Any,
+    first_fine: Any,
+    second_fine: Any,
+    signs: Any,
+    spread: Any,
+    inward: Any,
+    sums: Any,
+    total: Any,
+    best: Any,
+    below: Any,
+) -> Any:
+    """The largest of the bounds of :func:`_bound` over all bins of two ordered columns.
+
+    ``planes`` (many, ·, ·) are cumulated sums; ``sums`` (2, many, bins), ``total`` (2, bins) and
+    ``best`` (2, bins) are scratch: first for rows that may leave, then for those that stay.
+    """
+    many, width = sums.shape[1], (sums.shape[1] - inward) // 2
+    up, down = float(signs & 1), float(signs >> 1 & 1)
+    best[:] = 0.0
+    for q in range(n_second):
+        below[0, q] = other == 1
+        below[1, q] = second_fine[q] != (other == 1)
+    sign, edge = (1.0, 0) if other == 0 else (-1.0, n_second)
+    for r in range(n_first):
+        if not first_fine[r] and not _exact(True, side, r, n_first):
+            continue
+        ends = _ends(True, side, r, n_first, first_fine[r])
+        for k in range(2 * many):
+            part = k // many
+            low, high = planes[k % many, ends[2 * part]], planes[k % many, ends[2 * part + 1]]
+            found, own = sums[part, k % many], below[part]
+            start = high[edge] - low[edge]
+            for q in range(n_second):
+                under, up_to = high[q] - low[q], high[q + 1] - low[q + 1]
+                found[q] = sign * ((under if own[q] else up_to) - start)
+        for part in range(below.shape[0]):
+            share, one, rest = float(part), total[0], total[1]
+            for q in range(n_second):
+                one[q] = rest[q] = 0.0
+            for k in range(width):
+                positive, negative = sums[0, k], sums[0, k + width]
+                kept, lost = sums[1, k + inward], sums[1, k + inward + width]
+                if spread:
+                    for q in range(n_second):
+                        one[q] = max(one[q], positive[q] - share * lost[q])
+                        rest[q] = max(rest[q], negative[q] - share * kept[q])
+                else:
+                    for q in range(n_second):
+                        most = up * (positive[q] - share * lost[q])
+                        most = max(most, down * (negative[q] - share * kept[q]))
+                        one[q] += most * most
+            found = best[part]
+            for q in range(n_second):
+                found[q] = max(found[q], one[q] + rest[q])
+    widest, size = 0.0, 0.0
+    for q in range(n_second):
+        if second_fine[q] or _exact(True, other, q, n_second):
+            widest, size = max(widest, best[0, q]), max(size, best[1, q])
+    if not spread:
+        widest, size = math.sqrt(widest), math.sqrt(size)
+    return widest, size
+
+
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
     " float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
@@ -225,14 +292,37 @@ def scan_pairs(
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
     table = np.empty((most + 1, most + 1, many))
+    planes = np.empty((many, most + 1, most + 1))
     outer, inner = np.empty((most + 1, many)), np.empty((most + 1, many))
     high, low = np.empty(width), np.empty(width)
+    sums, total, best = np.empty((2, many, most)), np.empty((2, most)), np.empty((2, most))
+    doubtful, below = np.ones((2, 2), dtype=np.bool_), np.empty((2, most), dtype=np.bool_)
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
         _cumulated(bins[j], bins[h], n_first, n_second, weights, table)
-        for side in range(2):
-            if allowed[j, side] == 0:
+        if proving:
+            doubtful[:] = True
+        if proving and ordered[j] and ordered[h]:
+            for k in range(many):
+                for a in range(n_first + 1):
+                    for b in range(n_second + 1):
+                        planes[k, a, b] = table[a, b, k]
+            for place in range(scores.shape[1]):
+                side, other = place // 2, place % 2
+                signs = allowed[j, side] & allowed[h, other]
+                if signs == 0:
+                    continue
+                widest, size = _all_bounds(
+                    planes, n_first, n_second, side, other, fine[j], fine[h], signs, spread,
+                    inward, sums, total, best, below,
+                )  # fmt: skip
+                doubtful[side, other] = size > wanted or widest > longer
+                if not doubtful[side, other]:
+                    bounds[c, place] = max(bounds[c, place], size)
+                    beyond[c] = max(beyond[c], widest)
+        for side in range(allowed.shape[1]):
+            if allowed[j, side] == 0 or not (doubtful[side, 0] or doubtful[side, 1]):
                 continue
             for r in range(n_first):
                 out, out_end, ins, ins_end = _ends(ordered[j], side, r, n_first, fine[j, r])
@@ -244,46 +334,33 @@ def scan_pairs(
                     for k in range(many):
                         outer[b, k] = table[out_end, b, k] - table[out, b, k]
                         inner[b, k] = table[ins_end, b, k] - table[ins, b, k]
-                for other in range(2):
+                for other in range(allowed.shape[1]):
                     signs = allowed[j, side] & allowed[h, other]
-                    if signs == 0:
+                    if signs == 0 or not doubtful[side, other]:
                         continue
                     place = 2 * side + other
-                    for first in range(0, n_second, BLOCK):
-                        last = min(first + BLOCK, n_second)
-                        if proving and ordered[h]:  # all gaps of the block at once
-                            ends = first, n_second, last, n_second
-                            if other == 0:
-                                ends = 0, last, 0, first
-                            widest, size = _bound(
-                                outer, inner, ends, some, signs, spread, high, low, inward
-                            )
-                            if size <= wanted and widest <= longer:
-                                bounds[c, place] = max(bounds[c, place], size)
-                                beyond[c] = max(beyond[c], widest)
-                                continue
-                        for q in range(first, last):
-                            ends = _ends(ordered[h], other, q, n_second, fine[h, q])
-                            cell_exact = _exact(ordered[h], other, q, n_second)
-                            if exact and cell_exact:
-                                for k in range(width):
-                                    high[k] = outer[ends[1], k] - outer[ends[0], k]
-                                    if proving:
-                                        high[k] -= outer[ends[1], k + width]
-                                        high[k] += outer[ends[0], k + width]
-                                size = _size(high, high, signs, spread)
-                                if size > scores[c, place]:
-                                    scores[c, place] = size
-                                    cells[c, place, 0], cells[c, place, 1] = r, q
-                            if not proving or not (cell_exact or fine[h, q]):
-                                continue
-                            widest, size = _bound(
-                                outer, inner, ends, some, signs, spread, high, low, inward
-                            )
-                            beyond[c] = max(beyond[c], widest)
-                            if widest > longer:
-                                open_ones[j, side, r] = open_ones[h, other, q] = True
-                            bounds[c, place] = max(bounds[c, place], size)
+                    for q in range(n_second):
+                        ends = _ends(ordered[h], other, q, n_second, fine[h, q])
+                        cell_exact = _exact(ordered[h], other, q, n_second)
+                        if exact and cell_exact:
+                            for k in range(width):
+                                high[k] = outer[ends[1], k] - outer[ends[0], k]
+                                if proving:
+                                    high[k] -= outer[ends[1], k + width]
+                                    high[k] += outer[ends[0], k + width]
+                            size = _size(high, high, signs, spread)
+                            if size > scores[c, place]:
+                                scores[c, place] = size
+                                cells[c, place, 0], cells[c, place, 1] = r, q
+                        if not proving or not (cell_exact or fine[h, q]):
+                            continue
+                        widest, size = _bound(
+                            outer, inner, ends, some, signs, spread, high, low, inward
+                        )
+                        beyond[c] = max(beyond[c], widest)
+                        if widest > longer:
+                            open_ones[j, side, r] = open_ones[h, other, q] = True
+                        bounds[c, place] = max(bounds[c, place], size)
 
 
 @compiled(
