@@ -23,7 +23,7 @@ class ListedColumn:
     """A column of a sorted table.
 
     Numbers that are not known are nan; a share has a bar from 0 to 1 with ``marks`` in it, a signed
-    number has a bar on either side of 0.
+    number has a bar on either side of 0.  ``words`` are shown instead of the numbers.
     """
 
     title: str
@@ -31,6 +31,7 @@ class ListedColumn:
     kind: Literal["text", "rule", "number", "share", "signed"] = "text"
     marks: Sequence[float] | None = None
     help: str = ""
+    words: Sequence[str] | None = None
 
     @property
     def is_number(self) -> bool:
@@ -43,7 +44,9 @@ class ListedColumn:
         if not self.is_number:
             return list(map(str, self.values))
         numbers = self._known
-        if self.kind == "share":
+        if self.words is not None:
+            texts = list(self.words)
+        elif self.kind == "share":
             texts = [f"{x:.1%}" for x in numbers]
         elif self.kind in ("number", "signed") and all(x == int(x) for x in numbers):
             texts = [f"{int(x):,}" for x in numbers]
@@ -83,11 +86,15 @@ class ListedTable:
 
 @dataclass(frozen=True)
 class Learned:
-    """Sentences, tables, and preformatted texts with their titles, of what was learned."""
+    """Sentences, tables, and preformatted texts with their titles, of what was learned.
+
+    The tables of a score ``card`` are next to each other, and the first things on the page.
+    """
 
     sentences: Sequence[str] = ()
     tables: Sequence[ListedTable] = ()
     texts: Sequence[tuple[str, str]] = ()
+    card: bool = False
 
 
 def page(**values: Any) -> str:

@@ -14,7 +14,7 @@ from formulakern.errors import ParameterError
 from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.export.cards import chance, total_cells
+from formulakern.rules.export.cards import chance, possible_totals, total_cells
 from formulakern.rules.export.json import JsonRules
 from formulakern.rules.export.languages import Votes, Written
 from formulakern.rules.export.tables import (
@@ -342,7 +342,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         >>> listed = {"age >= 60": 1.4, "smoker = yes": 0.8, "sport = yes": -0.3}
         >>> items = [WeightedRule(rule(text), w, "ill") for text, w in listed.items()]
         >>> print(RuleEnsemble.of(items, ("well", "ill"), [0.7, 0.0]).to_points(5))
-        Predict ill if the points add up to 3 or more, else well.
+        Add the points of the rules that hold. Predict ill if the total is 3 or more, else well.
         points  rule
             +5  age >= 60
             +3  smoker = yes
@@ -500,14 +500,14 @@ class ScoreCard(RuleEnsemble):
     >>> ensemble = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5, "L", "S")], ("S", "L"))
     >>> card = ensemble.to_points(10, {"size": [1, 2, 2, 3, 4, 5]}, ["S", "S", "L", "S", "L", "L"])
     >>> print(card)
-    Predict L if the points add up to 1 or more, else S.
+    Add the points of the rules that hold. Predict L if the total is 1 or more, else S.
     points  coverage  rule
         +1     50.0%  size >= 3
     <BLANKLINE>
     total  probability of L  class
         0             33.3%  S
         1             66.7%  L
-    loss 0.6366; no card with these rules is below 0.6365
+    The mean log loss of training is 0.6366; no card with these rules is below 0.6365.
     >>> card.predict_proba({"size": [2, 7]}).round(3)
     array([[0.667, 0.333],
            [0.333, 0.667]])
@@ -565,6 +565,14 @@ class ScoreCard(RuleEnsemble):
         shift = self.start - float(self.intercept[0])
         return total_cells(self.votes[:, 0], shift, self.unit, self.levels or ())
 
+    def about_totals(self) -> str:
+        """Return a sentence if ``total_cells`` leaves out totals between others, else nothing."""
+        shown = [int(text.split()[0]) for text in self.total_cells()[0]["total"]]
+        every = possible_totals([int(p) for p in self.votes[:, 0]])
+        if len(shown) == sum(shown[0] <= total <= shown[-1] for total in every):
+            return ""
+        return "A total between two lines has a probability between theirs."
+
     @property
     def gap(self) -> float:
         """``(loss − bound) / loss``; nan without training rows."""
@@ -573,24 +581,27 @@ class ScoreCard(RuleEnsemble):
         return (self.loss - self.bound) / self.loss if self.loss > 0 else 0.0
 
     def claim(self) -> str:
-        """Return the loss and its bound in a line; nothing without training rows."""
+        """Return the loss and its bound in a sentence; nothing without training rows."""
         if self.loss is None or self.bound is None:
             return ""
         loss, bound = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.bound) / 1e4
-        return f"loss {loss:.4f}; no card with these rules is below {bound:.4f}"
+        best = f"no card with these rules is below {bound:.4f}"
+        return f"The mean log loss of training is {loss:.4f}; {best}."
 
     def __str__(self) -> str:
         cells, _ = self.total_cells()
         rows = [[*cells], *zip(*cells.values(), strict=True)]
         totals = [line.rstrip() for line in aligned(rows, ">><")]
-        return "\n".join([ensemble_text(self), "", *totals, *filter(None, [self.claim()])])
+        about = filter(None, [self.about_totals(), self.claim()])
+        return "\n".join([ensemble_text(self), "", *totals, *about])
 
     def _repr_html_(self) -> str:
         cells, chances = self.total_cells()
         total, texts, classes = cells.values()
         bars = [Barred(text, 0.0, chance) for text, chance in zip(texts, chances, strict=True)]
         rows = [*zip(total, bars, classes, strict=True)]
-        return ensemble_html(self) + small_table([*cells], rows, ">><", foot=self.claim())
+        foot = f"{self.about_totals()} {self.claim()}".strip()
+        return ensemble_html(self) + small_table([*cells], rows, ">><", foot=foot)
 
     def _exported(self) -> Votes:
         whole: Any = self.votes.astype(np.int64)

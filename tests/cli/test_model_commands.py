@@ -69,7 +69,7 @@ def test_test_rows_are_scored(capsys, fruit):
 
 def test_points_make_the_model_a_card(capsys, fruit):
     out, model = learned(capsys, fruit, "--test", fruit, "--points", 3)
-    assert "pear if the points add up to" in out
+    assert "Predict pear if the total is" in out
     assert "% right on training rows, " in out
     assert "% right on test rows" in out
     card = fk.load(model)

@@ -1,5 +1,7 @@
 """The page of a report in headless Chromium: tables sort, rows are picked, keys reach all."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +25,7 @@ def pages(tmp_path_factory):
     wrong = np.where(rng.random(80) < 0.1, "no", y)
     hkl = fk.HKLClassifier(C=3000.0).fit(X, wrong)
     hkl.report(folder / "hkl.html", X, y, max_rows=50)
+    hkl.to_points(X, wrong).report(folder / "card.html", X, y)
     listed = fk.RuleListClassifier(random_state=0).fit(X, y)
     listed.report(folder / "list.html", X, y)
     with Browser(folder) as browser:
@@ -102,6 +105,20 @@ def test_rows_are_picked_by_address_and_by_keys(pages):
     if len(wrong):
         check(int(wrong[0]))
     assert browser.complaints() == []
+
+
+def test_a_card_is_first_and_adds_whole_points(pages):
+    folder, browser, _ = pages
+    browser.open(folder / "card.html", "#row=3")
+    assert browser.complaints() == []
+    tops = browser.run("return ['learned-0', 'learned-1', 'quality'].map(name =>"
+                       "document.getElementById(name).getBoundingClientRect().top)")  # fmt: skip
+    assert tops == sorted(tops)
+    texts = browser.run("return [...document.querySelectorAll('#reason .fall td.number')]"
+                        ".map(cell => cell.textContent)")  # fmt: skip
+    assert all(re.fullmatch("[+\N{MINUS SIGN}][0-9]+", text) for text in texts)
+    *points, total = (int(text.replace("\N{MINUS SIGN}", "-")) for text in texts)
+    assert sum(points) == total
 
 
 def test_lists_say_what_was_asked(pages):

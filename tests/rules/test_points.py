@@ -174,12 +174,14 @@ def test_printed_card(ward):
     card = ensemble.to_points(10, table, y)
     first, head, *lines = str(card).splitlines()
     least = int(card.thresholds[0]) + 1
-    assert first == f"Predict ill if the points add up to {least} or more, else well."
+    how = f"Predict ill if the total is {least} or more, else well."
+    assert first == f"Add the points of the rules that hold. {how}"
     assert head.split() == ["points", "coverage", "rule"]
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
     assert lines[len(card)] == ""
     loss, bound = re.fullmatch(
-        r"loss (.*); no card with these rules is below (.*)", lines[-1]
+        r"The mean log loss of training is (.*); no card with these rules is below (.*)\.",
+        lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
     totals = [line.split() for line in lines[len(card) + 2 : -1]]
@@ -190,6 +192,15 @@ def test_printed_card(ward):
     assert card.claim() in card._repr_html_()
     assert "probability of ill" in card._repr_html_()
     assert card.to_latex(1).count("tabular") == 4
+
+
+@pytest.mark.parametrize(("weights", "left_out"), [((1, 2, 4), False), ((1, 2, 4, 8, 16), True)])
+def test_totals_that_are_left_out_have_a_sentence(weights, left_out):
+    items = [WeightedRule(fk.rule(f"x{w}"), w / 4, "b") for w in weights]
+    card = RuleEnsemble.of(items, ("a", "b"), [2.0, 0.0]).to_points(16)
+    assert card.votes[:, 0].tolist() == sorted(weights, reverse=True)
+    for text in (str(card), card._repr_html_()):
+        assert ("A total between two lines has a probability between theirs." in text) == left_out
 
 
 def test_fewer_rules_have_no_known_loss(ward):
@@ -257,7 +268,11 @@ def test_models_predict_by_their_card(ward, tmp_path, learner):
     card.report(tmp_path / "card.html", table, y)
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
     assert "probability of" in page
-    assert "points add up to" in page
+    assert "<h1>Score card</h1>" in page
+    assert "Add the points of the rules that hold." in page
+    assert "Coverage is the share of the training rows" in page
+    assert "recision" not in page
+    assert page.index('id="learned"') < page.index("Area under ROC")
 
 
 def test_models_of_other_columns_make_no_card():

@@ -130,7 +130,7 @@ def _of_ensemble(
 ) -> ModelValues:
     """Return the values of a model whose rules have weights."""
     values = np.asarray(model._values(X), dtype=np.float64)
-    explained = Explanation.of(rules, values[:held])
+    explained, card = Explanation.of(rules, values[:held]), isinstance(rules, ScoreCard)
     return ModelValues(
         _learned_ensemble(rules, counted(len(rules), "rule")),
         rules.levels if rules.classes is None else rules.classes,
@@ -138,7 +138,9 @@ def _of_ensemble(
             {
                 "sums": [
                     _score_sum(
-                        _score_title(rules, k), float(rules.intercept[k]), given * rules.votes[:, k]
+                        _score_title(rules, k, explained.totals[row]),
+                        float(rules.intercept[k]),
+                        given * rules.votes[:, k],
                     )
                     for k in explained.shown_scores(row)
                 ]
@@ -146,8 +148,8 @@ def _of_ensemble(
             for row, given in enumerate(explained.values)
         ],
         [clip(str(rule), MAX_TEXT) for rule in rules.rules],
-        f"{BARS}: what rules add, and the intercept, is the score.",
-        target=rules.target if rules.classes is None else "class",
+        f"{BARS}: what rules add{'' if card else ', and the intercept,'} is the score.",
+        target=rules.target if rules.classes is None and not card else "class",
         size=(len(rules), rules.n_conditions),
         rule_columns=[rule.columns for rule in rules.rules],
         curve=_curve(
@@ -182,35 +184,40 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
     coverage, precision, base = (
         [*values.tolist(), *blank] for values in (shown.coverage, shown.precision, shown.base_rate)
     )
-    note = "Coverage and precision are those of training."
-    if classes is not None:
-        note += " The mark in a bar of precision is what a rule that is always true would have."
+    notes = []
     if not np.isnan(coverage).all():
         about = "Share of the training rows that satisfy the rule."
+        notes = ["Coverage is the share of the training rows that satisfy the rule."]
         columns.append(ListedColumn("coverage", coverage, "share", help=about))
     if classes is not None and not np.isnan(precision).all():
+        notes = [
+            "Coverage and precision are those of training.",
+            "The mark in a bar of precision is what a rule that is always true would have.",
+        ]
         whose = "the class with the largest absolute vote" if several else "the rule's class"
         about = f"Share of these rows that are of {whose}; the mark is its share of all."
         columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
     sentences = [f"{how_it_decides(ensemble).rstrip('.')}."] if whole else []
     if len(ensemble) > MAX_RULES:
         sentences.append(f"The table has the first {MAX_RULES} of {len(ensemble):,} rules.")
-    tables = [ListedTable(caption, columns, None, len(shown) > 8, note)]
-    return Learned(sentences, tables + _totals(ensemble))
+    card = isinstance(ensemble, ScoreCard)
+    tables = [ListedTable(caption, columns, None, len(shown) > 8 and not card, " ".join(notes))]
+    if isinstance(ensemble, ScoreCard):
+        tables.append(_totals(ensemble))
+    return Learned(sentences, tables, card=card)
 
 
-def _totals(ensemble: RuleEnsemble) -> list[ListedTable]:
-    """Return the totals of a score card with their probabilities; nothing of other rules."""
-    if not isinstance(ensemble, ScoreCard):
-        return []
-    cells, chances = ensemble.total_cells()
+def _totals(card: ScoreCard) -> ListedTable:
+    """Return the totals of a score card with their probabilities."""
+    cells, chances = card.total_cells()
     total, chance, label = cells
+    numbers = [int(text.split()[0]) for text in cells[total]]
     columns = [
-        ListedColumn(total, cells[total]),
-        ListedColumn(chance, chances, "share"),
+        ListedColumn(total, numbers, "number", words=cells[total]),
+        ListedColumn(chance, chances, "share", words=cells[chance]),
         ListedColumn(label, cells[label]),
     ]
-    return [ListedTable("The probability of each total", columns)]
+    return ListedTable("What a total means", columns, note=card.about_totals())
 
 
 def _weight_columns(
@@ -226,7 +233,8 @@ def _weight_columns(
         weights.append(float(start[0] if len(start) == 1 else (start[1] - start[0]) / 2))
     if shown.classes is None:
         about = "What a row that satisfies the rule gains."
-        return texts, [ListedColumn(shown.AMOUNT, weights, "signed", help=about)]
+        words = [f"{w:+.0f}" for w in weights] if isinstance(shown, ScoreCard) else None
+        return texts, [ListedColumn(shown.AMOUNT, weights, "signed", help=about, words=words)]
     first, second = shown.classes
     about = f"Positive weights are for {second}, negative ones for {first}."
     return texts, [
@@ -248,7 +256,9 @@ def _vote_columns(shown: RuleEnsemble, start: FloatArray | None) -> list[ListedC
     ]
 
 
-def _score_title(ensemble: RuleEnsemble, k: int) -> str:
+def _score_title(ensemble: RuleEnsemble, k: int, totals: FloatArray) -> str:
+    if isinstance(ensemble, ScoreCard):
+        return f"The total: {ensemble.read_total(totals[0])}"
     if ensemble.levels is not None:
         return f"The score: {listed_levels(ensemble, scores=True)}"
     if ensemble.classes is None:

@@ -54,7 +54,7 @@ def report(
     sorted; confusion matrix, ROC curve, calibration and accuracy against the number of rules
     (of numbers: predicted against true ones, errors, R²); for each of the first rows the terms
     that add up to its score, the intercept among them; and the columns with their cut points,
-    missing and unseen values.
+    missing and unseen values.  The page of a score card begins with the card.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def report(
     y : array-like of shape (n_rows,), optional
         Their classes, or numbers; without them nothing is said of how good the model is.
     title : str, optional
-        By default the name of the estimator.
+        By default the name of the estimator, or "Score card".
     max_rows : int, default=200
         So many rows, the first ones, are held in the page with their entries.
     top : int, default=20
@@ -120,7 +120,7 @@ def report(
     ]
     kind = type(self).__name__
     text = page(
-        title=title or kind,
+        title=title or ("Score card" if values.learned.card else kind),
         novelty=is_outlier_detector(self),
         classes=None if classes is None else list(map(str, classes)),
         target=getattr(y, "name", None) or values.target,

@@ -141,7 +141,8 @@ def how_it_decides(ensemble: VotingRules) -> str:
         if ensemble.AMOUNT == "points":
             no, yes = ensemble.levels
             least = int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1
-            return f"Predict {yes} if the points add up to {least} or more, else {no}."
+            how = f"Predict {yes} if the total is {least} or more, else {no}."
+            return f"Add the points of the rules that hold. {how}"
         return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"

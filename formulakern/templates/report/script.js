@@ -46,9 +46,9 @@
   const place = name => document.getElementById(name);
   const pick = place("row-pick"), show = place("row-show"), which = place("row-score");
   const target = place("reason"), verdict = place("verdict");
-  const number = value => {
+  const number = (value, whole) => {
     const size = Math.abs(value);
-    const text = size !== 0 && (size < 5e-4 || size >= 1e6) ? size.toExponential(2)
+    const text = whole ? String(size) : size !== 0 && (size < 5e-4 || size >= 1e6) ? size.toExponential(2)
       : size.toFixed(size < 100 ? 3 : 1);
     return (value < 0 ? "\u2212" : "+") + text;
   };
@@ -81,13 +81,13 @@
     return lane;
   }
 
-  function line(amount, from, to, range, text, kind, code) {
+  function line(amount, from, to, range, text, kind, code, whole) {
     const row = make("tr", null, kind === "whole" ? "total" : "");
     const lane = make("td", null, "lane");
     lane.append(bar(from, to, range[0], range[1], kind));
     const said = make("td", null, "rule");
     said.append(make(code ? "code" : "span", text));
-    row.append(make("td", number(amount), "number"), lane, said);
+    row.append(make("td", number(amount, whole), "number"), lane, said);
     return row;
   }
 
@@ -98,11 +98,11 @@
       steps.push([amount, at, at + amount, text, code]);
       at += amount;
     };
-    add(sum.b, "intercept, the same for every row", false);
+    if (sum.b || !sum.x.length) add(sum.b, "intercept, the same for every row", false);
     sum.x.forEach(([term, amount]) => add(amount, data.terms[term], true));
     if (sum.o[0]) add(sum.o[1], sum.o[0] + " further " + data.what + (sum.o[0] > 1 ? "s" : ""), false);
     const ends = [0, sum.v, ...steps.map(step => step[2])];
-    const range = [Math.min(...ends), Math.max(...ends)];
+    const range = [Math.min(...ends), Math.max(...ends)], whole = ends.every(Number.isInteger);
     const table = make("table", null, "fall"), body = make("tbody"), head = make("thead");
     table.append(make("caption", sum.c));
     const names = make("tr");
@@ -113,8 +113,8 @@
     });
     head.append(names);
     for (const [amount, from, to, text, code] of steps)
-      body.append(line(amount, from, to, range, text, amount < 0 ? "minus" : "plus", code));
-    body.append(line(sum.v, 0, sum.v, range, "score", "whole", false));
+      body.append(line(amount, from, to, range, text, amount < 0 ? "minus" : "plus", code, whole));
+    body.append(line(sum.v, 0, sum.v, range, "score", "whole", false, whole));
     table.append(head, body);
     return table;
   }
