@@ -124,7 +124,8 @@ def _learner(
 
 
 def _sizes(options: argparse.Namespace) -> dict[str, int]:
-    return {"n_folds": options.cv, "max_rows": options.max_rows, "seed": options.seed}
+    sizes = {"n_folds": options.cv, "max_rows": options.max_rows, "seed": options.seed}
+    return sizes | ({"points": options.points} if "points" in options else {})
 
 
 # -- learn -----------------------------------------------------------------------------------------
@@ -202,17 +203,15 @@ def learn(options: argparse.Namespace) -> None:
         constant = next(iter(others))
         linear = _learner(name, options, options.set, formula="a")
         others = {"a linear kernel": linear, constant: others[constant]}
-    label = name + ", before rounding" * (options.points is not None)
-    own, kept = scores.Score(label), dict[str, Any]()
+    label = name + ", score card" * (options.points is not None)
+    own, kept = scores.Score(label, options.points), dict[str, Any]()
     with scores.expected_warnings_ignored(), Progress() as progress:
         progress.at(0.0, f"{name} on {len(dataset):,} rows")
         try:
             if scored:
-                own.add(model, dataset, test, numbers)
+                model = own.add(model, dataset, test, numbers)
             else:
                 model.fit(dataset.data)
-            if options.points is not None:
-                model = model.to_points(dataset.data, dataset.target, options.points)
         except KeyboardInterrupt as interrupt:
             if options.out is not None:
                 interrupt.args = (f"no model was found yet; {options.out} is not written.",)
@@ -241,8 +240,6 @@ def learn(options: argparse.Namespace) -> None:
             print(_brief_rules(uncalibrated(model), options.top))
         else:
             print(f"\n{learned_text(model, options.top)}")
-        if options.points is not None:
-            print(f"\n{blocks([('card', _card_scores(model, dataset, test))])}")
     if options.out is not None or not options.formula:
         print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
 
@@ -325,16 +322,6 @@ def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[st
             share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
             shown.append((name, f"{share}, are unlike the others"))
     return shown
-
-
-def _card_scores(model: Any, dataset: Dataset, test: Dataset | None) -> str:
-    """Return the accuracy of a score card on training and test rows."""
-    parts = [("training", dataset), *([] if test is None else [("test", test)])]
-    found = [
-        f"{100 * np.mean(model.predict(rows.data) == rows.target):.2f} % right on {name} rows"
-        for name, rows in parts
-    ]
-    return f"{', '.join(found)}; scores above are of the rules with their real weights"
 
 
 def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:

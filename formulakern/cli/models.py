@@ -62,7 +62,8 @@ def learned_text(model: Any, top: int | None) -> str:
         if sizes:
             sizes = f"right among held-out rows: {sizes}; chosen: {len(rules)}"
             sizes = "\n\n" + "\n".join(wrap(sizes, width()))
-        if top is None or len(rules) <= top or not hasattr(rules, "head"):
+        whole = not hasattr(rules, "head") or getattr(rules, "AMOUNT", "") == "points"
+        if top is None or len(rules) <= top or whole:
             return f"{rules}{sizes}"
         more = counted(len(rules) - top, "more rule")
         return f"{rules.head(top)}\n... {more} (--top {len(rules)} shows all){sizes}"

@@ -28,9 +28,13 @@ MAX_NUMBERS = 100
 
 @dataclass
 class Score:
-    """The scores of one learner: under each name a number for every fold."""
+    """The scores of one learner: under each name a number for every fold.
+
+    With ``points``, those of its rules as a score card of at most this number of points each.
+    """
 
     name: str
+    points: int | None = None
     values: dict[str, list[float]] = field(default_factory=dict)
     rules: list[int] = field(default_factory=list)
     seconds: float = 0.0
@@ -41,15 +45,17 @@ class Score:
         """The values of the first score, accuracy or R2."""
         return next(iter(self.values.values()))
 
-    def add(self, model: Any, train: Dataset, held: Dataset | None, numbers: bool) -> None:
-        """Fit a model, and score it on held-out rows, if any; the seconds include both."""
+    def add(self, model: Any, train: Dataset, held: Dataset | None, numbers: bool) -> Any:
+        """Return a model after its fit; score it on held-out rows, if any, in the same seconds."""
         from sklearn import metrics
 
         begin = perf_counter()
         try:
             model.fit(train.data, train.target)
+            if self.points is not None:
+                model = model.to_points(train.data, train.target, self.points)
             if held is None:
-                return
+                return model
             y, predicted = held.target, model.predict(held.data)
             if numbers:
                 found = {
@@ -67,6 +73,7 @@ class Score:
             rules = getattr(model, "rules_", None)
             if rules is not None:
                 self.rules.append(len(rules))
+            return model
         finally:
             self.seconds += perf_counter() - begin
 
@@ -134,11 +141,12 @@ def fold_scores(
     n_folds: int,
     max_rows: int,
     seed: int = 0,
+    points: int | None = None,
 ) -> list[Score]:
     """Score learners on the same folds; one that fails has the reason, and the others go on.
 
     ``plain`` are learners of others, ``numbers`` means that no class is predicted; a table of more
-    than ``max_rows`` is sampled, class by class.
+    than ``max_rows`` is sampled, class by class.  With ``points``, ``models`` become score cards.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -153,7 +161,8 @@ def fold_scores(
     kind = KFold if numbers else StratifiedKFold
     splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
-    scores, before = {name: Score(name) for name in every}, presses()
+    scores = {name: Score(name, points if name in models else None) for name in every}
+    before = presses()
     with Progress() as progress:
         for number, rows in enumerate(splits):
             train, held = (Dataset(X[some], y[some], "", "") for some in rows)
