@@ -279,7 +279,9 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         """Return the probability of each class, shape (n_rows, 2); of a score card only."""
         return cast("ScoreCard", self.rules_).predict_proba(self.encoder_.read_table(X))
 
-    def to_points(self, X: Any, y: ArrayLike, largest: int = 10) -> Self:
+    def to_points(
+        self, X: Any, y: ArrayLike, largest: int = 10, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Return a copy of the model that predicts by a score card of its rules.
 
         Its ``rules_`` are a :class:`formulakern.ScoreCard`, fitted to these rows as by
@@ -293,6 +295,8 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         y : array-like of shape (n_rows,)
         largest : int ≥ 1, default=10
             The largest number of points of a rule.
+        sample_weight : array-like of shape (n_rows,), optional
+            The weights of the rows in the loss, 1 by default.
 
         Raises
         ------
@@ -307,7 +311,8 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
                 f"to_points reads the columns of the table, and encoder={self.encoder!r} has made "
                 "others. Write encoder='auto' and pass a dense table, or make a card of rules_."
             )
-        card = rules.to_points(largest, self.encoder_.read_table(X), np.asarray(y))
+        table = self.encoder_.read_table(X)
+        card = rules.to_points(largest, table, np.asarray(y), sample_weight)
         made = copy(self)
         known = {"rules_": card, "certificate_": card.claim(), "gap_": card.gap, "_features": []}
         made.__dict__.update(known)

@@ -279,7 +279,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         """
         return refitted_votes(self, table, y, ridge)
 
-    def to_points(self, largest: int = 10, table: Any = None, y: Any = None) -> ScoreCard:
+    def to_points(
+        self, largest: int = 10, table: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> ScoreCard:
         r"""Return a score card: the rules with small integer points, of two classes.
 
         With points p_r, a row x has the total T(x) = Σ_r p_r · r(x), and ::
@@ -288,9 +290,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         *With rows*, points, ``start`` and ``unit`` > 0 are chosen together, to ::
 
-            minimise  L = 1/n Σ_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
+            minimise  L = 1/W Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
 
-        z_i = 1 for the second class and −1 for the first.  Several roundings of real weights are
+        z_i = 1 for the second class and −1 for the first, w_i the weight of a row and W their sum.
+        Several roundings of real weights are
         improved by changes of the points of one rule or of two, until none of the tried ones has
         a smaller L.  ``bound`` is a proven lower bound of L over all real points of these rules.
 
@@ -309,6 +312,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
             Training rows.
         y : array-like of shape (n,), optional
             Their classes.
+        sample_weight : array-like of shape (n,), optional
+            Their weights w_i ≥ 0, 1 by default; rows of weight 0 do not count.  Cut points, support
+            and coverage count rows.
 
         Returns
         -------
@@ -318,7 +324,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Raises
         ------
         DataError
-            If there is not a class for every row, or y has rows of one class only.
+            If there is not a class and a weight for every row, or y has rows of one class only.
         ParameterError
             If there are not two classes, a rule is a product of numbers, or only one of ``table``
             and ``y`` is given.
@@ -326,8 +332,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Notes
         -----
         The bound follows from ln(1 + exp(−z)) ≥ H(a) − a·z for all a in [0, 1], H the entropy in
-        nats, with numbers a_i for which Σ_i a_i z_i is 0 for all weights, up to rounding.  It holds
-        for units of at least 0.01.  A step of the search costs O(n·R²), and O(n·R) a tried change.
+        nats, with numbers a_i for which Σ_i w_i a_i z_i is 0 for all weights of rules, up to
+        rounding.  It holds for units of at least 0.01.  A step of the search costs O(n·R²), and a
+        tried change O(n·R).
 
         References
         ----------
@@ -358,7 +365,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
             7               77.4%  ill
             8               81.9%  ill
         """
-        items, found = rules_with_points(self, largest, table, y)
+        items, found = rules_with_points(self, largest, table, y, sample_weight)
         known = {name: getattr(found, name) for name in ("start", "unit", "loss", "bound")}
         return replace(ScoreCard.of(items, target=self.target, levels=self.classes), **known)
 

@@ -14,7 +14,7 @@ from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.checks import check_integer
 from formulakern.encoding.cut_points import cuts, shortest_between
 from formulakern.errors import DataError, ParameterError
-from formulakern.rules.decision import class_positions
+from formulakern.rules.decision import class_positions, row_weights
 from formulakern.rules.features import Monomial
 from formulakern.rules.refitting import logistic_weights
 from formulakern.rules.rule import Rule
@@ -50,12 +50,12 @@ class Points:
 
 
 def rules_with_points(
-    ensemble: VotingRules, largest: int, table: Any, y: Any
+    ensemble: VotingRules, largest: int, table: Any, y: Any, sample_weight: Any = None
 ) -> tuple[list[WeightedRule], Points]:
     """Return the rules whose points are not 0, the largest first, and the points of all rules."""
     check_integer("largest", largest)
-    if (table is None) != (y is None):
-        raise ParameterError("to_points needs both a table and y, or neither. Pass both.")
+    if (table is None) != (y is None) or (y is None and sample_weight is not None):
+        raise ParameterError("to_points needs both a table and y, or no rows. Pass both.")
     classes = ensemble.classes
     if classes is None or len(classes) != 2:
         kind = "predicts a number" if ensemble.levels is None else "has ordered classes"
@@ -66,6 +66,12 @@ def rules_with_points(
         )
     rows = None if table is None else Table.of(table)
     codes = None if rows is None else class_positions(y, classes, len(rows))
+    row_weight = np.ones(0)
+    if rows is not None and codes is not None:
+        row_weight = row_weights(sample_weight, len(rows))
+        kept = np.flatnonzero(row_weight)
+        if len(kept) < len(rows):
+            rows, codes, row_weight = rows[kept], codes[kept], row_weight[kept]
     if codes is not None and len(np.unique(codes)) < 2:
         raise DataError(f"y needs rows of both classes, {classes[0]!r} and {classes[1]!r}.")
     weights: dict[Rule, float] = {}
@@ -82,7 +88,7 @@ def rules_with_points(
     else:
         alone = VotingRules.of(WeightedRule(rule, 1.0) for rule in weights)
         covers = alone.covers(rows)
-        found = fitted_points(covers, codes, given, largest)
+        found = fitted_points(covers, codes, row_weight, given, largest)
         counts = covers.sum(axis=0).tolist()
         known = {rule: (k, k / len(rows)) for rule, k in zip(weights, counts, strict=True)}
     items = [
@@ -158,17 +164,23 @@ def _reduced(
 
 
 def fitted_points(
-    covers: npt.NDArray[np.bool_], codes: npt.NDArray[np.intp], given: FloatArray, largest: int
+    covers: npt.NDArray[np.bool_],
+    codes: npt.NDArray[np.intp],
+    row_weight: FloatArray,
+    given: FloatArray,
+    largest: int,
 ) -> Points:
     """Return the points of least logistic loss that a search finds, and a lower bound of the loss.
 
-    ``covers`` has shape (n, R), ``codes`` are 0 or 1, and ``given`` are weights to begin with.
+    ``covers`` has shape (n, R), ``codes`` are 0 or 1, ``row_weight`` has shape (n,), and ``given``
+    are weights of rules to begin with.
     """
-    n, R = covers.shape
-    directions = np.tile([0.0, 1.0], (R, 1))
-    exact, intercept = logistic_weights(covers, directions, codes, RIDGE)
-    shrunken, _ = logistic_weights(covers, directions, codes, ROUNDED_RIDGE)
-    problem = _Problem(covers, codes, largest)
+    directions = np.tile([0.0, 1.0], (covers.shape[1], 1))
+    known = {"sample_weight": row_weight}
+    exact, intercept = logistic_weights(covers, directions, codes, RIDGE, **known)
+    shrunken, _ = logistic_weights(covers, directions, codes, ROUNDED_RIDGE, **known)
+    problem = _Problem(covers, codes, row_weight, largest)
+    n = problem.n
     starts = {found.tobytes(): found for found in _roundings([exact, shrunken, given], largest)}
     fits = sorted((problem.fitted(points) for points in starts.values()), key=lambda fit: fit.loss)
     best = min((problem.improved(fit) for fit in fits[:MAX_STARTS]), key=lambda fit: fit.loss)
@@ -213,19 +225,24 @@ class _Fit:
 class _Problem:
     """The rows of a card, those with the same rules and totals counted once.
 
-    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` count their rows of each class.
+    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the weights of their rows of each
+    class, and ``n`` is the weight of all.
     """
 
     def __init__(
-        self, covers: npt.NDArray[np.bool_], codes: npt.NDArray[np.intp], largest: int
+        self,
+        covers: npt.NDArray[np.bool_],
+        codes: npt.NDArray[np.intp],
+        row_weight: FloatArray,
+        largest: int,
     ) -> None:
         n, R = covers.shape
         packed = np.packbits(np.column_stack([covers, np.ones(n, dtype=np.bool_)]), axis=1)
         first, kind = different_rows(np.ascontiguousarray(packed))
         self.patterns = covers[first].astype(np.float64)
-        counts = np.bincount(2 * kind + codes, minlength=2 * len(first)).reshape(-1, 2)
-        self.zeros, self.ones = (counts[:, k].astype(np.float64) for k in (0, 1))
-        self.n, self.R, self.largest = len(covers), int(R), largest
+        counts = np.bincount(2 * kind + codes, row_weight, 2 * len(first)).reshape(-1, 2)
+        self.zeros, self.ones = (np.ascontiguousarray(counts[:, k]) for k in (0, 1))
+        self.n, self.R, self.largest = float(counts.sum()), int(R), largest
         self._known: dict[bytes, _Fit] = {}
 
     def fitted(self, points: IntArray, near: _Fit | None = None) -> _Fit:
@@ -352,7 +369,8 @@ class _Problem:
         residual = np.abs(X.T @ (self.ones - counts * chances))
         heaviest = self.largest / MIN_UNIT
         loose = heaviest * residual[:-1].sum()
-        loose += (heaviest * self.R + math.log(self.n)) * residual[-1]
+        logit = abs(math.log(self.ones.sum() / self.zeros.sum()))
+        loose += (heaviest * self.R + logit) * residual[-1]
         inner = np.clip(chances, 1e-300, 1 - 1e-16)  # H(0) = H(1) = 0
         entropy = -inner * np.log(inner) - (1 - inner) * np.log1p(-inner)
         return max(0.0, (float(counts @ entropy) - float(loose)) / self.n - 1e-12)

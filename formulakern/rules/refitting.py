@@ -159,12 +159,13 @@ def logistic_weights(
     codes: npt.NDArray[np.intp],
     ridge: float,
     start: FloatArray | None = None,
+    sample_weight: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""The weights β of rules, and the intercepts b, of a multinomial logistic regression.
 
-    With the scores s_ik = b_k + Σ_r β_r D_rk v_ir,
+    With the scores s_ik = b_k + Σ_r β_r D_rk v_ir and weights w_i of rows, 1 by default,
 
-        minimise  Σ_i (ln Σ_k exp(s_ik) − s_i,y_i)  +  ridge/2 · Σ_r β_r².
+        minimise  Σ_i w_i (ln Σ_k exp(s_ik) − s_i,y_i)  +  ridge/2 · Σ_r β_r².
 
     Examples
     --------
@@ -180,6 +181,8 @@ def logistic_weights(
     columns = np.hstack([np.asarray(values, dtype=np.float64), np.ones((n, len(free)))])
     D = np.vstack([directions[:, present], free])
     penalty = np.repeat([float(ridge), 0.0], [len(directions), len(free)])
+    each = np.ones((n, 1)) if sample_weight is None else sample_weight[:, None]
+    scaled = columns * np.sqrt(each)
     theta = np.zeros(len(D))
     if start is not None:
         theta[: len(start)] = start
@@ -190,12 +193,13 @@ def logistic_weights(
         scores = columns @ (theta[:, None] * D)
         scores -= scores.max(axis=1, keepdims=True)
         logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return float(penalty @ theta**2 / 2 - logs[np.arange(n), y].sum()), np.exp(logs)
+        losses = -logs[np.arange(n), y]
+        return float(penalty @ theta**2 / 2 + each[:, 0] @ losses), np.exp(logs)
 
     value, p = loss(theta)
     for _ in range(MOST_STEPS):
-        gradient = ((columns.T @ (p - hit)) * D).sum(axis=1) + penalty * theta
-        step = _newton_step(columns, D, p, penalty, gradient)
+        gradient = ((columns.T @ (each * (p - hit))) * D).sum(axis=1) + penalty * theta
+        step = _newton_step(scaled, D, p, penalty, gradient)
         promised = -float(gradient @ step) / 2
         if promised <= PROMISE * max(1.0, value):
             break

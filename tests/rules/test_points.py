@@ -66,6 +66,36 @@ def test_the_bound_is_the_least_loss_of_real_weights():
     assert losses[-1] - card.bound < 1e-4
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_integer_weights_are_repeated_rows(seed):
+    table, y, ensemble, covers, second = problem(seed, n=60, R=4)
+    weights = np.random.default_rng(seed).integers(0, 4, len(y))
+    weights[:2] = 1
+    rows = np.repeat(np.arange(len(y)), weights)
+    card = ensemble.to_points(3, table, y, weights)
+    again = ensemble.to_points(3, table[rows], y[rows])
+    assert card.loss == pytest.approx(again.loss, abs=1e-9)
+    assert card.bound == pytest.approx(again.bound, abs=1e-9)
+    assert card.bound <= smallest_card_loss(covers[rows], second[rows], 3) + 1e-9
+    np.testing.assert_allclose(card.predict_proba(table), again.predict_proba(table), atol=1e-6)
+    assert card.loss == pytest.approx(mean_loss(card, table[rows], second[rows]))
+    kept = {str(rule): int(n) for rule, n in zip(card.rules, card.support, strict=True)}
+    some = weights > 0
+    assert kept == {rule: int(table[some][rule[:2]].sum()) for rule in kept}
+
+
+def test_the_bound_of_weighted_rows_is_the_least_loss_of_real_weights():
+    table, y, ensemble, covers, second = problem(5, n=400, R=6)
+    weights = np.random.default_rng(0).exponential(size=len(y))
+    real = LogisticRegression(C=np.inf, tol=1e-8).fit(covers, second, weights)
+    chances = real.predict_proba(covers)[np.arange(len(second)), second.astype(int)]
+    least = np.average(-np.log(chances), weights=weights)
+    for scale in (1.0, 100.0):
+        card = ensemble.to_points(10, table, y, scale * weights)
+        assert least - 1e-6 <= card.bound <= least + 1e-9
+        assert card.bound <= card.loss
+
+
 def test_separable_classes_have_a_finite_card():
     table = {"x": [0, 0, 0, 1, 1, 1], "z": [0, 1, 0, 1, 0, 1]}
     items = [WeightedRule(fk.rule(text), 1.0, "b", "a") for text in ("x = 1", "z = 1")]
@@ -238,6 +268,12 @@ def test_refused():
         RuleEnsemble.of([WeightedRule(Monomial(("x", "z")), 1.0, "b")], two).to_points()
     with pytest.raises(ParameterError, match="both a table and y"):
         RuleEnsemble.of([item], two).to_points(5, table)
+    with pytest.raises(ParameterError, match="both a table and y"):
+        RuleEnsemble.of([item], two).to_points(5, sample_weight=[1, 1])
+    with pytest.raises(DataError, match="2 finite numbers, none negative"):
+        RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, -1])
+    with pytest.raises(DataError, match="both classes"):
+        RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, 0])
     with pytest.raises(ParameterError, match="largest"):
         RuleEnsemble.of([item], two).to_points(0)
     with pytest.raises(DataError, match="both classes"):
@@ -261,6 +297,10 @@ def test_models_predict_by_their_card(ward, tmp_path, learner):
     assert card.explain(table[:3]).predictions.tolist() == predicted[:3].tolist()
     assert card.certificate_ == card.rules_.claim()
     assert card.gap_ == card.rules_.gap
+    weights = np.where(y == card.classes_[1], 2.0, 1.0)
+    heavier = model.to_points(table, y, 5, weights)
+    assert heavier.rules_ == model.rules_.to_points(5, table, y, weights)
+    assert heavier.predict_proba(table)[:, 1].mean() > card.predict_proba(table)[:, 1].mean()
     card.save(tmp_path / "card.json")
     again = fk.load(tmp_path / "card.json")
     assert again.rules_ == card.rules_
