@@ -24,10 +24,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.checks import check_integer
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.interrupts import held, interruptible
 from formulakern.solvers.group_lasso import (
@@ -53,6 +55,18 @@ TRIED, BETTER = 3, 1e-4
 SLACK = 2.0
 #: The share of the objective that weights may cost which agree with their own evidence.
 CHEAP = 0.05
+
+
+def rule_limit(max_rules: Any) -> int | None:
+    """Return the most rules for "auto", an integer or None.
+
+    >>> rule_limit("auto"), rule_limit(3), rule_limit(None)
+    (15, 3, None)
+    """
+    if isinstance(max_rules, str) and max_rules == "auto":
+        return AUTOMATIC
+    check_integer("max_rules", max_rules, otherwise="None for no limit, or 'auto'")
+    return None if max_rules is None else int(max_rules)
 
 
 @dataclass(frozen=True, eq=False)

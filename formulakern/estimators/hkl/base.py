@@ -35,7 +35,7 @@ from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.learning.hkl.rows import Groups, Rows
-from formulakern.learning.selection import AUTOMATIC
+from formulakern.learning.selection import rule_limit
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.rules.voting import WeightedRule
@@ -172,8 +172,7 @@ class HierarchicalBase(RuleModel):
                 continue
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
-        if given["max_rules"] != "auto":
-            check_integer("max_rules", given["max_rules"], otherwise="None for no limit, or 'auto'")
+        rule_limit(given["max_rules"])
         check_time_limit(self.time_limit)
         check_flag("linear", self.linear)
 
@@ -261,8 +260,7 @@ class HierarchicalBase(RuleModel):
     @property
     def _limit(self) -> int | None:
         """The most rules, in all classes together."""
-        given = self.get_params(deep=False)["max_rules"]
-        return AUTOMATIC if given == "auto" else given
+        return rule_limit(self.get_params(deep=False)["max_rules"])
 
     @property
     def _C_factor(self) -> float:

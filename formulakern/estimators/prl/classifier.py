@@ -48,7 +48,7 @@ from formulakern.learning.prl.features import (
 from formulakern.learning.prl.preferences import ABOVE, Preferences, Step, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
-from formulakern.learning.selection import AUTOMATIC
+from formulakern.learning.selection import rule_limit
 from formulakern.rules.features import Feature
 from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import share_done
@@ -343,8 +343,7 @@ class PRLClassifier(PreferenceModel):
         check_integer("degree", self.degree)
         check_integer("epochs", self.epochs)
         check_integer("budget", self.budget, otherwise="None for the default")
-        if not (isinstance(self.max_rules, str) and self.max_rules == "auto"):
-            check_integer("max_rules", self.max_rules, otherwise="None for no limit, or 'auto'")
+        rule_limit(self.max_rules)
         if not (isinstance(self.C, str) and self.C == "auto"):
             check_number("C", self.C, 0, above=True, otherwise="'auto'")
         check_number("tol", self.tol, 0)
@@ -457,8 +456,9 @@ class PRLClassifier(PreferenceModel):
         budget = (FEW if many else BUDGET) if self.budget is None else self.budget
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
-        limit = AUTOMATIC if self.max_rules == "auto" else self.max_rules
-        outcome = best_hypothesis(generation, given, limit, self._signs, self.ordinal)
+        outcome = best_hypothesis(
+            generation, given, rule_limit(self.max_rules), self._signs, self.ordinal
+        )
         self.C_ = np.inf if C is None and not outcome.softened else given
         if isinstance(rows, RowGroups):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)

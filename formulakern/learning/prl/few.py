@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.deadline import Deadline
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.preferences import ABOVE
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.learning.selection import FewFeatures
+from formulakern.learning.selection import Choice, FewFeatures
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -54,44 +54,65 @@ def few_votes(
 ) -> FewVotes | None:
     """Return at most ``most`` of some features with their votes; None if only one class wins."""
     preferences = game.preferences
-    rows, weights = preferences.rows, preferences.weights
-    if ordered:
-        present = np.array([0, 1])
-        C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
-        y = np.where(preferences.winners == ABOVE, 1.0, -1.0)
-        loss = Loss("logistic", y, C * weights, preferences.thresholds)
-    else:
-        n = preferences.n_classes
-        keys, same = np.unique(rows * n + preferences.winners, return_inverse=True)
+    rows, winners, weights = preferences.rows, preferences.winners, preferences.weights
+    n = preferences.n_classes
+    if not ordered:
+        keys, same = np.unique(rows * n + winners, return_inverse=True)
         rows, winners = np.divmod(keys, n)
         weights = np.bincount(same, weights).astype(np.float64) / (n - 1)
-        present, codes = np.unique(winners, return_inverse=True)
-        if len(present) < 2:
-            return None
-        C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
-        two = len(present) == 2
-        y = np.asarray(2 * codes - 1 if two else codes, dtype=np.float64)
-        loss = loss_of("logistic" if two else "multinomial", y, C * weights)
     values = np.stack([game.family.values(feature) for feature in features])[:, rows]
     none = values[:0]
     bits, others = (values, none) if game.family.binary else (none, values)
     columns = Columns(
         np.ascontiguousarray(bits, dtype=np.uint8), np.ascontiguousarray(others, dtype=np.float64)
     )
-    search = FewFeatures(
-        columns, np.ones(len(features)), signs, loss, EXACT, most, deadline, sizes=()
-    )
-    n, K = len(features), loss.n_functions
-    whole = search.solved(np.arange(n), np.zeros((n, K)), loss.cold)
-    best = search.path(whole, (1 + SLIGHT) * whole.objective)[-1]
-    order = best.heaviest_first()
-    kept, own = [features[k] for k in best.which[order].tolist()], best.weights[order]
     if ordered:
-        return FewVotes(kept, own, np.maximum.accumulate(best.intercept), search.interrupted)
-    votes = np.zeros((len(kept), preferences.n_classes))
-    start = np.full(preferences.n_classes, -math.inf)
-    half, b = own / 2, best.intercept / 2
-    votes[:, present] = np.hstack([-half, half]) if K == 1 else own
-    start[present] = np.append(b, -b) if K == 1 else -best.intercept
+        C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
+        y = np.where(winners == ABOVE, 1.0, -1.0)
+        loss = Loss("logistic", y, C * weights, preferences.thresholds)
+        best, interrupted = _chosen(columns, loss, most, signs, deadline)
+        order = best.heaviest_first()
+        kept, start = best.which[order].tolist(), np.maximum.accumulate(best.intercept)
+        found: FewVotes | None = FewVotes(kept, best.weights[order], start, interrupted)
+    else:
+        found = few_of_classes(columns, winners, n, weights, most, signs, deadline)
+    if found is None:
+        return None
+    return replace(found, features=[features[k] for k in found.features])
+
+
+def few_of_classes(
+    columns: Columns,
+    codes: IntArray,
+    n_classes: int,
+    weights: FloatArray,
+    most: int,
+    signs: IntArray | None = None,
+    deadline: Deadline = UNLIMITED,
+) -> FewVotes | None:
+    """Return at most ``most`` features, by their numbers; None if the rows are of one class."""
+    present, codes = np.unique(codes, return_inverse=True)
+    if len(present) < 2:
+        return None
+    C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
+    two = len(present) == 2
+    y = np.asarray(2 * codes - 1 if two else codes, dtype=np.float64)
+    loss = loss_of("logistic" if two else "multinomial", y, C * weights)
+    best, interrupted = _chosen(columns, loss, most, signs, deadline)
+    order = best.heaviest_first()
+    own, b = best.weights[order], best.intercept / 2
+    votes, start = np.zeros((len(order), n_classes)), np.full(n_classes, -math.inf)
+    votes[:, present] = np.hstack([-own / 2, own / 2]) if two else own
+    start[present] = np.append(b, -b) if two else -best.intercept
     start[np.isinf(start)] = start[present].min() - np.abs(votes).sum() - ABSENT
-    return FewVotes(kept, votes, start, search.interrupted)
+    return FewVotes(best.which[order].tolist(), votes, start, interrupted)
+
+
+def _chosen(
+    columns: Columns, loss: Loss, most: int, signs: IntArray | None, deadline: Deadline
+) -> tuple[Choice, bool]:
+    """Return the best choice of features, and whether the search was interrupted."""
+    n = len(columns)
+    search = FewFeatures(columns, np.ones(n), signs, loss, EXACT, most, deadline, sizes=())
+    whole = search.solved(np.arange(n), np.zeros((n, loss.n_functions)), loss.cold)
+    return search.path(whole, (1 + SLIGHT) * whole.objective)[-1], search.interrupted
