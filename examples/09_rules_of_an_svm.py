@@ -113,6 +113,7 @@ print(table(["search", "rules looked at", "heaviest", "of the true top ten", "pr
 curve = fk.simplify_svm(model, rows[train], classes[train], rows[test], classes[test], top=50)
 print(f"\nAccuracy of the k heaviest rules alone, on {len(test):,} other rows:\n")
 print(curve)
+print(f"\nThe chosen rules:\n\n{curve.rules}")
 plt = plotting()
 if plt is not None:
     OUTPUT.mkdir(exist_ok=True)

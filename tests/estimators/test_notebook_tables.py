@@ -49,7 +49,7 @@ def shown():
         "all rows of a set": (voted.explain(ROWS), 24),
         "one row of a set": (voted.explain(ROWS[:1]), None),
         "extraction": (few.extraction, len(few.extraction)),
-        "simplification": (few, len(few.ensembles) + 1),
+        "simplification": (few, len(few.ensembles) + 2),  # the chosen rules, and the model
         "search": (search.results_, 3),
         "weights": (both.summary_, 2),
         "positions": (strings.position_weights(5), 5),

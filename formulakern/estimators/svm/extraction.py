@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots import SMALL, axes_for, colour_of, marker_of, tidy
@@ -30,6 +30,8 @@ from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
 from formulakern.learning.kernel_machines import pair_weights
+from formulakern.learning.prl.few import few_of_classes
+from formulakern.learning.selection import rule_limit
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.rewrite import without_repeats
@@ -38,6 +40,7 @@ from formulakern.rules.export.tables import ensemble_html, ensemble_text
 from formulakern.rules.features import Instance, feature_values
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import WeightedRule
+from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.solution import part_of
 from formulakern.syntax.formula import Formula
 from formulakern.text import aligned
@@ -376,6 +379,11 @@ class Simplification:
         ``test_accuracy`` is empty where no test rows were given.
     model_train_accuracy, model_test_accuracy : float
         Those of the whole model; nan where no test rows were given.
+    rules : RuleEnsemble
+        At most ``max_rules`` of the model's rules, with weights of their own; the last of
+        ``ensembles`` if there is no limit.
+    rules_train_accuracy, rules_test_accuracy : float
+        Those of ``rules``; nan where no test rows were given.
 
     Examples
     --------
@@ -393,6 +401,9 @@ class Simplification:
     test_accuracy: FloatArray
     model_train_accuracy: float
     model_test_accuracy: float
+    rules: RuleEnsemble
+    rules_train_accuracy: float
+    rules_test_accuracy: float
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a DataFrame with one row per number of rules."""
@@ -405,15 +416,19 @@ class Simplification:
 
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
-        title = "Accuracy of the heaviest rules alone, and of the whole model"
+        title = "Accuracy of rules alone, and of the whole model"
         return small_table(head, rows, ">" * len(head), title)
 
     def _cells(self) -> list[tuple[str, ...]]:
         last = len(self.ensembles)  # all numbers of rules up to ten, then every fifth
         shown = [k for k in range(1, last + 1) if k <= 10 or k % 5 == 0 or k == last]
-        columns = [["rules", *map(str, shown), "all"]]
-        for name, accuracy, whole in self._curves():
-            columns.append([name, *(f"{accuracy[k - 1]:.1%}" for k in shown), f"{whole:.1%}"])
+        whole = bool(self.ensembles) and self.rules is self.ensembles[-1]
+        chosen = [] if whole else [f"{len(self.rules)} chosen"]
+        columns = [["rules", *map(str, shown), *chosen, "all"]]
+        for name, accuracy, model in self._curves():
+            own = self.rules_train_accuracy if name == "train" else self.rules_test_accuracy
+            reached = [*(accuracy[k - 1] for k in shown), *[own] * len(chosen), model]
+            columns.append([name, *(f"{share:.1%}" for share in reached)])
         return [*zip(*columns, strict=True)]
 
     def __repr__(self) -> str:
@@ -454,14 +469,18 @@ def simplify_svm(
     y_test: npt.ArrayLike | None = None,
     *,
     top: int = 50,
+    max_rules: int | Literal["auto"] | None = "auto",
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Simplification:
-    """Return the accuracy of the k heaviest rules of a model alone, for k = 1, 2, …, ``top``.
+    """Return few rules that replace a model, and the accuracy of its k heaviest rules alone.
 
-    The rules keep their weights in the model.  One intercept per class is chosen for each k on the
-    training rows, so that most of them are right: the model's own intercept is for all features
-    together.
+    Of the ``top`` heaviest rules for each pair of classes, at most ``max_rules`` are chosen, with
+    votes of their own, by logistic regression on the training rows.
+
+    The k heaviest rules, k = 1, 2, …, ``top``, keep their weights in the model.  One intercept per
+    class is chosen for each k on the training rows, so that most of them are right: the model's own
+    intercept is for all features together.
 
     Parameters
     ----------
@@ -472,7 +491,10 @@ def simplify_svm(
     X_test, y_test : table, array-like, optional
         Other rows.
     top : int, default=50
-        The largest number of rules; there may be fewer.
+        The number of heaviest rules, at most.
+    max_rules : "auto", int or None, default="auto"
+        The most rules that are chosen; ``"auto"``: 15.  Fewer are chosen if they are nearly as
+        good.  With None, ``rules`` are the ``top`` heaviest with their weights in the model.
     time_limit, progress :
         For the extraction, see :meth:`FormulaSVC.rules`.
 
@@ -494,6 +516,8 @@ def simplify_svm(
     >>> curve = simplify_svm(model, X, y, top=8)
     >>> curve.train_accuracy[7], str(curve.ensembles[0][0].winner)
     (np.float64(1.0), 'positive')
+    >>> len(curve.rules), curve.rules_train_accuracy
+    (8, 1.0)
     """
     if not hasattr(model, "rules"):
         raise ParameterError(
@@ -501,6 +525,8 @@ def simplify_svm(
             "Fit fk.FormulaSVC(kernel).fit(X, y) first."
         )
     check_is_fitted(model, "svc_")
+    check_time_limit(time_limit)
+    limit, deadline = rule_limit(max_rules), Deadline.of(time_limit)
     if (X_test is None) != (y_test is None):
         raise ParameterError("X_test and y_test belong together; pass both, or neither.")
     extraction = model.rules(top, time_limit=time_limit, progress=progress)
@@ -521,9 +547,57 @@ def simplify_svm(
         ensembles.append(replace(heaviest, intercept=intercept))
         for accuracy, (codes, covers) in zip(reached, rows, strict=False):
             accuracy.append(_accuracy(ensembles[-1].scores_of(covers[:, :k]), codes))
+    found = None if limit is None else _few(extraction, *rows[0], limit, deadline)
+    last = len(ensembles)
+    if found is None:
+        found = ensembles[-1] if last else extraction.ensemble, np.arange(last)
+    few, which = found
+    own = [_accuracy(few.scores_of(covers[:, which]), codes) for codes, covers in rows]
     train, test = map(np.array, reached)
-    other = whole[1] if len(whole) > 1 else np.nan
-    return Simplification(extraction, tuple(ensembles), train, test, whole[0], other)
+    (model_train, model_test), (few_train, few_test) = (
+        (*some, np.nan)[:2] for some in (whole, own)
+    )
+    return Simplification(
+        extraction,
+        tuple(ensembles),
+        train,
+        test,
+        model_train,
+        model_test,
+        few,
+        few_train,
+        few_test,
+    )
+
+
+def _few(
+    extraction: RuleExtraction,
+    codes: npt.NDArray[np.int64],
+    covers: npt.NDArray[np.bool_],
+    most: int,
+    deadline: Deadline,
+) -> tuple[RuleEnsemble, npt.NDArray[np.intp]] | None:
+    """Return at most ``most`` rules with votes of their own, and their places; None without any.
+
+    Of rules that cover the same rows the heaviest is a candidate.
+    """
+    known = codes >= 0
+    codes, covers = codes[known], covers[known]
+    if not covers.size:
+        return None
+    places = np.sort(different_rows(np.packbits(covers, axis=0).T.copy())[0])
+    columns = Columns(covers.T[places].astype(np.uint8), np.zeros((0, len(codes))))
+    labels = list(extraction.ensemble.classes or ())
+    weights = np.ones(len(codes))
+    votes = few_of_classes(columns, codes, len(labels), weights, most, deadline=deadline)
+    if votes is None:
+        return None
+    which, counts = places[votes.features], RowCounts.of_classes(codes, len(labels), weights)
+    items = [
+        counts.described(extraction.ensemble.rules[k], covers[:, k], own, labels)
+        for k, own in zip(which, votes.votes.tolist(), strict=True)
+    ]
+    return RuleEnsemble.of(items, labels, votes.start), which
 
 
 def _accuracy(scores: FloatArray, codes: npt.NDArray[np.int64]) -> float:

@@ -1,6 +1,7 @@
 """Rules of a machine: every heaviest feature, and nothing but, against enumeration."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -306,6 +307,56 @@ def test_intercepts_never_do_worse_than_the_largest_class():
     largest = max(np.unique(y, return_counts=True)[1]) / len(y)
     assert (curve.train_accuracy >= largest - 1e-12).all()
     assert len(curve.test_accuracy) == 0
+
+
+@pytest.mark.parametrize("limit", ["auto", 4, 1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_few_rules_are_chosen(limit, n_classes):
+    X, y = fk.datasets.balance_scale()
+    y = np.asarray(y)
+    of = np.arange(len(y)) if n_classes == 3 else np.flatnonzero(y != "B")
+    train, other = of[of % 3 > 0], of[of % 3 == 0]
+    model = fk.FormulaSVC("a & b", C=10).fit(X[train], y[train])
+    few = fk.simplify_svm(model, X[train], y[train], X[other], y[other], max_rules=limit)
+    most = 15 if limit == "auto" else limit
+    assert 1 <= len(few.rules) <= most
+    assert {str(rule) for rule in few.rules.rules} <= {str(item.rule) for item in few.extraction}
+    for rows, reached in ((train, few.rules_train_accuracy), (other, few.rules_test_accuracy)):
+        assert reached == np.mean(few.rules.predict(X[rows]) == y[rows])
+    if limit == "auto":  # better than as many of the heaviest
+        assert few.rules_train_accuracy > few.train_accuracy[14]
+    for item in few.rules:
+        covered = item.rule(X[train])
+        assert item.support == covered.sum()
+        assert item.coverage == pytest.approx(covered.mean())
+    assert str(few).splitlines()[-2].split()[:2] == [str(len(few.rules)), "chosen"]
+
+
+def test_chosen_rules_differ_in_the_rows_that_they_cover():
+    X = np.random.default_rng(4).integers(0, 2, (120, 4))
+    y = X[:, 0] & X[:, 1] | X[:, 2] & X[:, 3]
+    X = np.hstack([X, X])  # every rule has others of the same rows
+    model = fk.FormulaSVC("a & b", encoder=None).fit(X, y)
+    few = fk.simplify_svm(model, X, y)
+    covers = few.rules.covers({f"x{j}": column for j, column in enumerate(X.T)})
+    assert len(np.unique(covers, axis=1).T) == len(few.rules) > 1
+    assert few.rules_train_accuracy == 1.0
+
+
+def test_without_a_limit_no_rules_are_chosen():
+    X, y = fk.datasets.monks(1)
+    model = fk.FormulaSVC("a & b", C=1).fit(X, y)
+    curve = fk.simplify_svm(model, X, y, top=5, max_rules=None)
+    assert curve.rules is curve.ensembles[-1]
+    assert curve.rules_train_accuracy == curve.train_accuracy[-1]
+    assert "chosen" not in str(curve)
+    same = np.asarray(y) == np.asarray(y)[0]  # nothing to choose by
+    alone = fk.simplify_svm(model, X[same], np.asarray(y)[same], top=5)
+    assert alone.rules is alone.ensembles[-1]
+    for wrong in (0, 1.5, "few"):
+        expected = f"max_rules={wrong!r}; expected an integer, at least 1, or None for no limit"
+        with pytest.raises(fk.ParameterError, match=re.escape(expected)):
+            fk.simplify_svm(model, X, y, max_rules=wrong)
 
 
 def test_simplification_without_an_encoder():
