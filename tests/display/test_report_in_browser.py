@@ -114,6 +114,8 @@ def test_a_card_is_first_and_adds_whole_points(pages):
     tops = browser.run("return ['learned-0', 'learned-1', 'quality'].map(name =>"
                        "document.getElementById(name).getBoundingClientRect().top)")  # fmt: skip
     assert tops == sorted(tops)
+    assert browser.run("return [...document.querySelectorAll('.card .scroll')]"
+                       ".every(part => part.scrollWidth <= part.clientWidth)")  # fmt: skip
     texts = browser.run("return [...document.querySelectorAll('#reason .fall td.number')]"
                         ".map(cell => cell.textContent)")  # fmt: skip
     assert all(re.fullmatch("[+\N{MINUS SIGN}][0-9]+", text) for text in texts)
