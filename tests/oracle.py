@@ -421,12 +421,20 @@ def informative_cuts(
     return sorted(cuts)
 
 
+def smoothed_targets(second: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """The shares of the second class: 1 − 1/(n₁ + 2) for its n₁ rows, 1/(n₀ + 2) for the others."""
+    weights = np.ones(len(second)) if weights is None else weights
+    others, own = weights[~second].sum(), weights[second].sum()
+    return np.where(second, 1 - 1 / (own + 2), 1 / (others + 2))
+
+
 def card_loss(covers: np.ndarray, second: np.ndarray, points: Sequence[int]) -> float:
-    """The least mean logistic loss of these points, by descent in the multiplier and the shift."""
-    totals, signs = covers @ np.array(points), np.where(second, 1.0, -1.0)
+    """The least mean smoothed loss of these points, by descent in the multiplier and the shift."""
+    totals, targets = covers @ np.array(points), smoothed_targets(second)
 
     def loss(both: np.ndarray) -> float:
-        return float(np.logaddexp(0, -signs * (both[0] * totals + both[1])).mean())
+        logits = both[0] * totals + both[1]
+        return float((np.logaddexp(0, logits) - targets * logits).mean())
 
     return float(minimize(loss, np.zeros(2), method="BFGS").fun)
 

@@ -492,7 +492,10 @@ class ScoreCard(RuleEnsemble):
     unit : float > 0
         The number of points that multiply the odds by e.
     loss : float, optional
-        The mean logistic loss of the training rows.
+        The mean log loss of the training rows, each class smoothed: a row counts 1 − 1/(n + 2) for
+        its class, which n rows have, and 1/(n + 2) for the other (J. Platt, "Probabilistic outputs
+        for support vector machines", 1999).  So no probability is 0 or 1 when the rules separate
+        the classes.
     bound : float, optional
         No card with these rules has a smaller loss.
 
@@ -512,12 +515,12 @@ class ScoreCard(RuleEnsemble):
         +1     50.0%  size >= 3
     <BLANKLINE>
     total  probability of L  class
-        0             33.3%  S
-        1             66.7%  L
-    The mean log loss of training is 0.6366; no card with these rules is below 0.6365.
+        0             40.0%  S
+        1             60.0%  L
+    The mean smoothed log loss of training is 0.6731; no card with these rules is below 0.6730.
     >>> card.predict_proba({"size": [2, 7]}).round(3)
-    array([[0.667, 0.333],
-           [0.333, 0.667]])
+    array([[0.6, 0.4],
+           [0.4, 0.6]])
     """
 
     FORMAT = "formulakern/score-card/1"
@@ -593,7 +596,7 @@ class ScoreCard(RuleEnsemble):
             return ""
         loss, bound = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.bound) / 1e4
         best = f"no card with these rules is below {bound:.4f}"
-        return f"The mean log loss of training is {loss:.4f}; {best}."
+        return f"The mean smoothed log loss of training is {loss:.4f}; {best}."
 
     def __str__(self) -> str:
         cells, _ = self.total_cells()

@@ -38,8 +38,8 @@ PROGRESS = 1e-9
 class Points:
     """Points of R rules, with P(second class) = 1/(1 + exp(−(total − start)/unit)).
 
-    ``loss`` is the mean logistic loss of the training rows, and ``bound`` a lower bound of the loss
-    of all such points; None without rows.
+    ``loss`` is the mean logistic loss of the training rows, each class smoothed, and ``bound`` a
+    lower bound of the loss of all such points; None without rows.
     """
 
     points: IntArray
@@ -175,11 +175,12 @@ def fitted_points(
     ``covers`` has shape (n, R), ``codes`` are 0 or 1, ``row_weight`` has shape (n,), and ``given``
     are weights of rules to begin with.
     """
-    directions = np.tile([0.0, 1.0], (covers.shape[1], 1))
-    known = {"sample_weight": row_weight}
-    exact, intercept = logistic_weights(covers, directions, codes, RIDGE, **known)
-    shrunken, _ = logistic_weights(covers, directions, codes, ROUNDED_RIDGE, **known)
     problem = _Problem(covers, codes, row_weight, largest)
+    directions = np.tile([0.0, 1.0], (covers.shape[1], 1))
+    both = np.tile(problem.patterns, (2, 1)), directions, np.repeat([0, 1], len(problem.patterns))
+    known = {"sample_weight": np.concatenate([problem.zeros, problem.ones])}
+    exact, intercept = logistic_weights(*both, RIDGE, **known)
+    shrunken, _ = logistic_weights(*both, ROUNDED_RIDGE, **known)
     n = problem.n
     starts = {found.tobytes(): found for found in _roundings([exact, shrunken, given], largest)}
     fits = sorted((problem.fitted(points) for points in starts.values()), key=lambda fit: fit.loss)
@@ -225,8 +226,8 @@ class _Fit:
 class _Problem:
     """The rows of a card, those with the same rules and totals counted once.
 
-    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the weights of their rows of each
-    class, and ``n`` is the weight of all.
+    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the weights of each class, after
+    smoothing, and ``n`` is the weight of all.
     """
 
     def __init__(
@@ -241,7 +242,8 @@ class _Problem:
         first, kind = different_rows(np.ascontiguousarray(packed))
         self.patterns = covers[first].astype(np.float64)
         counts = np.bincount(2 * kind + codes, row_weight, 2 * len(first)).reshape(-1, 2)
-        self.zeros, self.ones = (np.ascontiguousarray(counts[:, k]) for k in (0, 1))
+        other = 1 / (counts.sum(axis=0) + 2)
+        self.zeros, self.ones = (counts * (1 - other) + (counts * other)[:, ::-1]).T.copy()
         self.n, self.R, self.largest = float(counts.sum()), int(R), largest
         self._known: dict[bytes, _Fit] = {}
 

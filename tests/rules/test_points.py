@@ -12,7 +12,7 @@ from formulakern import DataError, ParameterError, RuleEnsemble, ScoreCard, Tabl
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm, Monomial
 from tests.database import answers
-from tests.oracle import score_error, smallest_card_loss, smallest_score_error
+from tests.oracle import score_error, smallest_card_loss, smallest_score_error, smoothed_targets
 
 
 def problem(seed, n=24, R=3):
@@ -32,9 +32,22 @@ def problem(seed, n=24, R=3):
     return table, y, RuleEnsemble.of(items, ("a", "b"), [0.3, 0.0]), covers, second
 
 
-def mean_loss(card, table, second):
-    chances = card.predict_proba(table)
-    return float(-np.log(chances[np.arange(len(second)), second.astype(int)]).mean())
+def mean_loss(chances, second, weights=None):
+    """The mean log loss of probabilities (n, 2), each class smoothed."""
+    share = smoothed_targets(second, weights)
+    return -np.average(
+        (np.column_stack([1 - share, share]) * np.log(chances)).sum(axis=1), weights=weights
+    )
+
+
+def fitted(covers, second, weights=None):
+    """The probabilities of real weights of least smoothed loss."""
+    share = smoothed_targets(second, weights)
+    each = np.ones(len(second)) if weights is None else weights
+    both = np.concatenate([each * share, each * (1 - share)])
+    codes = np.repeat([True, False], len(second))
+    real = LogisticRegression(C=np.inf, tol=1e-8).fit(np.tile(covers, (2, 1)), codes, both)
+    return real.predict_proba(covers)
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3])
@@ -46,7 +59,7 @@ def test_loss_is_between_the_bound_and_the_least_of_all_points(largest):
         best = smallest_card_loss(covers, second, largest)
         assert card.bound <= best + 1e-9
         assert card.loss >= best - 1e-5
-        assert card.loss == pytest.approx(mean_loss(card, table, second))
+        assert card.loss == pytest.approx(mean_loss(card.predict_proba(table), second))
         assert np.abs(card.votes).max(initial=0) <= largest
         equal += card.loss <= best + 1e-5
     assert equal >= 0.9 * number
@@ -55,9 +68,7 @@ def test_loss_is_between_the_bound_and_the_least_of_all_points(largest):
 def test_the_bound_is_the_least_loss_of_real_weights():
     table, y, ensemble, covers, second = problem(3, n=400, R=6)
     card = ensemble.to_points(10, table, y)
-    real = LogisticRegression(C=np.inf, tol=1e-8).fit(covers, second)
-    chances = real.predict_proba(covers)[np.arange(len(second)), second.astype(int)]
-    least = float(-np.log(chances).mean())
+    least = mean_loss(fitted(covers, second), second)
     assert least - 1e-6 <= card.bound <= least + 1e-9
     assert card.bound <= card.loss
     assert 0 <= card.gap < 0.02
@@ -78,7 +89,7 @@ def test_integer_weights_are_repeated_rows(seed):
     assert card.bound == pytest.approx(again.bound, abs=1e-9)
     assert card.bound <= smallest_card_loss(covers[rows], second[rows], 3) + 1e-9
     np.testing.assert_allclose(card.predict_proba(table), again.predict_proba(table), atol=1e-6)
-    assert card.loss == pytest.approx(mean_loss(card, table[rows], second[rows]))
+    assert card.loss == pytest.approx(mean_loss(card.predict_proba(table[rows]), second[rows]))
     kept = {str(rule): int(n) for rule, n in zip(card.rules, card.support, strict=True)}
     some = weights > 0
     assert kept == {rule: int(table[some][rule[:2]].sum()) for rule in kept}
@@ -87,10 +98,8 @@ def test_integer_weights_are_repeated_rows(seed):
 def test_the_bound_of_weighted_rows_is_the_least_loss_of_real_weights():
     table, y, ensemble, covers, second = problem(5, n=400, R=6)
     weights = np.random.default_rng(0).exponential(size=len(y))
-    real = LogisticRegression(C=np.inf, tol=1e-8).fit(covers, second, weights)
-    chances = real.predict_proba(covers)[np.arange(len(second)), second.astype(int)]
-    least = np.average(-np.log(chances), weights=weights)
     for scale in (1.0, 100.0):
+        least = mean_loss(fitted(covers, second, scale * weights), second, scale * weights)
         card = ensemble.to_points(10, table, y, scale * weights)
         assert least - 1e-6 <= card.bound <= least + 1e-9
         assert card.bound <= card.loss
@@ -101,7 +110,10 @@ def test_separable_classes_have_a_finite_card():
     items = [WeightedRule(fk.rule(text), 1.0, "b", "a") for text in ("x = 1", "z = 1")]
     card = RuleEnsemble.of(items, "ab").to_points(3, table, [*"aaabbb"])
     assert card.predict(table).tolist() == [*"aaabbb"]
-    assert 0 <= card.bound <= card.loss < 1e-4
+    assert card.predict_proba({"x": [0, 1], "z": [0, 0]})[:, 1] == pytest.approx(
+        [0.2, 0.8], abs=1e-4
+    )
+    assert 0 <= card.bound <= card.loss
     assert str(card.rules[0]) == "x = 1"
 
 
@@ -210,7 +222,7 @@ def test_printed_card(ward):
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
     assert lines[len(card)] == ""
     loss, bound = re.fullmatch(
-        r"The mean log loss of training is (.*); no card with these rules is below (.*)\.",
+        r"The mean smoothed log loss of training is (.*); no card with these rules is below (.*)\.",
         lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
@@ -245,11 +257,12 @@ def test_fewer_rules_have_no_known_loss(ward):
     np.testing.assert_allclose(shorter.predict_proba(table), card.predict_proba(table))
 
 
-def test_rules_without_effect_leave_the_base_rate():
+def test_rules_without_effect_leave_the_smoothed_base_rate():
     table, y = {"x": [0, 1] * 8}, [*"aaab" * 4]
     card = RuleEnsemble.of([WeightedRule(fk.rule("x = 2"), 1.0, "b")], "ab").to_points(5, table, y)
     assert len(card) == 0
-    np.testing.assert_allclose(card.predict_proba(table)[:, 1], 0.25, atol=1e-5)
+    base = (4 * (1 - 1 / 6) + 12 * (1 / 14)) / 16
+    np.testing.assert_allclose(card.predict_proba(table)[:, 1], base, atol=1e-5)
     assert str(card).startswith("Predict a for every row.")
 
 
