@@ -11,31 +11,39 @@ from formulakern.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR = (ROOT / "examples" / "site" / "tour.md").read_text(encoding="utf-8")
 
 
-def fenced(tag: str) -> list[str]:
-    return re.findall(rf"^```{tag}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+def fenced(tag: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{tag}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_it_is_short():
+    assert len(README) <= 9_000
 
 
 def test_the_code_runs(capsys):
-    """Block after block in one session; what is printed is what the text beside it says."""
-    first, *others = fenced("python")
+    (first,) = fenced("python")
     assert len([line for line in first.splitlines() if line.strip()]) <= 7  # six and the import
-    session = {}
-    exec(compile(first, "README.md", "exec"), session)
+    exec(compile(first, "README.md", "exec"), {})
     polynomial, score = capsys.readouterr().out.splitlines()
     assert "s" in polynomial
     assert float(score) > 0.98
-    for code in others:
-        exec(compile(code, "README.md", "exec"), session)
+
+
+def test_the_code_of_the_tour_runs(capsys):
+    """Block after block in one session; its output is that of the comments."""
+    session = {}
+    for code in fenced("python", TOUR):
+        exec(compile(code, "tour.md", "exec"), session)
     printed = capsys.readouterr().out
-    said = re.search(r"print\(model.value_, model.bound_\)  # ([\d.]+) and ([\d.]+)", README)
+    said = re.search(r"print\(model.value_, model.bound_\)  # ([\d.]+) and ([\d.]+)", TOUR)
     value, bound = re.search(r"^(0\.\d+) (0\.\d+)$", printed, flags=re.MULTILINE).groups()
     assert (f"{float(value):.4f}", f"{float(bound):.4f}") == said.groups()
 
 
 def test_features_are_counted():
-    said = re.search(r"`(any.*)` on (\d+) columns has ([\d,]+) features", README)
+    said = re.search(r"`(any.*)` on (\d+) columns has ([\d,]+) features", TOUR)
     formula, columns, features = said.groups()
     assert f"{fk.kernel(formula).dimension(int(columns)):,}" == features
 
