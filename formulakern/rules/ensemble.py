@@ -85,6 +85,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     The precision and base rate of a rule are shares of the class with its largest absolute vote.
     If that vote is negative, the precision is usually below the base rate.
 
+    Prints mark the rules of two classes whose precision is below the base rate.  They add up the
+    rules about one column of numbers if several of these rules hold for the same numbers.
+
     Examples
     --------
     >>> from formulakern import WeightedRule, rule
@@ -119,6 +122,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     weight  rule
       20.0  smoker = yes
       15.0  age from 20 to 70, 0.3 per unit
+    A term "x from a to b" adds 0 up to a, its weight from b on, and a proportional share between.
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """
@@ -224,6 +228,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         weight  rule
            2.5  age >= 30
            0.5  age >= 61
+        Sums of the rules about one column alone:
+          age: below 30: 0; 30 to below 61: +2.5; from 61: +3.0
         2 rules joined: scores change by at most 0.5, 0 of 9 predictions
         """
         return joined_votes(self, X, tolerance, max_changed, domains, missing)

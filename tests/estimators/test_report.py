@@ -193,6 +193,22 @@ def test_figures_are_those_of_the_rows(tmp_path):
     assert [int(text) for text in cells] == counts
 
 
+def test_lines_below_the_rules_are_those_of_the_print(tmp_path):
+    """Within each of two groups y falls with z, and over both it rises."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 400)
+    table = pd.DataFrame({"z": 7 * group + rng.integers(0, 8, 400), "group": group.astype(str)})
+    score = 11 * group - table["z"] + 3 * rng.normal(size=400)
+    y = np.where(score > score.median(), "b", "a")
+    model = fk.HKLClassifier(linear=False).fit(table, y)
+    lines = str(model.rules_).partition("* The precision")
+    page = written(model, tmp_path, table, y)
+    text = " ".join(page.text("p").replace("\xa0", " ").split())
+    assert " ".join("".join(lines[1:]).split()) in text
+    assert " z: " in lines[2]
+    assert page.text("td").count("*") >= 1
+
+
 def test_odd_tables(tmp_path):
     """Sparse ones, dates, other encoders, odd names, one row, new classes, preferences."""
     rng = np.random.default_rng(0)

@@ -220,13 +220,15 @@ def test_printed_card(ward):
     assert first == f"Add the points of the rules that hold. {how}"
     assert head.split() == ["points", "coverage", "rule"]
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
-    assert lines[len(card)] == ""
+    sums, end = lines[len(card) : lines.index("")], lines.index("")
+    assert sums[0] == "Sums of the rules about one column alone:"
+    assert all(re.fullmatch(r"\S.*: (\+\d+|-\d+|0)", part.strip()) for part in sums[1].split(";"))
     loss, bound = re.fullmatch(
         r"The mean smoothed log loss of training is (.*); no card with these rules is below (.*)\.",
         lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
-    totals = [line.split() for line in lines[len(card) + 2 : -1]]
+    totals = [line.split() for line in lines[end + 2 : -1]]
     assert len(totals) <= 16
     numbers = [int(words[0]) for words in totals]
     assert numbers == sorted(numbers)

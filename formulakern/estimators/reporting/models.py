@@ -22,6 +22,7 @@ from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
+from formulakern.rules.export.notes import contrary, lines_below
 from formulakern.rules.export.tables import (
     decision_columns,
     how_it_decides,
@@ -197,11 +198,14 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
         whose = "the class with the largest absolute vote" if several else "the rule's class"
         about = f"Share of these rows that are of {whose}; the mark is its share of all."
         columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
+    if any(marks := contrary(shown)):
+        columns.append(ListedColumn("*", ["*" * mark for mark in marks] + [""] * len(extra)))
+    note = "\n".join(filter(None, [" ".join(notes), *lines_below(shown)]))
     sentences = [f"{how_it_decides(ensemble).rstrip('.')}."] if whole else []
     if len(ensemble) > MAX_RULES:
         sentences.append(f"The table has the first {MAX_RULES} of {len(ensemble):,} rules.")
     card = isinstance(ensemble, ScoreCard)
-    tables = [ListedTable(caption, columns, None, len(shown) > 8 and not card, " ".join(notes))]
+    tables = [ListedTable(caption, columns, None, len(shown) > 8 and not card, note)]
     if isinstance(ensemble, ScoreCard):
         tables.append(_totals(ensemble))
     return Learned(sentences, tables, card=card)

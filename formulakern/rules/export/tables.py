@@ -12,6 +12,7 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.markup import Barred, small_table
 from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.notes import GLUE, contrary, lines_below
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
@@ -113,13 +114,25 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
     ``decides``: whether a first line has the meaning of the weights, which holds for whole models.
     """
     about = how_it_decides(ensemble) if decides else ""
-    lines = textwrap.wrap(about, width(), break_long_words=False, break_on_hyphens=False)
+    lines = _wrapped(about)
     if not len(ensemble) and ensemble.classes is not None:
         return about or "no rules"
-    lines += _listed(ensemble_cells(ensemble.head(MAX_ROWS), said))
+    shown = ensemble.head(MAX_ROWS)
+    lines += _listed(_marked(shown))
     if (more := len(ensemble) - MAX_ROWS) > 0:
         lines.append(f"… and {more:,} more rules")
+    for line in lines_below(shown):
+        lines += _wrapped(line)
     return "\n".join(lines)
+
+
+def _marked(ensemble: VotingRules) -> dict[str, list[str]]:
+    """Return the cells of rules, with a mark at each that contradicts its precision."""
+    cells, marks = ensemble_cells(ensemble, said), contrary(ensemble)
+    if any(marks):
+        rules = cells.pop("rule")
+        cells |= {"": ["", *("*" * mark for mark in marks)], "rule": rules}
+    return cells
 
 
 def said(term: Term, weight: float | None) -> str:
@@ -236,12 +249,22 @@ def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    glue = "\N{NO-BREAK SPACE}"
-    glued = text.replace(" ", glue)
+    glued = text.replace(" ", GLUE)
     for sign in BREAKS:
-        glued = glued.replace(f"{glue}{sign}{glue}", f"{glue}{sign} ")
-    lines = textwrap.wrap(glued, width, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(glue, " ") for line in lines or [""]]
+        glued = glued.replace(f"{GLUE}{sign}{GLUE}", f"{GLUE}{sign} ")
+    return _wrapped(glued, width) or [""]
+
+
+def _wrapped(text: str, most: int | None = None) -> list[str]:
+    """Return the lines of a text, which are broken at spaces that are not glue."""
+    lines = textwrap.wrap(
+        text,
+        most or width(),
+        subsequent_indent="    " if text.startswith(" ") else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(GLUE, " ") for line in lines]
 
 
 # -- HTML
@@ -250,7 +273,7 @@ def _folded(text: str, width: int) -> list[str]:
 def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -> str:
     """Return the first rules as a table, with bars for weights and shares."""
     shown = ensemble.head(MAX_ROWS)
-    cells = ensemble_cells(shown, said)
+    cells = _marked(shown)
     numbers = {f"votes {k}": votes for k, votes in enumerate(shown.votes.T)}
     numbers[shown.AMOUNT] = np.array([item.weight for item in shown])
     numbers = {key: values for key, values in numbers.items() if key in cells}
@@ -262,6 +285,7 @@ def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -
     bars |= {"coverage": shown.coverage, "precision": shown.precision}
     if (more := len(ensemble) - len(shown)) > 0:
         foot = f"… and {more:,} more rules. {foot}".rstrip()
+    foot = "\n".join(filter(None, [*lines_below(shown), foot]))
     return _html_table(cells, bars, starts, how_it_decides(ensemble) if decides else "", foot)
 
 

@@ -1,9 +1,12 @@
 """Ensembles as text, HTML, LaTeX and data frames."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
@@ -116,20 +119,123 @@ def test_what_two_classes_are_decided_by(start):
         assert ensemble.predict({"x": [x]}).tolist() == ["b" if total > float(more) else "a"]
 
 
+LINEAR = (
+    'A term "x from a to b" adds 0 up to a, its {} from b on, and a proportional share between.'
+)
+
+
 def test_linear_terms_say_what_a_step_counts_for():
     age = WeightedRule(LinearTerm("age in years", 20, 75), 1.32, "b", "a", 9, 0.9)
     lines = str(RuleEnsemble.of([age], ("a", "b"))).splitlines()
     assert lines[1:] == [
         "weight  class  coverage  rule",
         "  1.32  b         90.0%  `age in years` from 20 to 75, 0.024 per unit",
+        LINEAR.format("weight"),
     ]
     against = RuleEnsemble.of([WeightedRule(LinearTerm("size", 0.25, 0.75), -2.0, "b")], "ab")
-    assert str(against).splitlines()[1:] == ["a     b  rule", "   -2.0  size from 0.25 to 0.75"]
+    assert str(against).splitlines()[1:] == [
+        "a     b  rule",
+        "   -2.0  size from 0.25 to 0.75",
+        LINEAR.format("votes"),
+    ]
     number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
-    assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
+    assert str(number).splitlines()[-2] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
     assert number.to_latex().splitlines()[3] == (
         r"-2.0 & $\text{income}\text{ from }-50000\text{ to }50000$, -0.2 per 10000 \\"
     )
+
+
+def test_rules_against_their_precision_are_marked():
+    items = [
+        weighted("x <= 3", 2.0, "b", "a", 0.3, 0.4),
+        weighted("y = 1", 1.0, "a", "b", 0.7, 0.6),
+        weighted("z = 1", 0.5, "a", "b", 0.59999, 0.6),
+    ]
+    ensemble = RuleEnsemble.of(items, "ab")
+    mark = (
+        "* The precision is below the base rate: the rule corrects other rules that hold for the "
+        "same rows."
+    )
+    assert str(ensemble).splitlines()[1:] == [
+        "weight  class  coverage  precision  base rate     rule",
+        "   2.0  b         30.0%      30.0%      40.0%  *  x <= 3",
+        "   1.0  a         30.0%      70.0%      60.0%     y = 1",
+        "   0.5  a         30.0%      60.0%      60.0%     z = 1",
+        mark,
+    ]
+    assert mark in ensemble._repr_html_()
+    assert "*" not in ensemble.to_latex() + ensemble.to_json()
+    assert "*" not in str(RuleEnsemble.of(items[1:], "ab")) + str(RuleEnsemble.of(items, "abc"))
+
+
+def inside(words, x):
+    """Whether a number is in a range such as ``above 3 to below 5``."""
+    low, found, high = words.rpartition(" to ")
+    if not found and not words.startswith(("below", "above", "from")):
+        return x == float(words)
+    sign, _, start = (low if found else words).rpartition(" ")
+    if low == "up" or sign == "below":
+        end = float(words.split()[-1])
+        return x <= end if low == "up" else x < end
+    end = float(high.split()[-1]) if found else math.inf
+    return (x > float(start) if sign == "above" else x >= float(start)) and (
+        x < end if "below" in high else x <= end
+    )
+
+
+BOUNDS = st.tuples(
+    st.sampled_from(["<", "<=", ">", ">=", "="]), st.integers(-3, 3), st.integers(1, 9)
+)
+
+
+@given(st.lists(BOUNDS, min_size=1, max_size=6), st.booleans())
+def test_rules_about_one_column_are_added_up(bounds, classes):
+    rules = {f"x {sign} {value}": weight for sign, value, weight in bounds}
+    names = ("b", "a") if classes else (None, None)
+    items = [weighted(text, float(weight), *names) for text, weight in rules.items()]
+    items.append(weighted("y = 1", 1.0, *names))
+    ensemble = RuleEnsemble.of(items, "ab" if classes else None)
+    numbers = np.arange(-4, 4.5, 0.5)
+    values = ensemble.values({"x": numbers, "y": np.zeros(len(numbers))})
+    with within(100):
+        text = " ".join(str(ensemble).split())
+    _, found, listed = text.partition(" x: ")
+    assert bool(found) == (values.sum(axis=1).max() > 1)
+    if found:
+        assert ("alone, (for b) - (for a):" if classes else "alone:") in text
+        parts = [part.rpartition(": ") for part in listed.split("; ")]
+        for x, total in zip(numbers, values @ ensemble.votes[:, -1], strict=True):
+            [shown] = [float(number) for words, _, number in parts if inside(words, x)]
+            assert shown == total
+        assert max(Counter(words for words, _, _ in parts).values()) == 1
+
+
+def test_which_rules_are_added_up():
+    listed = {
+        "`a b` >= 0.5": 1.5,
+        "`a b` >= 2.5": -0.25,
+        "1 <= c <= 4": 1.0,
+        "c in {2, 3} & c != 3": 2.0,
+        "d <= 3 & e <= 3": 1.0,
+        "d <= 2": 1.0,
+        "met >= 2020-02-01": 1.0,
+        "met >= 2020-03-01": 1.0,
+        "month(met) <= 5": 1.0,
+        "grade <= low | grade <= 3": 1.0,
+        "grade <= 3": 1.0,
+    }
+    items = [weighted(text, weight) for text, weight in listed.items()]
+    items.append(WeightedRule(LinearTerm("c", 1, 4), 1.0))
+    text = str(RuleEnsemble.of(items))
+    assert text.splitlines()[-4:] == [
+        "Sums of the rules about one column alone:",
+        "  `a b`: below 0.5: 0; 0.5 to below 2.5: +1.50; from 2.5: +1.25",
+        "  c (without its linear term): below 1: 0; 1 to below 2: +1.0; 2: +3.0; "
+        "above 2 to 4: +1.0;",
+        "    above 4: 0",
+    ]
+    with within(60):
+        assert "\n    " in str(RuleEnsemble.of(items)).partition("alone:")[2]
 
 
 def test_text_of_numbers():
