@@ -210,6 +210,7 @@ class HierarchicalBase(RuleModel):
             int(self.max_active),
             signs=signs_of(self._encoding),
             proves=self._proves,
+            leaves=self._encoding.leaves,
         )
         same = start is not None and start._encoding.leaves == self._encoding.leaves
         warm = start._models if start is not None and same else []

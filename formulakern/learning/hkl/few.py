@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Rows
 from formulakern.learning.selection import SIZES, Choice, FewFeatures
 from formulakern.solvers.hierarchical.solve import relative_gap
+from formulakern.syntax.formula import Formula
 
 #: The relative gap of the problems on few features, as a share of the tolerance.
 EXACT = 0.5
@@ -81,16 +83,18 @@ def few_features(
         goal = solution.objective * (1 + options.tol)
     whole = Choice(which, start[which], solution.intercept, solution.objective)
     path = search.path(whole, goal)
-    return [_named(rows, features, loss.c, here) for here in path], search.interrupted
+    return [_named(rows, options, features, loss.c, here) for here in path], search.interrupted
 
 
-def _named(rows: Rows, features: list[Node | int], c: FloatArray, here: Choice) -> Few:
+def _named(
+    rows: Rows, options: Options, features: list[Node | int], c: FloatArray, here: Choice
+) -> Few:
     """Return a choice; of two opposite propositions the one that fewer rows satisfy is used."""
     order = here.heaviest_first()
     named = [features[k] for k in here.which[order].tolist()]
     weights, b = here.weights[order], here.intercept
     for k, one in enumerate(named):
-        other = opposite(rows.table, one)
+        other = opposite(rows.table, options.leaves, one)
         if other is not None:
             covered = rows.table.cover(one)[rows.examples.kind]
             if covered @ c > 0.5 * c.sum():
@@ -99,13 +103,26 @@ def _named(rows: Rows, features: list[Node | int], c: FloatArray, here: Choice) 
     return Few(named, weights, b, here.objective)
 
 
-def opposite(table: OrderedTable | PackedTable, feature: Node | int) -> Node | None:
+def opposite(
+    table: OrderedTable | PackedTable, leaves: Sequence[Formula], feature: Node | int
+) -> Node | None:
     """Return the proposition that is true where another one of a complete column is not."""
-    if isinstance(feature, int) or len(feature) != 1 or not isinstance(table, OrderedTable):
+    if isinstance(feature, int) or len(feature) != 1:
         return None
-    j, number = table.place(feature[0])
+    [p] = feature
+    if not isinstance(table, OrderedTable):  # the two values of a column are neighbours
+        name = getattr(leaves[p], "column", None) if leaves else None
+        for q in range(len(leaves))[max(0, p - 1) : p + 2]:
+            same = name is not None and getattr(leaves[q], "column", None) == name
+            if same and (table.cover((q,)) != table.cover(feature)).all():
+                return (q,)
+        return None
+    j, number = table.place(p)
     column = table.columns[j]
-    if not column.ordered or not all(column.sides) or (column.codes == column.n_values).any():
+    if (column.codes == column.n_values).any():
         return None
+    if not column.ordered:
+        return (p + 1 - 2 * number,) if column.n_values == 2 else None
     n_gaps = column.n_values - 1
-    return (int(table.starts[j]) + (number + n_gaps) % (2 * n_gaps),)
+    other = (number + n_gaps) % (2 * n_gaps)
+    return (int(table.starts[j]) + other,) if all(column.sides) else None

@@ -8,7 +8,7 @@ one of at most 0: a conjunction of either then only adds to what does not fall.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import TypeAlias
@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from formulakern.arrays import IntArray
+from formulakern.syntax.formula import Formula
 
 #: A conjunction: the sorted positions of its propositions.
 Node: TypeAlias = tuple[int, ...]
@@ -58,7 +59,8 @@ class Options:
 
     The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
     that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
-    ``max_rules`` rules replace more.  ``proves``: whether a bound is proven for ρ = 1.
+    ``max_rules`` rules replace more.  ``proves``: whether a bound is proven for ρ = 1.  ``leaves``
+    are the propositions as formulas, if known.
     """
 
     loss: str = "hinge"
@@ -71,6 +73,7 @@ class Options:
     max_rules: int | None = None
     signs: Signs | None = None
     proves: bool = True
+    leaves: Sequence[Formula] = ()
 
 
 def closed(conjunctions: Iterable[Node]) -> list[Node]:

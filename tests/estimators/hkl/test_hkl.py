@@ -131,6 +131,29 @@ def test_equal_covers_take_the_shortest_form_and_opposites_join():
         assert sum(w * c[row] for w, c in zip(F, covers, strict=True)) + bias == before
 
 
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([("yes", "no"), (1, 2), (3, 2)]),
+    st.booleans(),
+    st.sampled_from([0, 10]),
+)
+def test_the_rarer_of_two_values_is_named(seed, values, numbers, n_missing):
+    """Not of a column with missing entries, where neither value may hold."""
+    rng = np.random.default_rng(seed)
+    often = rng.random(120) < 0.8
+    x = np.where(often, *values).astype(object)
+    x[rng.permutation(120)[:n_missing]] = None
+    z = rng.integers(0, 40, 120)
+    table = pd.DataFrame({"x": pd.Series(x).convert_dtypes(), "z": z if numbers else z % 2 + 1})
+    y = np.where(often, "a", "b")
+    model = HKLClassifier(max_rules=3).fit(table, y)
+    alone = [item for item in model.rules_ if item.rule.columns == ("x",)]
+    assert alone
+    assert n_missing or all(item.coverage <= 0.5 and item.winner == "b" for item in alone)
+    kept = ~pd.isna(x)
+    assert (model.predict(table)[kept] == y[kept]).all()
+
+
 def test_a_planted_rule_in_the_words_of_the_table():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
