@@ -30,6 +30,7 @@ from formulakern.estimators.monotone import asked_in, check_one_score
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
+from formulakern.learning.hkl.few import opposite
 from formulakern.learning.prl.column_generation import (
     ZERO,
     ColumnGeneration,
@@ -49,7 +50,7 @@ from formulakern.learning.prl.preferences import ABOVE, Preferences, Step, read_
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
 from formulakern.learning.selection import rule_limit
-from formulakern.rules.features import Feature
+from formulakern.rules.features import Conjunction, Feature
 from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
@@ -586,6 +587,7 @@ def rules_of(
     Weights sum to 1 before the votes of one feature are added up.  The start is the vote of the
     bias rule for each class.  Ordered classes (``names`` is None) have one score, to which rules
     add weights of any sign, and instead of a start thresholds, which the bias rule lowers.
+    Of two opposite propositions the one that fewer rows satisfy is used.
     ``rows`` counts what the different rows of the family's table stand for, and ``words`` are the
     columns of the encoded table.
     """
@@ -597,14 +599,33 @@ def rules_of(
         )
     else:
         votes, start = _votes_of(outcome, game, ordered)
-    found = []
+    named: dict[Any, FloatArray] = {}
     for feature, own in votes:
+        other = _rarer(game, feature, rows, words)
+        if other is None:
+            named[feature] = named.get(feature, 0.0) + own
+        else:
+            start = start - own if ordered else start + own
+            named[other] = named.get(other, 0.0) - own
+    found = []
+    for feature, own in named.items():
         if own.any():
             fired = game.family.values(feature) != 0
             found.append(
                 (feature, rows.described(feature.named(words), fired, own.tolist(), names))
             )
     return found, start
+
+
+def _rarer(game: RestrictedGame, feature: Any, rows: RowCounts, words: Sequence[Any]) -> Any:
+    """Return the proposition that is true where another one, of most rows, is not."""
+    if not isinstance(feature, Conjunction) or isinstance(game.family, PartitionedConjunctions):
+        return None
+    fired = game.family.values(feature)
+    if 2 * rows.number[fired].sum() <= rows.number.sum():
+        return None
+    other = opposite(game.family.table, words, feature.propositions)
+    return None if other is None else Conjunction(other)
 
 
 def _votes_of(

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
 from formulakern.encoding.strict import read_packed
+from formulakern.estimators.prl import classifier
 from formulakern.learning.prl import column_generation as prl_play
 from formulakern.learning.prl import published, restricted_game
 from formulakern.learning.prl.features import TemplateFeatures
@@ -760,3 +761,29 @@ def test_progress_is_told(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("epoch 1: margin")
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([("yes", "no"), (1, 2), (3, 2)]),
+    st.booleans(),
+    st.sampled_from([2, "auto"]),
+)
+def test_the_rarer_of_two_opposites_is_named(seed, values, ordinal, most):
+    """The scores are the same, with fewer rules."""
+    rng = np.random.default_rng(seed)
+    often, z = rng.random(80) < 0.8, rng.integers(0, 4, 80)
+    y = np.where(often ^ (rng.random(80) < 0.1), 2 * (z >= 1), 1)
+    table = pd.DataFrame({"x": np.where(often, *values), "z": z})
+    model = PRLClassifier(ordinal=ordinal, max_rules=most)
+    rules = model.fit(table, y).rules_
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classifier, "opposite", lambda *_: None)
+        plain = model.fit(table, y).rules_
+    assert all(item.rule.n_conditions > 1 or item.coverage <= 0.5 for item in rules)
+    assert len(rules) <= len(plain)
+    scores, others = (
+        one.scores(table) - one.thresholds if ordinal else one.scores(table)
+        for one in (rules, plain)
+    )
+    np.testing.assert_allclose(scores, others, atol=1e-9)
