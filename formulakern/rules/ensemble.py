@@ -228,7 +228,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         weight  rule
            2.5  age >= 30
            0.5  age >= 61
-        Sums of the rules about one column alone:
+        Sums of the rules above about one column alone:
           age: below 30: 0; 30 to below 61: +2.5; from 61: +3.0
         2 rules joined: scores change by at most 0.5, 0 of 9 predictions
         """

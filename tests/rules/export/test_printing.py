@@ -228,7 +228,7 @@ def test_which_rules_are_added_up():
     items.append(WeightedRule(LinearTerm("c", 1, 4), 1.0))
     text = str(RuleEnsemble.of(items))
     assert text.splitlines()[-4:] == [
-        "Sums of the rules about one column alone:",
+        "Sums of the rules above about one column alone:",
         "  `a b`: below 0.5: 0; 0.5 to below 2.5: +1.50; from 2.5: +1.25",
         "  c (without its linear term): below 1: 0; 1 to below 2: +1.0; 2: +3.0; "
         "above 2 to 4: +1.0;",
