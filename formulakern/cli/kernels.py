@@ -34,7 +34,6 @@ MAX_UNASKED = 10**9
 
 
 @command(
-    "show every stage of a formula's kernel",
     ['"(a & ~b) | c"', '"a -> b" --variables free'],
     *FORMULA,
 )
@@ -46,7 +45,6 @@ def inspect(options: argparse.Namespace) -> None:
 
 
 @command(
-    "write a Gram matrix",
     ['"a & b" tic-tac-toe --out K.npy --normalize'],
     *FORMULA,
     *TABLE,
@@ -121,7 +119,6 @@ def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
 
 
 @command(
-    "show where compiled functions are kept, and how many; --clear deletes them",
     [""],
     option("--clear", "delete them", default=False),
 )

@@ -132,7 +132,6 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
 
 
 @command(
-    "learn a model of a table, score it, show its rules, save it",
     [
         "bank.csv -o model.json",
         "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
@@ -383,7 +382,6 @@ def _brief_rules(model: Any, top: int) -> str:
 
 
 @command(
-    "score several learners, and plain ones, on the same folds of a table",
     [
         "bank.csv --cv 2",
         "bank.csv --drop id --models rules,prl --cv 2 --picture scores.png",
@@ -496,7 +494,6 @@ def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) ->
 
 
 @command(
-    "list the built-in tables, or write one as CSV",
     ["", "monks-1", "monks-1 -o monks-1.csv"],
     option("name", "write this one (default: list all)", nargs="?"),
     *output("-o --out FILE", "default: the terminal"),

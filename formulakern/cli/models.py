@@ -82,7 +82,6 @@ def learned_text(model: Any, top: int | None) -> str:
 
 
 @command(
-    "show what a model has learned",
     ["model.json --top 5", "model.json --html rules.html"],
     MODEL,
     option("--top N", "only the N heaviest rules", type=int),
@@ -133,7 +132,6 @@ def show(options: argparse.Namespace) -> None:
 
 
 @command(
-    "predict the rows of a file of any size",
     [
         "model.json new.csv -o predicted.csv",
         "model.json new.parquet -o predicted.parquet",
@@ -210,7 +208,6 @@ def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[
 
 
 @command(
-    "explain why rows are predicted as they are",
     ["model.json new.csv --row 3", "model.json new.csv --row 1,4-6"],
     MODEL,
     *ROWS,
@@ -275,7 +272,6 @@ def _row_numbers(text: str) -> list[int]:
 
 
 @command(
-    "write a model as a query, as code, as a table",
     [
         "model.json --sql duckdb --table bank",
         "model.json --python -o predict_bank.py",
@@ -311,7 +307,6 @@ def export(options: argparse.Namespace) -> None:
 
 
 @command(
-    "write a page: the rules, how good they are on a table, why each row got its class",
     [
         "model.json test.csv -o report.html",
         'model.json test.csv --target y --rows 50 --title "Who says yes"',

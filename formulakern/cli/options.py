@@ -36,15 +36,12 @@ MAX_CLASSES = 6
 Option = tuple[Sequence[str], dict[str, Any]]
 
 
-#: What adds the parser of a command.
-Command = Callable[[Any], None]
+#: What gives the parser of a command its options.
+Command = Callable[[argparse.ArgumentParser], None]
 
 
 def command(
-    about: str,
-    examples: Sequence[str],
-    *options: Option | list[Option],
-    more: Callable[[], str] = str,
+    examples: Sequence[str], *options: Option | list[Option], more: Callable[[], str] = str
 ) -> Callable[[Callable[[argparse.Namespace], None]], Command]:
     """Make a function a command of its name; of options in a list, one is required.
 
@@ -52,16 +49,9 @@ def command(
     text before them.
     """
 
-    def made(run: Callable[[argparse.Namespace], None], commands: Any) -> None:
-        name = run.__name__
-        shown = "".join(f"\n  formulakern {name} {line}".rstrip() for line in examples)
-        parser: argparse.ArgumentParser = commands.add_parser(
-            name,
-            help=about,
-            description=f"{about[:1].upper()}{about[1:]}.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            epilog=(f"{more()}\n\n" + f"examples:{shown}").lstrip(),
-        )
+    def made(run: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
+        shown = "".join(f"\n  formulakern {run.__name__} {line}".rstrip() for line in examples)
+        parser.epilog = (f"{more()}\n\n" + f"examples:{shown}").lstrip()
         parser.set_defaults(run=run)
         for item in options:
             several = isinstance(item, list)

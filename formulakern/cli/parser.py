@@ -10,17 +10,33 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 from formulakern import __version__
-from formulakern.cli.kernels import cache, gram, inspect
-from formulakern.cli.learning import compare, datasets, learn
-from formulakern.cli.models import explain, export, predict, report, show
 from formulakern.errors import FormulaKernError
 from formulakern.text import within
 
-#: In the order of the help.
-COMMANDS = (learn, compare, show, predict, explain, export, report, inspect, gram, datasets, cache)
+#: The commands in the order of the help, each with its module and what it does.
+COMMANDS = {
+    "learn": ("learning", "learn a model of a table, score it, show its rules, save it"),
+    "compare": ("learning", "score several learners, and plain ones, on the same folds of a table"),
+    "show": ("models", "show what a model has learned"),
+    "predict": ("models", "predict the rows of a file of any size"),
+    "explain": ("models", "explain why rows are predicted as they are"),
+    "export": ("models", "write a model as a query, as code, as a table"),
+    "report": (
+        "models",
+        "write a page: the rules, how good they are on a table, why each row got its class",
+    ),
+    "inspect": ("kernels", "show every stage of a formula's kernel"),
+    "gram": ("kernels", "write a Gram matrix"),
+    "datasets": ("learning", "list the built-in tables, or write one as CSV"),
+    "cache": (
+        "kernels",
+        "show where compiled functions are kept, and how many; --clear deletes them",
+    ),
+}
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
@@ -33,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
             stream.reconfigure(errors="replace")
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser(words).parse_args(words)
     try:
         with _prepared():
             options.run(options)
@@ -67,7 +84,8 @@ def run() -> NoReturn:
     sys.exit(code)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Return the parser; only the commands among these words load their modules and options."""
     parser = argparse.ArgumentParser(
         prog="formulakern",
         description="Write a logical formula, get a kernel; train on it; read what was learned "
@@ -81,8 +99,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in COMMANDS:
-        add(commands)
+    for name, (module, about) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=f"{about[:1].upper()}{about[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name in words:
+            getattr(import_module(f"formulakern.cli.{module}"), name)(command)
     return parser
 
 
