@@ -29,7 +29,7 @@ from formulakern.cli.options import (
 )
 from formulakern.cli.scores import score_line
 from formulakern.errors import DataError, FormulaKernError, ParameterError
-from formulakern.files.models import load
+from formulakern.files.models import load, load_rules
 from formulakern.files.replacing import replacing
 from formulakern.markup import rendered
 from formulakern.rules.sql import DialectName
@@ -89,14 +89,14 @@ def learned_text(model: Any, top: int | None) -> str:
 )
 def show(options: argparse.Namespace) -> None:
     """Print a model, what it learned, and what can be done with it; or write a page."""
-    model = uncalibrated(load(options.model))
+    model = uncalibrated(load_rules(options.model))
     check_integer("--top", options.top, otherwise="None")
     words = " ".join(repr(model).split())
     if options.html is not None:
         rules: Any = getattr(model, "rules_", None)
         page = rendered(
             "model.html",
-            title=f"{type(model).__name__} of {Path(options.model).name}",
+            title=f"{words.partition('(')[0]} of {Path(options.model).name}",
             model=words,
             rules=rules._repr_html_() if hasattr(rules, "_repr_html_") else "",
             text=learned_text(model, None),
@@ -122,7 +122,9 @@ def show(options: argparse.Namespace) -> None:
         about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
     path = shlex.quote(str(options.model))
     after = [f"formulakern explain {path} FILE --row 1"] * hasattr(model, "explain")
-    after += [f"formulakern report {path} FILE"] * hasattr(model, "report")
+    after += [f"formulakern report {path} FILE"] * (
+        hasattr(model, "report") or hasattr(model, "rules_")
+    )
     after += [f"formulakern predict {path} FILE -o predicted.csv"]
     following = blocks([("next", "\n".join(after))])
     print(f"{blocks(about)}\n\n{learned_text(model, options.top)}\n\n{following}")
@@ -144,7 +146,9 @@ def show(options: argparse.Namespace) -> None:
 )
 def predict(options: argparse.Namespace) -> None:
     """Write the rows of a file with their predictions, partition by partition."""
-    model = load(options.model)
+    model = load_rules(options.model)
+    if options.probabilities and not hasattr(model, "predict_proba"):
+        model = load(options.model)  # rules without probabilities may be of a model that has some
     if options.probabilities and not hasattr(model, "predict_proba"):
         raise ParameterError(
             f"this {type(model).__name__} has no probabilities. Learn it with --probabilities."
@@ -220,7 +224,7 @@ def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[
 def explain(options: argparse.Namespace) -> None:
     """Print the explanations of some rows of a file."""
     wanted = _row_numbers(options.row)
-    model = uncalibrated(load(options.model))
+    model = uncalibrated(load_rules(options.model))
     if not hasattr(model, "explain"):
         raise ParameterError(
             f"{type(model).__name__} does not explain rows. Use a model of rules: --model hkl, "
@@ -289,7 +293,7 @@ def _row_numbers(text: str) -> list[int]:
 )
 def export(options: argparse.Namespace) -> None:
     """Write the model in the language that is asked for."""
-    model = uncalibrated(load(options.model))
+    model = uncalibrated(load_rules(options.model))
     rules = getattr(model, "rules_", None)
     if options.python and hasattr(model, "to_python"):
         text = model.to_python()

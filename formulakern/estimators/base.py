@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
+from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, n_rows_of
@@ -35,41 +36,6 @@ from formulakern.tables.read import column_positions, default_names, is_sparse
 
 #: Attributes of a table that was read.
 FEATURES = ("n_features_in_", "feature_names_in_")
-
-
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """The fitted way from a table to the propositions that an estimator learns from.
-
-    Parameters
-    ----------
-    encoder : transformer or None
-        Fitted; None if the table needs none.
-    names, leaves : tuple
-        The propositions as text and as formulas.
-    kept : ndarray of shape (n_propositions,), intp
-        Their positions among the columns that the encoder returns.
-    features : dict
-        The attributes of scikit-learn for the columns of the training table.
-    terms : tuple of LinearTerm
-        Numeric columns next to the propositions.
-    directions : dict of str to int
-        1 or −1 for each column with a monotone constraint.
-    """
-
-    encoder: Any
-    names: tuple[str, ...]
-    leaves: Sequence[Any]
-    kept: NDArray[np.intp]
-    features: dict[str, Any]
-    terms: tuple[Any, ...] = ()
-    directions: dict[str, int] = field(default_factory=dict)
-
-    def keep(self, positions: NDArray[np.intp]) -> Encoding:
-        """Return the encoding with these of the propositions only."""
-        some = positions.tolist()
-        names, leaves = (tuple(one[j] for j in some) for one in (self.names, self.leaves))
-        return replace(self, names=names, leaves=leaves, kept=self.kept[positions])
 
 
 @contextmanager

@@ -6,7 +6,7 @@ stays what it is.  The rule language reads the names of the output columns back.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.fitted import FittedPlans
 from formulakern.encoding.ordered import Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, coded_rows
@@ -32,13 +33,12 @@ from formulakern.encoding.plan import (
     check_options,
     planner,
     refuse_missing,
-    refuse_unknown,
     unseen_shares,
     warn_of_identifiers,
     warn_of_unseen,
 )
 from formulakern.encoding.summary import Summary
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError
 from formulakern.estimators.targets import read_codes, refused, require_target
 from formulakern.files.models import save
 from formulakern.partitions.collections import in_memory, is_dask
@@ -51,7 +51,7 @@ from formulakern.tables.table import Table
 
 @lazy_transform
 @dataclass(eq=False, repr=False)
-class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
     * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the
@@ -391,39 +391,14 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Whether propositions depend on y, so that every part of a table has its own."""
         return self.strategy == "mdlp"
 
-    def pack(
-        self, table: Table | PartitionedTable, terms: Sequence[Any] = ()
-    ) -> PackedTable | PackedPartitions:
+    def pack(self, table: Any, terms: Sequence[Any] = ()) -> Any:
         """Evaluate the propositions, and linear terms, on a table that was read.
 
         Of a partitioned table nothing is read yet.
         """
         if isinstance(table, PartitionedTable):
             return PackedPartitions.of(table, self, terms)
-        if self._gives_degrees():
-            raise ParameterError(
-                f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
-                'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
-            )
-        words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        degrees = np.empty((len(table), len(terms)))
-        for j, term in enumerate(terms):
-            degrees[:, j] = term(table)
-        return PackedTable.of_columns(words, len(table), degrees=degrees)
-
-    def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
-        """Every plan with the position of its first proposition, once the column is checked."""
-        first = 0
-        for plan in self.plans_:
-            if self.missing == "error":
-                refuse_missing(table.typed(plan.name), plan.name)
-            if self.unknown == "error":
-                refuse_unknown(table, plan)
-            yield first, plan
-            first += len(plan.propositions)
-
-    def _gives_degrees(self) -> bool:
-        return any(plan.degrees is not None for plan in self.plans_)
+        return super().pack(table, terms)
 
     def _later(self, X: Any) -> Table:
         check_is_fitted(self)

@@ -25,8 +25,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.deadline import Deadline
+from formulakern.encoding.fitted import Encoding
 from formulakern.errors import DataError, FormulaKernError, ParameterError
-from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import TrainingData, random_source, splits
 from formulakern.estimators.workers import Workers

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.base import Encoding, TableEstimator, class_score
+from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report

@@ -30,9 +30,9 @@ CLASSES = {
     "builtins": "range slice",
     "datetime": "date datetime time timedelta timezone",
     "formulakern.encoding.packed": "PackedTable",
+    "formulakern.encoding.fitted": "Encoding",
     "formulakern.encoding.plan": "ColumnPlan Degrees",
     "formulakern.encoding.strict": "RealTable",
-    "formulakern.estimators.base": "Encoding",
     "formulakern.estimators.choquet.machines": "AttributeScaling",
     "formulakern.estimators.choquet.set_function": "SetFunction",
     "formulakern.estimators.encoder": "PropositionEncoder",
@@ -78,6 +78,32 @@ def known_names() -> dict[str, str]:
         name: f"{module}:{name}" for module, names in CLASSES.items() for name in names.split()
     }
     return listed | {row.estimator: f"{row.module}:{row.estimator}" for row in LEARNERS.values()}
+
+
+#: Modules of the classes that rules need without their learner.
+RULE_MODULES = (
+    "builtins",
+    "datetime",
+    "formulakern.encoding",
+    "formulakern.estimators.hkl.path",
+    "formulakern.rules",
+    "formulakern.syntax",
+)
+
+
+def rule_names() -> dict[str, str]:
+    """Name in a file → ``"module:name"``, with stand-ins for the classes that only learning needs.
+
+    These are in :mod:`formulakern.rules.saved`.
+    """
+    stand_ins = {row.estimator: "SavedRules" for row in LEARNERS.values()}
+    stand_ins["PropositionEncoder"] = "SavedEncoder"
+    return {
+        name: target
+        if target.startswith(RULE_MODULES)
+        else f"formulakern.rules.saved:{stand_ins.get(name, 'Unread')}"
+        for name, target in known_names().items()
+    }
 
 
 #: Types that parameters may be.
@@ -385,6 +411,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     header = {
         "format": FORMAT,
         "class": type(model).__name__,
+        **({"text": repr(model)} if hasattr(model, "rules_") else {}),
         "digest": hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest(),
     }
     whole = f'{canonical(header)[:-1]},\n"model":{body}}}\n'
@@ -430,6 +457,38 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(path).get_feature_names_out().tolist()
     ['odor = foul', 'odor = none']
     """
+    whole = _content(path)
+    model = _built(path, whole, known_names())
+    if not hasattr(getattr(model, "estimator", model), "save"):  # of a calibrated model
+        raise _damaged(path)
+    return model
+
+
+def load_rules(path: str | os.PathLike[str]) -> Any:
+    """Read a model as :func:`load` does, without its learner if its rules do all the work.
+
+    Returns
+    -------
+    SavedRules or estimator
+        The first is returned for rules on the named columns of a table.  It predicts and explains
+        as the estimator does, and needs neither scikit-learn nor the modules of the learner.
+
+    Raises
+    ------
+    DataError
+        If the file is not a model, is damaged, or has another format.
+    """
+    whole = _content(path)
+    if isinstance(whole.get("text"), str):
+        model = _built(path, whole, rule_names())
+        if getattr(model, "suffices", False):
+            model.text = whole["text"]
+            return model
+    return load(path)
+
+
+def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a file of a model has; raise DataError if it is another file."""
     try:
         whole = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError):
@@ -443,16 +502,21 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{os.fspath(path)!r} has the format {whole['format']!r}; this version reads {FORMAT}. "
             "Save the model again with this version."
         )
-    damaged = DataError(f"{os.fspath(path)!r} is damaged. Save the model again.")
+    return whole
+
+
+def _damaged(path: str | os.PathLike[str]) -> DataError:
+    return DataError(f"{os.fspath(path)!r} is damaged. Save the model again.")
+
+
+def _built(path: str | os.PathLike[str], whole: dict[str, Any], names: Mapping[str, str]) -> Any:
+    """Return the model, of classes of these names; raise DataError if its digest is another."""
     try:
         digest = hashlib.sha256(
             canonical(whole["model"]).encode(errors="surrogatepass")
         ).hexdigest()
         if digest != whole["digest"]:
-            raise damaged
-        model = Reader(known_names())(whole["model"])
+            raise _damaged(path)
+        return Reader(names)(whole["model"])
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, RecursionError):
-        raise damaged from None
-    if not hasattr(getattr(model, "estimator", model), "save"):  # of a calibrated model
-        raise damaged
-    return model
+        raise _damaged(path) from None

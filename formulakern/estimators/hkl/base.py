@@ -20,9 +20,9 @@ from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.history import History
 from formulakern.display.plots import draw_gaps
+from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
-from formulakern.estimators.base import Encoding
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.path import RulePath, share_of, sizes_of
 from formulakern.estimators.monotone import asked_in, asked_of

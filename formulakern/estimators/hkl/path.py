@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from formulakern.display.history import History
-from formulakern.learning.hkl.problem import HierarchicalModel
-from formulakern.learning.selection import SIZES
-from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.text import counted
+
+if TYPE_CHECKING:
+    from formulakern.learning.hkl.problem import HierarchicalModel
 
 
 class SizedModel(NamedTuple):
@@ -57,6 +57,8 @@ class RulePath(History):
     @classmethod
     def of(cls, models: Sequence[HierarchicalModel], limit: int | None) -> Self:
         """Return the path of models that are learned apart and have equal shares of the rules."""
+        from formulakern.solvers.hierarchical.solve import relative_gap
+
         if not all(model.path for model in models):
             return cls(())
         lower = float(sum(model.grown.lower_bound for model in models))
@@ -109,5 +111,7 @@ def sizes_of(limit: int | None, most: int) -> list[int]:
     >>> sizes_of(7, 12)
     [1, 2, 3, 5, 7, 8, 10, 12]
     """
+    from formulakern.learning.selection import SIZES
+
     listed = {*SIZES, *([] if limit is None else [limit])}
     return sorted({size for size in listed if size < most} | {most})

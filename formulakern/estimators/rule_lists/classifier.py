@@ -19,11 +19,12 @@ from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import Deadline
 from formulakern.display.history import History
 from formulakern.display.plots import draw_bounds
+from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_if_told
-from formulakern.estimators.base import Encoding, class_score
+from formulakern.estimators.base import class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (

@@ -1,0 +1,86 @@
+"""Fitted encodings: from a later table to the propositions of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.plan import ColumnPlan, refuse_missing, refuse_unknown
+from formulakern.errors import ParameterError
+from formulakern.tables.table import Table
+
+
+class FittedPlans:
+    """The plans of a fitted encoder, which evaluate its propositions on the columns of a table."""
+
+    graded: Any
+    missing: Any
+    unknown: Any
+    plans_: tuple[ColumnPlan, ...]
+
+    def pack(self, table: Table, terms: Sequence[Any] = ()) -> PackedTable:
+        """Evaluate the propositions, and linear terms, on a table that was read."""
+        if self._gives_degrees():
+            raise ParameterError(
+                f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
+                'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
+            )
+        words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
+        degrees = np.empty((len(table), len(terms)))
+        for j, term in enumerate(terms):
+            degrees[:, j] = term(table)
+        return PackedTable.of_columns(words, len(table), degrees=degrees)
+
+    def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
+        """Every plan with the position of its first proposition, once the column is checked."""
+        first = 0
+        for plan in self.plans_:
+            if self.missing == "error":
+                refuse_missing(table.typed(plan.name), plan.name)
+            if self.unknown == "error":
+                refuse_unknown(table, plan)
+            yield first, plan
+            first += len(plan.propositions)
+
+    def _gives_degrees(self) -> bool:
+        return any(plan.degrees is not None for plan in self.plans_)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """The fitted way from a table to the propositions that an estimator learns from.
+
+    Parameters
+    ----------
+    encoder : transformer or None
+        Fitted; None if the table needs none.
+    names, leaves : tuple
+        The propositions as text and as formulas.
+    kept : ndarray of shape (n_propositions,), intp
+        Their positions among the columns that the encoder returns.
+    features : dict
+        The attributes of scikit-learn for the columns of the training table.
+    terms : tuple of LinearTerm
+        Numeric columns next to the propositions.
+    directions : dict of str to int
+        1 or −1 for each column with a monotone constraint.
+    """
+
+    encoder: Any
+    names: tuple[str, ...]
+    leaves: Sequence[Any]
+    kept: NDArray[np.intp]
+    features: dict[str, Any]
+    terms: tuple[Any, ...] = ()
+    directions: dict[str, int] = field(default_factory=dict)
+
+    def keep(self, positions: NDArray[np.intp]) -> Encoding:
+        """Return the encoding with these of the propositions only."""
+        some = positions.tolist()
+        names, leaves = (tuple(one[j] for j in some) for one in (self.names, self.leaves))
+        return replace(self, names=names, leaves=leaves, kept=self.kept[positions])

@@ -1,0 +1,106 @@
+"""A saved model of rules without its learner: its rules predict, explain and are exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.fitted import Encoding, FittedPlans
+from formulakern.encoding.plan import warn_of_unseen
+from formulakern.rules.conditions import ColumnType
+from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
+from formulakern.rules.explanation import Explanation
+from formulakern.rules.features import Feature, feature_values
+from formulakern.rules.sql import DialectName, TableName
+from formulakern.tables.table import Table
+
+
+class Unread:
+    """A part of a saved model that its rules do not need."""
+
+    def __new__(cls, *_: Any) -> Self:
+        return super().__new__(cls)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Discard the state."""
+
+
+class SavedEncoder(FittedPlans):
+    """A saved encoder of propositions, which reads later tables."""
+
+    column_types_: dict[str, ColumnType]
+
+    def read_table(self, table: Table) -> Table:
+        """Return a table of the columns of training; warn of values that training did not have."""
+        read = Table.of(table, [plan.name for plan in self.plans_])
+        warn_of_unseen(read, self.plans_)
+        return read
+
+
+class SavedRules:
+    """A saved model whose rules are on the columns of a table; it has the learner's attributes.
+
+    Its methods return what those of the learner return.
+    """
+
+    text: str
+    rules_: Any  # an ensemble, a list or a set
+    encoder_: Any
+    _encoding: Encoding
+    _features: list[Feature]  # of an ensemble
+    _conditions: Any = None  # of a list on encoded columns
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def suffices(self) -> bool:
+        """Whether the rules are on named columns, so that they need no other part of the model."""
+        named = hasattr(self, "rules_") and hasattr(self, "feature_names_in_")
+        return named and isinstance(self.encoder_, SavedEncoder)
+
+    def predict(self, X: Table) -> NDArray[Any]:
+        """Return the prediction for every row."""
+        values = self._values(X)
+        if isinstance(self.rules_, RuleEnsemble):
+            values = self.rules_.scores_of(values)
+        return np.asarray(self.rules_.decide(values))
+
+    @property
+    def predict_proba(self) -> Callable[[Table], FloatArray]:
+        """The function that returns the probability of each class, if the rules have some."""
+        if isinstance(self.rules_, ScoreCard):
+            card = self.rules_
+            return lambda X: card.predict_proba(self.encoder_.read_table(X))
+        found: Callable[[Any], FloatArray] = self.rules_.probabilities
+        return lambda X: found(self._values(X))
+
+    def explain(self, X: Table) -> Any:
+        """Return the explanation of every row."""
+        if isinstance(self.rules_, RuleEnsemble):
+            return Explanation.of(self.rules_, self._values(X))
+        return self.rules_.explain(X if self._conditions else self.encoder_.read_table(X))
+
+    def to_sql(self, table: TableName = "data", dialect: DialectName = "standard") -> str:
+        """Return a query that gives every row of a database table its prediction."""
+        types = self.encoder_.column_types_
+        return str(self.rules_.to_sql(table, dialect, types=types))
+
+    def to_python(self) -> str:
+        """Return a file of Python with a function that gives one row its prediction."""
+        return str(self.rules_.to_python())
+
+    def _values(self, X: Table) -> NDArray[Any]:
+        """Return the values of all rules on every row."""
+        table, rules = self.encoder_.read_table(X), self.rules_
+        if isinstance(rules, ScoreCard):
+            return rules.values(table)
+        if isinstance(rules, RuleEnsemble) or self._conditions is not None:  # of propositions
+            packed = self.encoder_.pack(table, self._encoding.terms).select(self._encoding.kept)
+            if isinstance(rules, RuleEnsemble):
+                return feature_values(self._features, packed)
+        return np.asarray(rules.covers(table))
