@@ -284,19 +284,20 @@ def _definitions() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, lis
     defined: dict[str, tuple[str, list[str]]] = {}
     for module in MODULES:
         source = inspect.getsource(import_module(f"{ROOT}.{module}"))
+        lines = source.split(LINE)
         for node in ast.parse(source).body:
+            *whole, last = lines[node.lineno - 1 : node.end_lineno]
+            text = LINE.join([*whole, last.encode()[: node.end_col_offset].decode()])
             if isinstance(node, ast.Import):
                 imported |= {alias.name: (alias.name, "") for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 known = {alias.name: (str(node.module), alias.name) for alias in node.names}
                 imported |= {} if str(node.module).startswith(ROOT) else known
             elif isinstance(node, ast.FunctionDef):
-                text = str(ast.get_source_segment(source, node))
                 if (about := ast.get_docstring(node, clean=False)) is not None:
                     text = text.replace(about, about.partition(LINE)[0], 1)
                 defined[node.name] = text, _used(node)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                text = str(ast.get_source_segment(source, node))
                 defined[node.targets[0].id] = text, _used(node)
     return imported, defined
 
