@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ IntArray = npt.NDArray[np.int64]
 
 #: Numbers up to so many, or up to so many times as many as there are, are counted in a table.
 FEW, TIMES = 1 << 16, 2
+
+
+def is_masked(values: object) -> bool:
+    """Return whether values are a masked array; without one, ``numpy.ma`` is not loaded."""
+    return "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
 
 
 def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import is_masked
 from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows, row_blocks
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
@@ -104,7 +105,7 @@ def _array_of_rows(X: Sequence[Any], role: str) -> NDArray[Any]:
 
 
 def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -> PackedTable:
-    if isinstance(array, np.ma.MaskedArray):
+    if is_masked(array):
         masked, array = np.ma.getmaskarray(array), np.asarray(array).astype(object)
         array[masked] = None
     n_rows, n_columns = check_columns(array.shape, role)

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import is_masked
 from formulakern.optional import needed
 
 #: What the classes of collections of tables are called, in dask and in what extends it.
@@ -68,7 +69,7 @@ def joined(parts: Sequence[Any]) -> Any:
     array([1. , 2. , 0.5])
     """
     if all(isinstance(part, np.ndarray) for part in parts):
-        masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+        masked = any(map(is_masked, parts))
         together: Any = np.ma.concatenate if masked else np.concatenate
         return together(parts)
     pandas = needed("pandas", "A dask collection", "tables")

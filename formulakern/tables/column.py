@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import is_masked
 from formulakern.errors import DataError
 from formulakern.syntax.temporal import TemporalKind
 from formulakern.tables.temporal import (
@@ -96,8 +97,8 @@ class Column:
             found = _from_pandas(values, name)
         elif (series := as_series(values)) is not None:
             found = _from_series(series, name)
-        elif isinstance(values, np.ma.MaskedArray):
-            found = _from_objects(values.tolist(), name)  # None where it is masked
+        elif is_masked(values):
+            found = _from_objects(np.ma.asarray(values).tolist(), name)  # None where it is masked
         elif isinstance(values, np.ndarray) or hasattr(values, "__array__"):
             found = _from_numpy(np.asarray(values), name)
         elif isinstance(values, Iterable) and not isinstance(values, (str, bytes)):

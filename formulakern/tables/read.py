@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import is_masked
 from formulakern.checks import is_integer
 from formulakern.errors import DataError
 from formulakern.partitions.collections import in_memory
@@ -120,8 +121,8 @@ def opened(X: object, role: str = "X") -> Opened:
         return Opened(list(X), 0, list(X.values()))
     if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
         return _opened_rows(X)
-    if isinstance(X, np.ma.MaskedArray):
-        array: NDArray[Any] = X
+    if is_masked(X):
+        array: NDArray[Any] = source
     elif hasattr(X, "__array__"):
         array = np.asarray(X)
     elif isinstance(X, (int, float, complex)):
