@@ -92,9 +92,9 @@ RULE_MODULES = (
 
 
 def rule_names() -> dict[str, str]:
-    """Name in a file → ``"module:name"``, with stand-ins for the classes that only learning needs.
+    """Map names in a file to ``"module:name"``, as needed without scikit-learn.
 
-    These are in :mod:`formulakern.rules.saved`.
+    Stand-ins from :mod:`formulakern.rules.saved` replace the classes that only learning needs.
     """
     stand_ins = {row.estimator: "SavedRules" for row in LEARNERS.values()}
     stand_ins["PropositionEncoder"] = "SavedEncoder"
@@ -470,8 +470,8 @@ def load_rules(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     SavedRules or estimator
-        The first is returned for rules on the named columns of a table.  It predicts and explains
-        as the estimator does, and needs neither scikit-learn nor the modules of the learner.
+        SavedRules if the rules are on the named columns of a table.  It predicts and explains as
+        the estimator does, without scikit-learn and without the modules of the learner.
 
     Raises
     ------
@@ -488,7 +488,7 @@ def load_rules(path: str | os.PathLike[str]) -> Any:
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a file of a model has; raise DataError if it is another file."""
+    """Return the JSON object of a model file; raise DataError for any other file."""
     try:
         whole = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError):
@@ -510,7 +510,7 @@ def _damaged(path: str | os.PathLike[str]) -> DataError:
 
 
 def _built(path: str | os.PathLike[str], whole: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """Return the model, of classes of these names; raise DataError if its digest is another."""
+    """Build the model of the classes that ``names`` lists; raise DataError if it is damaged."""
     try:
         digest = hashlib.sha256(
             canonical(whole["model"]).encode(errors="surrogatepass")

@@ -42,9 +42,9 @@ class SavedEncoder(FittedPlans):
 
 
 class SavedRules:
-    """A saved model whose rules are on the columns of a table; it has the learner's attributes.
+    """A saved model of rules, with the attributes of its learner and nothing to learn with.
 
-    Its methods return what those of the learner return.
+    Its methods return the same values as those of the learner.
     """
 
     text: str
@@ -83,7 +83,8 @@ class SavedRules:
         """Return the explanation of every row."""
         if isinstance(self.rules_, RuleEnsemble):
             return Explanation.of(self.rules_, self._values(X))
-        return self.rules_.explain(X if self._conditions else self.encoder_.read_table(X))
+        read = self._conditions is None
+        return self.rules_.explain(self.encoder_.read_table(X) if read else X)
 
     def to_sql(self, table: TableName = "data", dialect: DialectName = "standard") -> str:
         """Return a query that gives every row of a database table its prediction."""
