@@ -27,8 +27,6 @@ MODELS = {
     "HKL, regression": lambda X, y: fk.HKLRegressor().fit(X, X["size"]),
     "PRL": lambda X, y: fk.PRLClassifier(degree=2).fit(X, y),
     "rule list": lambda X, y: fk.RuleListClassifier(random_state=0).fit(X, y),
-    "optimal list": lambda X, y: fk.RuleListClassifier(learner="optimal", max_rules=2).fit(X, y),
-    "rule set": lambda X, y: fk.RuleListClassifier(learner="cn2-unordered").fit(X, y),
     "score card": lambda X, y: fk.HKLClassifier().fit(X, y).to_points(X, y, 5),
 }
 

@@ -17,7 +17,7 @@ import formulakern as fk
 
 LEARNERS = {
     "PRL": lambda: fk.PRLClassifier(C=5.0, tol=1e-9, verbose=1),
-    "HKL": lambda: fk.HKLClassifier(C=1e4, tol=1e-9, verbose=1),
+    "HKL": lambda: fk.HKLClassifier(C=1e4, tol=1e-9, max_rules=None, verbose=1),
     "SVM": lambda: fk.FormulaSVC("a & b", C=100.0, tol=1e-12, verbose=1),
 }
 
