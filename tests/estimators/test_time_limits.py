@@ -24,7 +24,9 @@ MODELS = {
     "PRL, cross-validated": lambda **more: fk.PRLClassifierCV(tol=1e-6, **more),
     "HKL": lambda **more: fk.HKLClassifier(C=300, tol=1e-6, **more),
     "HKL, few rules": lambda **more: fk.HKLClassifier(C=300, max_rules=3, tol=1e-6, **more),
-    "HKL, hinge": lambda **more: fk.HKLClassifier(C=300, loss="hinge", tol=1e-6, **more),
+    "HKL, hinge": lambda **more: fk.HKLClassifier(
+        C=300, loss="hinge", tol=1e-6, max_rules=None, **more
+    ),
     "HKL, cross-validated": lambda **more: fk.HKLClassifierCV(tol=1e-6, **more),
     "search": lambda **more: fk.FormulaSearch(4, random_state=0, **more),
 }

@@ -235,7 +235,8 @@ def candidates(
                     continue
                 for k in range(1 if single or places[0] == places[1] else 2):
                     if places[k] >= 0 and tops[k] > best:
-                        state.found[n] = column, relation, places[k]
+                        state.found[n, 0], state.found[n, 1] = column, relation
+                        state.found[n, 2] = places[k]  # a whole row takes long to compile
                         state.scores[n], state.ratios[n] = tops[k], ratios[k]
                         n += 1
                         best = tops[k] if single else best
