@@ -508,7 +508,9 @@ def fill_rows(
     for begin in range(start, stop, WIDTH):
         _load(program, begin, planes)
         n = min(WIDTH, stop - begin)
-        places[:, :n] = ends[:, begin : begin + n]
+        for t in range(64):
+            for w in range(n):
+                places[t, w] = ends[t, begin + w]
         for chunk in range(0, len(program.function), CHUNK):
             number = _evaluate(program, chunk, planes)
             squares = (number + 63) // 64
@@ -532,7 +534,9 @@ def fill_rows(
                     indices[place + np.uint64(i)] = feature
                     data[place + np.uint64(i)] = values[feature] * factor
                 places[t, w] += n_true
-        ends[:, begin : begin + n] = places[:, :n]
+        for t in range(64):
+            for w in range(n):
+                ends[t, begin + w] = places[t, w]
 
 
 def _fill(program: Any, data: Any, indices: Any, *rest: Any) -> None:
