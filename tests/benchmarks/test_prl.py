@@ -11,7 +11,7 @@ import formulakern as fk
 from formulakern import datasets
 from formulakern.encoding.strict import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
-from formulakern.learning.prl.features import ConjunctionFeatures
+from formulakern.learning.prl.features import ConjunctionFeatures, OrderedConjunctions
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.published import IteratedGame, random_columns
 from formulakern.learning.prl.restricted_game import RestrictedGame
@@ -75,10 +75,9 @@ def test_pricing_all_rules_of_adult():
     preferences = Preferences.of_classes(codes, 2, np.ones(len(codes)))
     learner = PRLClassifier(encoder=fk.PropositionEncoder(cut_points=60))
     table = learner._fit_table(dataset.data, dataset.target)
-    groups = learner._exclusive()
-    family = ConjunctionFeatures(table, True, groups, 1, 2)
+    family = OrderedConjunctions(table, True, 2, 2, 1.0)
     game = RestrictedGame(preferences, family, 0.01)
-    p = table.n_columns
+    p = table.n_columns  # at the 60 cut points of a number
     print(f"\n    {p:,} propositions, {p * (p + 1) // 2:,} rules of degree 2", end="")
     solution = game.start()
     seconds = []
