@@ -276,12 +276,12 @@ def one_class(lines, defaults, ours):
     )
 
 
-def losses(share, paired, ours, readable, points=1.0):
-    """The tables where the best readable peer is ahead by more than a point."""
+def losses(share, paired, ours, others, what="a readable peer", points=1.0):
+    """The tables where the best of the others is ahead by more than some points."""
     if ours not in paired.all:
         return
     rows = []
-    peers = [name for name in readable if paired.all.get(name)]
+    peers = [name for name in others if paired.all.get(name)]
     for table in sorted({table for table, _ in paired.all[ours]}):
         best = None
         for name in peers:
@@ -297,8 +297,8 @@ def losses(share, paired, ours, readable, points=1.0):
     if not rows:
         return
     show(
-        f"{share} % training rows: {ours} is more than a point of macro F1 behind a readable peer",
-        ["table", ours, "best readable peer", "which"],
+        f"{share} % training rows: {ours} is more than {points:g} % of macro F1 behind {what}",
+        ["table", ours, "the best of these", "which"],
         rows,
     )
 
@@ -394,6 +394,7 @@ def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
             small_models(share, paired)
             for name in hkl:
                 losses(share, paired, name, readable)
+                losses(share, paired, name, ("boosting",), "boosting", 3.0)
     what_choosing_gives(panels)
     one_class(lines, defaults, ours)
     unfinished(lines)

@@ -61,7 +61,7 @@ SMOOTHING = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK = 1 << 22
 #: The share of the curvature that is added to that of each feature, to keep divisions finite,
-#: and where the curvature is a sum in float32.
+#: and a larger one for sums in float32.
 RIDGE, ROUNDED = 1e-10, 1e-7
 
 
@@ -296,8 +296,7 @@ class _Iteration:
         if objective < self.objective:
             self.objective, self.best = objective, (weights, true_b)
         beta = self.loss.balanced(here.beta)
-        self.slopes = sums_in(self.columns, beta)
-        shares = dual_norms(self.slopes, self.penalties, self.signs)
+        shares = dual_norms(sums_in(self.columns, beta), self.penalties, self.signs)
         square = float(shares.max(initial=0.0)) ** 2
         multiple, lower = self.loss.bound(beta, square)
         if lower > self.lower:

@@ -45,6 +45,12 @@ def saved(fruit, make):
     return path, fk.load(path)
 
 
+def printed(program, *arguments):
+    """What a program prints in a process of its own."""
+    words = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=900).stdout
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_commands_load_no_learner(name, fruit):
     path, model = saved(fruit, MODELS[name])
@@ -59,14 +65,7 @@ def test_commands_load_no_learner(name, fruit):
     }
     commands = [list(map(str, words)) for words in expected]
     arguments = [json.dumps(commands), json.dumps(sorted(HEAVY))]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=900,
-    )
-    lines = map(json.loads, done.stdout.splitlines())
+    lines = map(json.loads, printed(PROGRAM, *arguments).splitlines())
     for (command, heavy, out), text in zip(lines, expected.values(), strict=True):
         assert not heavy, command
         if command == "show":
@@ -84,14 +83,7 @@ def test_commands_load_no_learner(name, fruit):
 def test_help_loads_no_numbers(words):
     program = "import sys\nfrom formulakern.cli import main\ntry: main(sys.argv[1:])\nexcept "
     program += "SystemExit: print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=900,
-    )
-    loaded = set(done.stdout.split())
+    loaded = set(printed(program, *words).split())
     assert "argparse" in loaded
     assert not loaded & (HEAVY | {"polars"} | ({"numpy"} if len(words) == 1 else set()))
 

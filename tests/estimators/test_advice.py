@@ -263,7 +263,7 @@ def test_no_public_table_leaks():
     if not paths:
         pytest.skip(f"needs {folder}; set FORMULAKERN_DATA")
     for path in paths:
-        if path.stat().st_size > 60_000:  # reading takes long
+        if path.stat().st_size > 60_000 and path.name != "mushroom.csv":  # reading takes long
             continue
         dataset = fk.datasets.read_table(path)
         assert leaks(dataset.data, dataset.target) == {}, path.name

@@ -153,7 +153,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         ``"auto"``: 0.3 and 1 times the C that ``HKLClassifier(C="auto")`` takes.
     depth_penalties : "auto" or sequence of float, default="auto"
         Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.  ``"auto"``: 2 and
-        4, or 1 and 2 where that is 1 by default.
+        4, or 1 and 2 for tables whose default is 1.
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
         three folds, twice where there are at most 45 rows.
