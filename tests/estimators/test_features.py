@@ -127,9 +127,9 @@ def test_rows_without_true_features(frame):
         ({"sparse_output": "no"}, "sparse_output='no'"),
         ({"dtype": int}, "expected numpy.float64 or numpy.float32"),
         ({"formula": "a & ~a"}, "true in no row, whatever is substituted"),
-        ({"formula": fk.boolean.dnf(2, 2)}, "no column can stand for each"),
+        ({"formula": fk.boolean.dnf(2, 2)}, "cannot be listed as columns or rules"),
         ({"formula": fk.strings.spectrum(2)}, "reads strings, and FormulaFeatures tables"),
-        ({"formula": "a & b & c & d & e & f & g & h", "n_components": None}, "asks for all"),
+        ({"formula": "a & b & c & d & e & f & g & h", "n_components": None}, "requires all features"),
         ({"variables": "bounded"}, "variables='bounded'"),
     ],
 )
