@@ -129,7 +129,7 @@ def test_rows_without_true_features(frame):
         ({"formula": "a & ~a"}, "true in no row, whatever is substituted"),
         ({"formula": fk.boolean.dnf(2, 2)}, "cannot be listed as columns or rules"),
         ({"formula": fk.strings.spectrum(2)}, "reads strings, and FormulaFeatures tables"),
-        ({"formula": "a & b & c & d & e & f & g & h", "n_components": None}, "requires all features"),
+        ({"formula": "a & b & c & d & e & f & g & h", "n_components": None}, "requires all"),
         ({"variables": "bounded"}, "variables='bounded'"),
     ],
 )
