@@ -99,10 +99,7 @@ class Space:
         return self.ranges.get(variable, tuple(range(self.n_columns)))
 
     def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
-        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
-
-        Every Boolean feature is returned once, for any number of substitutions that give it.
-        """
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|, each Boolean one once."""
         result = mine_templates(
             self.formula, columns, weights, distinct=self.distinct, columns=self.ranges, **options
         )

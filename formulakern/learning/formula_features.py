@@ -223,10 +223,7 @@ def features_of(
 
 
 def merged(lists: Sequence[FeatureList]) -> FeatureList:
-    """Merge several lists; equal features of one group add their weights.
-
-    The result is ordered by group, number of columns, and columns.
-    """
+    """Merge lists, adding the weights of equal features of a group; sort by group and columns."""
     functions: dict[bytes, Function] = {}
     for function in itertools.chain.from_iterable(listed.functions for listed in lists):
         functions.setdefault(function.table, function)
@@ -440,10 +437,7 @@ def _lowest(word: Any) -> Any:
 
 @compiled()
 def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any:
-    """List the features of a chunk that are true in a row; return their number.
-
-    Features are written four at a time, even if fewer remain: a mispredicted branch costs more.
-    """
+    """List the features of a chunk that are true in a row, four at a time; return their number."""
     n_true = np.uint64(0)
     for square in range(squares):
         word = planes[at + 64 * square, w]
@@ -596,10 +590,9 @@ def _writeable(array: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class RowLengths:
-    """The divisors of the features of a row, computed once for rows with equal numbers of ones.
+    """The lengths √K(x, x) that divide the features of a row, by group of features.
 
-    Each group of features is divided by the lengths √K(x, x) of a row in its kernels; ``domains``
-    are the columns of every domain of these kernels.
+    ``domains`` are the columns of every domain of their kernels.
     """
 
     groups: tuple[tuple[Kernel, ...], ...]

@@ -70,6 +70,8 @@ CLOSE, STAYING = 0.2, 0.7
 ROUNDING = 1e-13
 #: The least curvature along a pair, as a share of the largest K(x, x).
 SMALLEST_CURVATURE = 1e-12
+
+
 # -- rows of K -------------------------------------------------------------------------------------
 
 
@@ -541,6 +543,7 @@ def pairwise_votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, Floa
 
     A decision in ``values``, (rows, pairs), votes for the first class of its pair if it is
     positive.  The sums are scaled to between −⅓ and ⅓.
+
     >>> votes, decisions = pairwise_votes(np.array([[1.0, 1.0, -1.0]]), 3)
     >>> votes, decisions.round(2)
     (array([[2., 0., 1.]]), array([[ 2.22, -0.22,  1.  ]]))
@@ -569,6 +572,7 @@ def solve_dual(
     ``start`` is β of a similar problem, which is moved into the box, and Kβ.  Raises DataError if K
     has values that are not finite, and KeyboardInterrupt before the first coefficients are known; a
     later interrupt ends the work.
+
     References
     ----------
     E. Osuna, R. Freund, F. Girosi, "An improved training algorithm for support vector machines",
@@ -672,10 +676,7 @@ class Descent:
         return True
 
     def solve_small(self, part: Part, rows: Rows, tolerance: float) -> Rows | None:
-        """Minimise over the coefficients of some rows, with the others fixed.
-
-        Returns the rows that are now inside their boxes, or None if no coefficient changed.
-        """
+        """Minimise over some coefficients; return those inside their boxes, None if unchanged."""
         problem, gram, before = part.problem, part.rows.block(rows), part.beta[rows]
         if not np.isfinite(gram).all():
             raise DataError(
@@ -724,10 +725,7 @@ class Descent:
 
 @dataclass(eq=False)
 class Part:
-    """Rows of a problem and the state of their solution: β, Kβ, and the last objectives.
-
-    ``origin`` are the positions of the rows in the larger problem.
-    """
+    """Rows of a problem, at ``origin`` in the larger one, with β, Kβ and the last objectives."""
 
     problem: BoxProblem
     rows: KernelRows
@@ -765,11 +763,7 @@ class Part:
         self.beta, self.products = moved, products + change
 
     def begin_as(self, sample: Part, scale: float) -> None:
-        """Start with coefficients derived from the solution of a sample with scaled boxes.
-
-        Rows of the sample inside their boxes keep their coefficients; every other row is at the end
-        of its box that its margin implies.
-        """
+        """Start from a sample's solution, with other rows at box ends according to margins."""
         assert sample.values is not None
         problem, support = self.problem, np.flatnonzero(sample.beta)
         products = self.rows.product(sample.origin[support], sample.beta[support])
@@ -835,10 +829,7 @@ class Part:
             self.beta[rows] = beta
 
     def near(self, most: float) -> Part | None:
-        """Return the problem of the rows inside their boxes or near the margin.
-
-        It is None if they are more than a share ``most`` of all rows, or fewer than two.
-        """
+        """Return the problem of the rows near the margin, or None if they are too many or few."""
         up, down = self.slopes()
         flattest, steepest = float(down.min(initial=np.inf)), float(up.max(initial=-np.inf))
         near = np.flatnonzero((up >= flattest) | (down <= steepest))

@@ -323,10 +323,10 @@ def lp_norm_weights(
     For fixed η this is the support vector machine with K = Σ_r η_r K_r.  For fixed norms the best
     weights are η_r = ‖w_r‖^{2/(p+1)} / (Σ_s ‖w_s‖^{2p/(p+1)})^{1/p}.  The two steps alternate.
     Each support vector machine starts from the last solution, and weights go further in the
-    direction of a step (in logarithms) as long as the objective falls.  For p = 1, where this is
-    slow, the weights are the mean of these and of the weights that are best for all duals so far (a
-    linear program, whose value is a lower bound too).  p = 1 leaves many weights near 0; a larger p
-    makes them more equal, and p = ∞ is the plain sum.
+    direction of a step (in logarithms) as long as the objective falls.  For p = 1 this is slow, so
+    the weights are the mean of these and of the best weights for all duals so far (a linear
+    program, whose value is a lower bound too).  p = 1 leaves many weights near 0; a larger p makes
+    them more equal, and p = ∞ is the plain sum.
 
     *Certificate.*  With u_i = α_i y_i and d_r = u'K_r u the dual problem is
 

@@ -258,10 +258,7 @@ class FewFeatures:
         return self.solved(which, np.insert(here.weights, place, 0, 0), here.intercept)
 
     def promising(self, here: Choice, but: int) -> tuple[int, float]:
-        """Return the most promising candidate outside a choice, except ``but``, and its gain.
-
-        With ``but=-1`` no candidate is excluded.
-        """
+        """Return the most promising candidate outside a choice, except ``but``, and its gain."""
         u = predicted(self.columns.take(here.which), here.weights)
         expansion = self.loss.intercept(u, here.intercept)[1]
         curvature = curvatures(self.loss, expansion).max(axis=0)

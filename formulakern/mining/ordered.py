@@ -874,8 +874,8 @@ class OrderedSearch:
     Parameters
     ----------
     table : OrderedTable
+    divisors : float64 (L + 1,)
         d_l for lengths up to L; increasing.
-        d_l, of lengths up to L; increasing.
     sides : int64 (columns, 2)
         The signs that propositions of each side of a column may have; nominal ones have one side.
     spread : bool
@@ -917,10 +917,7 @@ class OrderedSearch:
         return np.unique(np.minimum(gaps, n_gaps - 1)).astype(np.int32)
 
     def divide_at(self, nodes: Sequence[Node]) -> None:
-        """Divide bins at the propositions of these conjunctions.
-
-        A column of more than CROWDED bins first loses its other ends.
-        """
+        """Divide bins at these propositions; in crowded columns, remove their other ends first."""
         for j in np.flatnonzero(self.bins.number > CROWDED).tolist():
             self.bins.edges[j] = self._quantiles(j)
         places: dict[int, set[int]] = {}

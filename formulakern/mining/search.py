@@ -32,10 +32,9 @@ TOTAL_BITS = 50
 class SearchOptions:
     """The options of every search: the best ``top`` results of a score above ``threshold``.
 
-    For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
-    ("positive") or max_k −S_k ("negative").  For "spread" the score is max_k S_k − min_k S_k; for
-    "norm" (conjunctions only) it is the root of Σ_k S_k².  ``progress`` is called about every
-    0.05 s with an estimate of the completed share.
+    ``objective`` and ``direction`` ("both", "positive" or "negative") select the score, see
+    :class:`Objective`; "norm" is for conjunctions only.  ``progress`` is called about every 0.05 s
+    with an estimate of the completed share.
     """
 
     top: int = 10

@@ -164,13 +164,8 @@ def even_sums(
 ) -> None:
     """Compute the sums of :func:`column_sums` for words of equal weights, by counting bits.
 
-    Parameters
-    ----------
-    words, items, n_items, index, n_index :
-        The propositions and words, as in :func:`column_sums`.
-    covers : uint64, the selected examples of each of these words
-    weights : float64, the weight of each example of these words
-    out : float64 (at least n_items, 2), receives the sums of weights and of their absolute values
+    ``covers``, uint64, selects examples of each word; ``weights``, float64, has their weight.
+    ``out`` receives the sums of weights and of their absolute values.
     """
     for j in range(n_items):
         row = words[items[j]]
@@ -236,10 +231,7 @@ def divided(value: Any, smallest: Any, largest: Any) -> Any:
 
 @compiled()
 def sort_descending(keys: Any, items: Any, n: Any, spare_keys: Any, spare_items: Any) -> None:
-    """Sort the first n keys in descending order, and the items with them, by merge sort.
-
-    ``numpy.argsort`` would take seconds to compile.
-    """
+    """Sort n keys in descending order, with their items (numpy.argsort takes long to compile)."""
     width = 1
     while width < n:
         for start in range(0, n, 2 * width):

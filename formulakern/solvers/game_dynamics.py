@@ -35,8 +35,8 @@ VECTOR_BYTES = 64
 def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: Any) -> Any:
     """Add a block of ``rows[index]`` to the block of ``totals``; return the largest sum.
 
-    Both arrays are C-contiguous and share no memory; a block is complete.  No entry is NaN.
-    Numba does not vectorise its own loop, because it keeps the order of the comparisons.
+    Both arrays are C-contiguous and share no memory.  No entry is NaN.  Numba does not vectorise
+    its own loop, because it keeps the order of the comparisons.
     """
     from numba import types
 

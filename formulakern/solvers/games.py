@@ -357,9 +357,8 @@ def solve_game(
 class Run:
     """Learning dynamics that are played in slices until the gap is at most ``tol``.
 
-    Both players choose repeatedly, and the averages of their strategies converge.  The gap falls as
-    the number of rounds to the power −1/speed.  The running gap of the dynamics only decides when
-    to call ``gap_of``, which computes it from the matrix.
+    The gap falls as the number of rounds to the power −1/speed.  The running gap of the dynamics
+    only decides when to call ``gap_of``, which computes it from the matrix.
     """
 
     dynamics: FictitiousPlay | Hedge

@@ -359,10 +359,7 @@ class _Iteration:
                 return weights, u, b, here, True
 
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Return Σ_i h_i φ_j(x_i) φ_l(x_i) minus the means of each group.
-
-        For several functions it is in float32, which affects only the steps.
-        """
+        """Return Σ_i h_i φ_j(x_i) φ_l(x_i) minus the means of each group, float32 for K > 1."""
         k, weights = len(columns), self.groups * curvature
         means = sums_in(columns, weights.T) / weights.sum(axis=1)
         gram, most = np.zeros((k, k)), float(curvature.max())

@@ -149,14 +149,12 @@ def minimise(
 ) -> Result:
     """Take steps until the relative gap of ``certificate(u, (K + ridge·I)u)`` is at most ``tol``.
 
-    The last certificate is recomputed from u and K, so errors accumulated in the steps do not
-    affect it.  The result is not converged after ``max_iter`` steps (rounded up to whole chunks of
-    256), or if rounding hides every gain.  ``start`` is a feasible point, ``kind`` the class of the
-    result, and ``progress`` is called with the completed share, measured by the logarithm of the
-    gap.
+    The last certificate is recomputed from u and K, free of errors accumulated in the steps.  The
+    result is not converged after ``max_iter`` steps (rounded up to whole chunks of 256), or if
+    rounding hides every gain.  ``start`` is a feasible point, ``kind`` the class of the result, and
+    ``progress`` is called with the completed share, measured by the logarithm of the gap.
 
-    A step and a certificate (every 256 steps) cost O(m) each; two or three passes over K in all
-    cost O(m²).
+    A step costs O(m), as does a certificate every 256 steps; two or three passes over K, O(m²).
     """
     u = start.copy()
     diagonal = K.diagonal() + program.ridge

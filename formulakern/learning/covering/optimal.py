@@ -485,10 +485,7 @@ def _prove(
     report: Callable[[ListProgress], None] | None,
     history: list[ListProgress],
 ) -> tuple[str, int]:
-    """Raise the threshold until it meets the best objective; return why it stopped, and a bound.
-
-    ``share`` converts an objective from units to a share of the weight; ``history`` is filled.
-    """
+    """Raise the threshold to the best objective; return the reason for stopping, and a bound."""
     bound = search.found.base
 
     def note(lower: int) -> None:
@@ -547,8 +544,7 @@ STATE_BYTES, MAX_STATES = 25, 2**24
 class ListSearch:
     """A search that can be resumed (:class:`formulakern.deadline.Search`).
 
-    All costs are in units, without the errors ``found.base`` of every list inside the arrays, and
-    with them outside.
+    Costs are in units; the arrays omit the errors ``found.base`` of every list.
     """
 
     def __init__(
@@ -1027,10 +1023,7 @@ def _insert(table: Any, row: Any, n: Any, value: Any) -> None:
 
 @compiled()
 def _largest_up_to(keys: Any, values: Any, n: Any, shift: Any, most: Any, out: Any) -> Any:
-    """Set row b to sums of the largest values with keys up to step b; return the last row in use.
-
-    Entry s is the sum of the s + 1 largest of at most ``most`` values.
-    """
+    """Set row b to sums of the largest values with keys up to step b; return the last row."""
     top = np.int64(0)
     for i in range(n):
         top = max(top, keys[i] >> shift)

@@ -386,10 +386,7 @@ class CoveringOptions:
 def ripper(
     training: TrainingTable, options: CoveringOptions, generator: np.random.Generator
 ) -> LearnedRules:
-    """Learn an ordered list of rules, the rarest class first; the most frequent is the default.
-
-    ``generator`` divides the rows into those that grow rules and those that prune them.
-    """
+    """Learn an ordered list of rules, the rarest class first; the most frequent is the default."""
     totals = training.weights.sum(axis=0)
     order = [k for k in np.argsort(totals, kind="stable").tolist() if totals[k] > 0]
     rows = np.flatnonzero(training.weights.any(axis=1))
@@ -685,9 +682,9 @@ def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
     """Return the rules of the column with the fewest errors; in a tie, of the first.
 
     A nominal column has one rule per value.  The values of an ordered column are joined, from the
-    smallest on, until some class has ``min_bucket`` rows, and further while the next value has the
-    same most frequent class (the last interval may have fewer rows); then adjacent intervals of
-    one class are joined.
+    smallest on, until some class has ``min_bucket`` rows.  An interval extends while the next value
+    has the same most frequent class; the last interval may have fewer rows.  Finally, adjacent
+    intervals of one class are joined.
     """
     columns = [_of_column(training, j, min_bucket) for j in range(len(training.table.columns))]
     best = max(columns, key=lambda listed: sum(float(inside.max()) for _, inside in listed))

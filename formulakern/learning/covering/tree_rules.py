@@ -343,8 +343,7 @@ def toggled(covers: Words, chosen: Truths) -> Words:
 def harm(covers: Words, claims: IntArray, rows: LabelledRows) -> FloatArray:
     """Return the decrease in the weight of errors if each rule of a list is removed.
 
-    Without a rule, the next rule that covers a row decides it.  ``claims`` are the classes of the
-    rules and of the default.
+    ``claims`` are the classes of the rules and of the default.
     """
     own, without = rows.masks[claims[:-1]], np.empty_like(covers)
     right = rows.masks[claims[-1]]  # rows that the later rules classify correctly

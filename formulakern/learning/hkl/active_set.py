@@ -50,7 +50,7 @@ NEGLIGIBLE = 1e-4
 
 @dataclass(frozen=True)
 class GrowthStep:
-    """One round: nodes, objective on them, gap over all conjunctions, sources that violate it.
+    """One round: nodes, objective on them, gap over all conjunctions, number of violators.
 
     ``n_used`` of the nodes carry noticeable weight.
     """

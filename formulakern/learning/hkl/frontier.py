@@ -136,10 +136,7 @@ class Frontier:
         return square, violators
 
     def standing_out(self, allowed: float, most: int) -> list[Node]:
-        """Return the worst sources t that one conjunction proves to have ‖r_t‖_ρ'² > allowed.
-
-        The search is fast and may raise TimeIsOver.
-        """
+        """Find quickly the worst sources that one conjunction proves to exceed ``allowed``."""
         if not self.sources or not self.beta.any():
             return []
         looked_at = SHORT * self.table.n_columns

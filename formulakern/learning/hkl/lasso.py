@@ -55,10 +55,7 @@ IDLE = 3
 
 @dataclass(eq=False)
 class Active:
-    """The features found so far, with their values and weights.
-
-    ``tried`` are all conjunctions that were ever added.
-    """
+    """The features found so far, with values and weights; ``tried`` are all ever added."""
 
     rows: Rows
     options: Options
@@ -103,10 +100,7 @@ class Active:
         return np.array(listed, dtype=np.float64).reshape(len(listed), width)
 
     def enter(self, nodes: list[Node], most: int) -> int:
-        """Add conjunctions of new covers, up to ``most``; return their number.
-
-        A conjunction replaces a longer one of the same cover.
-        """
+        """Add up to ``most`` conjunctions of new covers, or shorter ones; return their number."""
         entered = 0
         known = dict(zip(self.keys(self.nodes), self.nodes, strict=True))
         for node, key in zip(nodes, self.keys(nodes), strict=True):

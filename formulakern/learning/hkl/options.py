@@ -3,7 +3,7 @@
 *Signs.*  Each proposition requires a weight of at least 0, of at most 0, or nothing.  A conjunction
 has the requirements of all its propositions; if two require different signs, its weight is 0.  If
 the sum must not fall with age, ``age >= 30`` requires a weight of at least 0, and ``age <= 30`` a
-weight of at most 0.  Every conjunction with a weight then also does not fall with age.
+weight of at most 0.  Then no term of the sum falls with age.
 """
 
 from __future__ import annotations

@@ -94,10 +94,7 @@ class Preferences:
         return cls(rows, above, 1 - above, weight, len(codes), 2, given, thresholds)
 
     def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
-        """Return the preferences on different rows, with the weights of equal ones summed.
-
-        ``kind`` (m,) maps each row to its different row.
-        """
+        """Return the preferences with rows replaced by ``kind`` (m,), and equal ones summed."""
         one = replace(self, rows=kind[self.rows], n_rows=n_kinds)
         keys = one._keys(one.winners, one.losers)
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)

@@ -112,10 +112,7 @@ class RandomColumns(ColumnGeneration):
 def random_columns(
     family: Any, preferences: Preferences, count: int, generator: np.random.Generator
 ) -> list[Column]:
-    """Return uniformly drawn pairs of a preference j and a feature φ with φ(x_j) ≠ 0.
-
-    They are drawn by rejection; fewer than ``count`` are returned if few draws succeed.
-    """
+    """Draw uniform pairs of a preference j and a feature φ with φ(x_j) ≠ 0, at most ``count``."""
     draws: dict[type, Any] = {MonomialFeatures: _monomials, TemplateFeatures: _instances}
     draw = draws.get(type(family), _conjunctions)
     columns: dict[Column, None] = {}

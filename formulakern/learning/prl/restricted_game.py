@@ -149,10 +149,7 @@ class RestrictedGame:
         return found
 
     def pairs_of(self, features: Iterable[Any], p: FloatArray) -> dict[Column, float]:
-        """Return the best pair of classes for each 0/1 feature, and the column's payoff against p.
-
-        Two classes have only one pair.
-        """
+        """Return the best pair of classes for each 0/1 feature, with its payoff against p."""
         if self.preferences.n_classes == 2 or not self.family.binary:
             return {}
         weights, found = self.preferences.row_weights(p), {}
@@ -197,10 +194,7 @@ class RestrictedGame:
     def regroup(
         self, preferences: Preferences, before: NDArray[np.intp], after: NDArray[np.intp]
     ) -> None:
-        """Replace the preferences by those of divided or joined groups of rows.
-
-        Rows of group ``before[i]`` are now in group ``after[i]``.
-        """
+        """Replace the preferences after groups ``before[i]`` became groups ``after[i]``."""
         each = np.arange(len(preferences) // preferences.n_rows)
         old, new = (np.add.outer(len(each) * rows, each).ravel() for rows in (before, after))
         shares = np.minimum(1.0, preferences.weights[new] / self.preferences.weights[old])
@@ -270,8 +264,8 @@ class RestrictedGame:
     ) -> Solution | None:
         """Return optimal strategies over some columns that are a basic solution (by HiGHS).
 
-        A basic solution has at most as many columns of positive weight as constraints.  The result
-        is None if HiGHS finds none in time.
+        At most as many columns as constraints have positive weight.  None if HiGHS finds none in
+        time.
         """
         A, caps, _, weights, inverse = self._program(columns)
         largest = float(np.abs(A).max(initial=0)) or 1.0
@@ -306,10 +300,7 @@ class RestrictedGame:
     def _split(
         self, strategy: FloatArray, q: FloatArray, weights: FloatArray, inverse: NDArray[np.intp]
     ) -> Solution:
-        """Distribute strategies over different rows among the preferences.
-
-        The guarantees are computed from M itself.
-        """
+        """Distribute strategies over different rows among the preferences, with guarantees."""
         given, scales = self.preferences.weights, self.scales
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
@@ -346,10 +337,7 @@ def _solved(
     start: tuple[FloatArray, FloatArray] | None,
     deadline: Deadline,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return α and λ of the linear program; with many rows, use those with margins near 1 or less.
-
-    Others are added when their margin falls below 1, and the program is solved again.
-    """
+    """Return α and λ of the linear program; add rows of large margin only if violated."""
     near = np.ones(len(A), dtype=np.bool_)
     if start is not None and len(A) > MANY and np.isfinite(caps).all():
         near = A @ start[1] < NEAR

@@ -79,10 +79,7 @@ class RowGroups(GroupsOfRows):
         return self._read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
 
     def join(self, conjunctions: Iterable[tuple[int, ...]]) -> NDArray[np.intp]:
-        """Remove all features but these; join groups that only removed features distinguish.
-
-        Returns the new group of each previous group.
-        """
+        """Remove all features but these and join groups; return the new number of each group."""
         kept = [w for w in dict.fromkeys(conjunctions) if w in self.in_use]
         positions = np.array([self.in_use[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)

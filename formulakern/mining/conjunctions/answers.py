@@ -99,10 +99,7 @@ class Question(NamedTuple):
         items: Sequence[NDArray[np.int64]],
         columns: Sequence[NDArray[np.int64]],
     ) -> Question:
-        """Return the question about conjunctions, candidates and columns of each of N nodes.
-
-        ``among``, intp (p,), has the positions of propositions in the table of the rows.
-        """
+        """Return the question about N nodes; ``among`` has the columns of propositions."""
         lengths = np.array([len(conjunction) for conjunction in conjunctions])
         table = np.full((len(lengths), max(1, lengths.max(initial=0))), -1, dtype=np.int64)
         each = np.fromiter(chain.from_iterable(conjunctions), np.intp, int(lengths.sum()))
@@ -257,10 +254,7 @@ def add_up(
     columns: Any,
     out: Any,
 ) -> None:
-    """Add the sums to ``out``, block of rows by block.
-
-    Words whose rows have equal weights are *even*: their bits are counted.
-    """
+    """Add the sums to ``out`` block by block; in *even* words, of equal weights, count bits."""
     n_rows, n_words, n_columns = group.shape[0], words.shape[1], pairs.shape[0]
     units = np.empty(vectors.shape[1])
     weights, even_weights = np.empty((n_columns, 64 * BLOCK)), np.empty((n_columns, BLOCK))

@@ -37,8 +37,8 @@ WAITING = 1 << 22
 class _Children:
     """The children of a node that may have better descendants, best bound first.
 
-    Child j adds ``items[j]``; no descendant of it scores more than ``bounds[j]``, or more than
-    ``by_column[j]`` for each column of weights; ``following`` is the next child.
+    Child j adds ``items[j]``; its descendants score at most ``bounds[j]``, and ``by_column[j]`` in
+    each column of weights; ``following`` is the next child.
     """
 
     conjunction: tuple[int, ...]

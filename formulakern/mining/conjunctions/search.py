@@ -175,11 +175,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
 def _bound(
     total: Any, size: Any, everywhere: Any, complement: Any, upwards: Any, downwards: Any
 ) -> Any:
-    """Return the best value of a column over all subsets of a cover with sum ``total``.
-
-    ``size`` is the sum of absolute weights over the cover, ``everywhere`` the sum of weights over
-    all examples.
-    """
+    """Return the best value of a column over the subsets of a cover, from sums of weights."""
     above, below = (size + total) / 2, (total - size) / 2
     if complement:
         above, below = everywhere - below, everywhere - above

@@ -263,10 +263,7 @@ def _either(left: Formula, right: Formula) -> Formula:
 
 
 def atoms_of(formula: Formula) -> list[Formula]:
-    """Return the variables and choices of a formula, those nearest the root first.
-
-    Slots are in this order; a choice's slots take its place.
-    """
+    """Return the variables and choices of a formula, those nearest the root first."""
     depth = {id(formula): 0}
     for node in reversed(postorder(formula)):
         for argument in node.arguments:
@@ -307,8 +304,7 @@ def symmetries(
 ) -> list[tuple[int, ...]]:
     """Return the permutations of some axes that keep a truth table and the kinds of the axes.
 
-    Each permutation lists the images of all axes.  For more than six axes only exchanges of two are
-    examined.
+    Each lists the images of all axes.  For more than six axes only exchanges of two are tested.
     """
     still = range(table.ndim)
     if len(axes) <= MAX_PERMUTED:

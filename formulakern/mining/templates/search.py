@@ -59,10 +59,7 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
 
 @compiled()
 def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
-    """Set the examples on which a reference is surely true and surely false.
-
-    (A loop, because numba takes seconds to compile an assignment of slices.)
-    """
+    """Set where a reference is surely true and surely false; slices would compile slowly."""
     for w in range(planes.shape[1]):
         planes[2 * reference, w] = true[w]
         planes[2 * reference + 1, w] = false[w]
