@@ -10,6 +10,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.solvers import simplex_qp
 from formulakern.solvers.blas import one_thread
@@ -287,6 +288,7 @@ def enclosing_ball(
     return ball
 
 
+@parameters_from(enclosing_ball)
 def radius(
     K: Any,
     *,
@@ -296,13 +298,6 @@ def radius(
     progress: Callable[[float], None] | None = None,
 ) -> float:
     """R, the radius of the smallest ball that holds all feature vectors.
-
-    Parameters
-    ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
-    tol, max_iter, check, progress
-        As in :func:`enclosing_ball`, which also returns the bounds.
 
     Returns
     -------
@@ -320,6 +315,7 @@ def radius(
     return enclosing_ball(K, tol=tol, max_iter=max_iter, check=check, progress=progress).radius
 
 
+@parameters_from(enclosing_ball)
 def margin(
     K: Any,
     y: Any,
@@ -349,8 +345,6 @@ def margin(
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     y : array-like of shape (m,)
         Labels of two classes.
     C : float, optional
@@ -359,8 +353,6 @@ def margin(
         Which soft margin; without C, it does not matter.
     tol : float
         The relative gap between the bounds of the distance to reach.
-    max_iter, check, progress
-        As in :func:`enclosing_ball`.
 
     Returns
     -------
@@ -422,6 +414,7 @@ def margin(
     return found
 
 
+@parameters_from(enclosing_ball)
 def radius_margin_ratio(
     K: Any,
     y: Any,
@@ -443,8 +436,6 @@ def radius_margin_ratio(
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     y : array-like of shape (m,)
         Labels.  For more than two classes, the mean of the ratios of each class against the rest.
     C : float, optional
@@ -456,8 +447,6 @@ def radius_margin_ratio(
         lengths of the feature vectors; a vector of length zero stays zero.
     tol : float
         The relative gap of R² and of the distances; the ratio is exact to some 3 ``tol``.
-    max_iter, check, progress
-        As in :func:`enclosing_ball`.
 
     Returns
     -------
@@ -552,6 +541,7 @@ def _solvable(K: Any, check: bool, tol: Any, max_iter: Any, normalize: bool = Fa
     return gram
 
 
+@parameters_from(enclosing_ball)
 def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True) -> float:
     """⟨K, L⟩ / (‖K‖ ‖L‖), Frobenius: the cosine of two Gram matrices, or of one and labels.
 
@@ -561,14 +551,10 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     target : array-like of shape (m,) or (m, m)
         Labels of at least two classes, or another Gram matrix.
     centered : bool
         Whether to subtract the mean of the feature vectors first.
-    check : bool
-        As in :func:`enclosing_ball`.
 
     Returns
     -------
@@ -614,6 +600,7 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
     return product / float(np.linalg.norm(indicator.T @ indicator))
 
 
+@parameters_from(enclosing_ball)
 def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> float:
     """trace(K) / ‖K‖_F, the 1-norm of the eigenvalues over their 2-norm.
 
@@ -623,12 +610,8 @@ def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> flo
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     normalize : bool
         Whether to map the ratio onto [0, 1].
-    check : bool
-        As in :func:`enclosing_ball`.
 
     Returns
     -------

@@ -155,6 +155,7 @@ def monks(problem: int = 1, *, return_X_y: bool = False) -> Dataset | Pair:
     Parameters
     ----------
     problem : {1, 2, 3}, default=1
+        The number of the problem.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Dataset.
 

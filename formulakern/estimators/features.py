@@ -13,10 +13,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
+from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
@@ -32,6 +34,7 @@ DRAWN_ROWS = 100_000
 
 
 @lazy_transform
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     """The features of a formula's kernel, one sparse column each: explicit, for linear models.
@@ -59,16 +62,9 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     n_components : int or None, default=10_000
         All features, if they are not more; else so many of them at most are drawn.  None: all of
         them, or an error.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in the formula mean.
     normalize : bool, default=True
         Divide rows by √K(x, x), so that products are cosines K(x, z) / √(K(x, x)·K(z, z)).  Where
         all features are taken, rows have length 1.
-    encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1, as in :class:`formulakern.FormulaSVC`.
-    domains : mapping of str to columns, optional
-        For formulas with domains: columns of the *input* table, by name or position; a domain
-        then holds all propositions about them.
     sparse_output : bool, default=True
         A SciPy CSR array; else a dense one.
     dtype : dtype, default=numpy.float64

@@ -15,6 +15,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.display.plots import bar_chart, colour_of
+from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -130,6 +131,7 @@ PREDICTION_BLOCK = 1 << 24
 CONSTANT = 1e-9
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
@@ -157,8 +159,6 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         is taken as it is; ``variables`` and ``domains`` then do not apply.
     method : {"easy", "lp"}, default="easy"
         How weights are learnt.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in a formula mean.
     C : float, default=3.0
         Penalty parameter of margin errors.
     lam : float, default=0.1
@@ -172,10 +172,6 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         from their mean in the training rows, so that weights are comparable (Kloft et al., section
         3.3.2).  Without it, formulas of more variables weigh more in most tables: their cosines of
         different rows are smaller, and rows are further apart.
-    encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1; see :class:`FormulaSVC`.
-    domains : mapping of str to columns, optional
-        For formulas with domains; see :class:`FormulaSVC`.
     class_weight : mapping or "balanced", optional
         Weights of the rows of a class: they multiply C, and a row of weight 2 counts as two rows
         when weights of kernels are learnt.
@@ -183,10 +179,6 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         The relative duality gap to reach: of the distances of hulls, or of the objective of "lp".
     max_iter : int, default=200
         At most so many rounds of "lp".
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has one column per class, or per pair of classes.
-    verbose : int, default=0
-        Show how far the weights are, on standard error.
 
     Attributes
     ----------

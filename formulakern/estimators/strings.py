@@ -14,8 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer
 from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.svm.machines import PairwiseMachine, number_C, search_penalties
+from formulakern.estimators.svm.machines import (
+    FormulaSVC,
+    PairwiseMachine,
+    number_C,
+    search_penalties,
+)
 from formulakern.estimators.targets import (
     TrainingData,
     require_target,
@@ -195,6 +201,7 @@ def _toeplitz(deltas: FloatArray, n: int) -> Any:
 CANDIDATES = (0.1, 1.0, 10.0, 100.0)
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
@@ -213,18 +220,9 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         the best accuracy in a cross-validation of the training rows, the smallest of equals.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)).
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
     cv : "auto", int, splitter or iterable, default="auto"
         The cross-validation of C="cv": a number of stratified folds, ``"auto"`` is 5, or what
         scikit-learn takes.
-    tol : float, default=1e-3
-        The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
-    max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row if that is more.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has one column per class, or per pair of classes.
     cache_size : float, default=200
         Megabytes.  A Gram matrix that takes no more, or half of the free memory, is held.
     random_state : int, default=0

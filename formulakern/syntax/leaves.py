@@ -269,6 +269,7 @@ class Choice(Leaf):
     Parameters
     ----------
     kind : {"all", "any", "atleast", "exactly"}
+        How many of the chosen features must be true.
     formula : Formula
         F; may hold choices itself: ``any[3](all[2](x))``.
     degree : int

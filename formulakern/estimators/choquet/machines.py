@@ -26,6 +26,7 @@ from formulakern.checks import (
     is_number,
 )
 from formulakern.display.plots import draw_importance
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.plan import Degrees, learn_degrees
 from formulakern.encoding.strict import RealTable, read_real
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
@@ -39,6 +40,7 @@ from formulakern.estimators.choquet.set_function import (
 from formulakern.estimators.path_search import numbers_of
 from formulakern.estimators.svm.machines import (
     FOLDS,
+    FormulaSVC,
     KernelMachine,
     PairwiseMachine,
     RegressionMachine,
@@ -521,6 +523,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
 # -- the estimators ------------------------------------------------------------------------------
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector classification by a Choquet integral of the attributes.
@@ -557,17 +560,8 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
     enforce_monotone : bool, default=False
         Train under the constraint that μ is monotone, for ``additivity`` of at most 2: then f never
         falls when a degree rises.
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
-    tol : float, default=1e-3
-        The relative duality gap at which the solver stops.
-    max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row if that is more.
     random_state : int, RandomState or None, default=0
-        For folds, and for the pairs drawn for ``monotonicity_degree_``.
-    verbose : int, default=0
-        Say on standard error what was chosen.
+        Draws folds, and the pairs of rows for ``monotonicity_degree_``.
 
     Attributes
     ----------
@@ -696,6 +690,7 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
         return values if len(self.classes_) == 2 else -values
 
 
+@parameters_from(ChoquetSVC)
 @dataclass(eq=False, repr=False)
 class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
     """Support vector regression by a Choquet integral of the attributes.
@@ -708,9 +703,12 @@ class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
     C : "auto", float, "cv" or sequence of float, default="auto"
         Penalty parameter of errors; ``"auto"`` is 10, and ``"cv"`` chooses of 10⁻², …, 10⁴ times
         the standard deviation of y.
-    additivity, directions, scaling, cv, enforce_monotone, tol, max_iter, random_state, verbose
-        As in :class:`ChoquetSVC`; directions are learnt by the rank correlation with y, folds are
-        not stratified, and cross-validation maximises R².
+    directions : "auto", mapping or sequence, default="auto"
+        +1 if y rises with a column, −1 if it falls: one for each column, or a mapping from names or
+        positions.  The others are the signs of Spearman's rank correlation with y.
+    cv : "auto", int or splitter, default="auto"
+        Folds of the training rows, compared by R²; an integer is shuffled, ``"auto"`` is 5.  The
+        scaling is that of all training rows.
     epsilon : float, default=0.1
         Errors up to this are free, in the unit of y.
 

@@ -26,6 +26,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.display.plots import search_results
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.path_search import (
@@ -506,6 +507,7 @@ def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
 # -- the estimator --------------------------------------------------------------------------------
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
@@ -529,8 +531,6 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         the largest cross-validated score: ``"roc_auc"`` (for several classes, the mean of one
         against the rest), ``"accuracy"``, another name of
         ``sklearn.metrics.get_scorer_names()``, or a scorer.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in a formula mean.
     C : "auto", float or sequence of float, default="auto"
         Penalty parameter of margin errors.  Of a sequence the middle value scores all candidates;
         then the first candidate and the three best are scored with the others too, and the best
@@ -548,12 +548,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     compare : bool, default=False
         Compute ratio and score of every candidate, whichever ranks them, for :meth:`plot`. The
         score is then "roc_auc" where the criterion names none.
-    normalize : bool, default=True
-        Use cosines, so that C means the same for every formula.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1; see :class:`FormulaSVC`.  It is fitted once, on all rows.
-    domains : mapping of str to columns, optional
-        For given formulas with domains; see :class:`FormulaSVC`.
+        How a table becomes 0 and 1.  ``"auto"`` fits a :class:`PropositionEncoder`.  None: the
+        table must be 0/1.  A transformer is cloned, and fitted once, to all rows; it must not cut
+        columns by the classes, as ``strategy="mdlp"`` does.
     class_weight : mapping, "square-root", "balanced" or None, default="square-root"
         Multiplies C per class.  With n_k rows of class k, ``"balanced"`` is proportional to 1/n_k,
         so that decisions are for balanced accuracy; None is for accuracy; ``"square-root"``,
@@ -570,9 +568,6 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         gap is open, and ``status`` what was left out.
     random_state : int, RandomState or None
         For formulas and folds.
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every candidate, on
-        standard error.  2: both.
 
     Attributes
     ----------

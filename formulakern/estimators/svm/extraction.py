@@ -495,8 +495,10 @@ def simplify_svm(
     max_rules : "auto", int or None, default="auto"
         The most rules that are chosen; ``"auto"``: 15.  Fewer are chosen if they are nearly as
         good.  With None, ``rules`` are the ``top`` heaviest with their weights in the model.
-    time_limit, progress :
-        For the extraction, see :meth:`FormulaSVC.rules`.
+    time_limit : float, optional
+        The most seconds for the search for the heaviest rules.
+    progress : callable, optional
+        Called with the share of the search that is done.
 
     Returns
     -------

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.strict import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
@@ -443,6 +444,7 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
         return self._read_training(X, y, sample_weight, self.class_weight)
 
 
+@parameters_from()
 @dataclass(eq=False, repr=False)
 class FormulaSVC(SupportVectorClassifier):
     """Support vector classification with the kernel of a formula.
@@ -469,8 +471,6 @@ class FormulaSVC(SupportVectorClassifier):
     domains : mapping of str to columns, optional
         For formulas with domains: columns of the *input* table, by name or position; a domain
         then holds all propositions about them.
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
     inputs : {"binary", "graded"}, default="binary"
         ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
         automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
@@ -479,17 +479,12 @@ class FormulaSVC(SupportVectorClassifier):
     tol : float, default=1e-3
         The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
     max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row where that is more.
-    time_limit : float, optional
-        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
-        is said.
+        The most steps of the solver, which change two coefficients each; with several classes, a
+        limit for each pair.  −1: 10 million, or 100 per row if that is more.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
     cache_size : float, default=200
-        Megabytes.  The dual solver holds a Gram matrix that takes no more.
-    verbose : int, default=0
-        Show how far the solver has come, on standard error.
+        Megabytes.  The solver holds a Gram matrix that takes no more.
 
     Attributes
     ----------
@@ -542,6 +537,7 @@ class FormulaSVC(SupportVectorClassifier):
         return self.C_
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSVR(RegressionMachine, FormulaMachine):
     """Support vector regression with the kernel of a formula.
@@ -555,14 +551,10 @@ class FormulaSVR(RegressionMachine, FormulaMachine):
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, inputs
-        As in :class:`FormulaSVC`.
     C : "auto" or float, default="auto"
         Weight of the errors; ``"auto"`` is 10.
     epsilon : float, default=0.1
         ε, in units of y.
-    tol, max_iter, time_limit, cache_size, verbose
-        As in :class:`FormulaSVC`.
 
     Attributes
     ----------
@@ -623,6 +615,7 @@ class FormulaSVR(RegressionMachine, FormulaMachine):
         return number_C(self.C, AUTOMATIC_C)
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
     """The one-class support vector machine with the kernel of a formula.
@@ -633,12 +626,8 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, inputs
-        As in :class:`FormulaSVC`.
     nu : float, default=0.1
         ν, above 0 and at most 1.
-    tol, max_iter, time_limit, cache_size, verbose
-        As in :class:`FormulaSVC`.
 
     Attributes
     ----------
@@ -880,6 +869,7 @@ class _Folds:
 _MAKING = Lock()
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSVCCV(SupportVectorClassifier):
     """:class:`FormulaSVC` with C chosen by cross-validation.
@@ -889,24 +879,18 @@ class FormulaSVCCV(SupportVectorClassifier):
 
     Parameters
     ----------
-    formula, variables
-        As in :class:`FormulaSVC`.
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: ten values from 0.01 to 316.
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``; ``"auto"`` is 5.
     scoring : str, callable or None, default=None
         A name of ``sklearn.metrics.get_scorer_names()``, or a scorer; None is "f1_macro".
-    normalize, encoder, domains, class_weight, inputs
-        As in :class:`FormulaSVC`, but for encoders that read classes.
-    tol, max_iter, time_limit, cache_size
-        As in :class:`FormulaSVC`.
-    decision_function_shape
-        As in :class:`FormulaSVC`.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=32)`` is fitted.
+        None: the table must be 0/1.  A transformer is cloned and fitted; it must not cut columns by
+        the classes, as ``strategy="mdlp"`` does.
     random_state : int, RandomState or None, default=0
-        For the folds.
-    verbose : int, default=0
-        1: a line for every C on standard error, and the progress of the last fit.
+        Draws the folds.
 
     Attributes
     ----------
