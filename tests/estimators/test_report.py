@@ -216,7 +216,7 @@ def test_odd_tables(tmp_path):
     both = bits[:, 0] & bits[:, 1] == 1
     for model in (fk.HKLClassifier(C=10.0), fk.FormulaSVC("a & b"), fk.RuleListClassifier()):
         page = written(model.fit(csr_array(bits), both), tmp_path, csr_array(bits), both)
-        assert "no table with columns" in page.text("p")
+        assert "not a table with columns" in page.text("p")
     names = {"odd\ud800\x00": ["\x01", "b"] * 20}
     written(fk.HKLClassifier(C=10.0).fit(names, [0, 1] * 20), tmp_path, names, [0, 1] * 20)
     days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40)})
