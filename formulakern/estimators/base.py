@@ -75,7 +75,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"`` fits ``PropositionEncoder()``, and keeps a
+        The encoder of tables as 0 and 1.  ``"auto"`` fits ``PropositionEncoder()``, and keeps a
         sparse table of 0 and 1 as it is.  None: the table must be 0/1.  A transformer is cloned and
         fitted.
     class_weight : mapping of class to weight, or "balanced", optional

@@ -216,7 +216,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         unit: float,
         scoring: str,
     ) -> Self:
-        """Scale, choose, train.
+        """Scale the rows, choose the parameters, and train.
 
         ``ranked`` are numbers in the order of the targets; C is chosen from multiples of ``unit``.
         """
@@ -288,7 +288,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             return np.asarray(pair_features(rows.values) @ self._moebius.T)
         return super()._values(rows, weights)
 
-    # -- what is learned --------------------------------------------------------------------------
+    # -- the set function -------------------------------------------------------------------------
 
     def moebius(self, subset: Any) -> Any:
         """Return m(T), the weight of min_T of the degrees in the decision.
@@ -560,7 +560,7 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
         Constrain μ to be monotone, so that f never falls when a degree rises.  Only for an
         ``additivity`` of at most 2.
     random_state : int, RandomState or None, default=0
-        Draws folds, and the pairs of rows for ``monotonicity_degree_``.
+        Draws the folds, and the pairs of sets for ``monotonicity_degree_``.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ ENOUGH = 10
 AUTO_CS = (1.0, 10.0, 100.0)
 #: ``cv="auto"``: the number of folds, repeated once more for each of these sizes not exceeded.
 FOLDS, SMALL = 3, (60, 150)
-#: A fit to all rows starts only if ``LAST`` seconds, and one per ``ROWS`` rows, remain.
+#: A fit to all rows starts only if ``LAST`` seconds plus one per ``ROWS`` rows remain.
 LAST, ROWS = 2.0, 20_000
 #: With a larger relative duality gap, a model of all rows is not better than one of a sample.
 OPEN = 0.5
@@ -542,8 +542,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         bound is proven.  None is the hard margin; the ratio is infinite if it cannot separate the
         classes.
     cv : "auto", int or splitter, default="auto"
-        The folds, stratified and shuffled, and the same for every candidate.  ``"auto"``: three,
-        repeated twice if there are at most 150 rows, and three times if there are at most 60.
+        The folds, stratified and shuffled, and the same for every candidate.  ``"auto"``: three
+        folds, in two repetitions for at most 150 rows, and in three for at most 60.
     compare : bool, default=False
         Compute both ratio and score of every candidate, for :meth:`plot`.  With the criterion
         "radius-margin", the score is "roc_auc".
@@ -563,7 +563,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         The most seconds for the whole fit.  At most half of them are for the candidates: all are
         scored on a stratified sample of 400 rows, the better half on twice as many rows, and so on,
         until the next round would not end in time.  The rest is for the last fit.  If less than two
-        seconds, and one per 20,000 rows, remain, the model is fitted to the last sample alone.  A
+        seconds plus one per 20,000 rows remain, the model is fitted to the last sample alone.  A
         ConvergenceWarning reports the number of rows or the duality gap, and ``status`` has the
         candidates that were left out.
     random_state : int, RandomState or None
@@ -774,7 +774,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         check_is_fitted(self, "best_estimator_")
         return search_results(self, ax=ax)
 
-    # -- what is computed ---------------------------------------------------------------------
+    # -- parameters ---------------------------------------------------------------------------
 
     @property
     def _by_ratio(self) -> bool:

@@ -470,7 +470,7 @@ class FormulaSVC(SupportVectorClassifier):
         cloned and fitted; for integer-coded categories use ``PropositionEncoder(nominal="all")``.
     domains : mapping of str to columns, optional
         The columns of each domain of the formula: columns of the *input* table, by name or
-        position.  The domain has all propositions about them.
+        position.  A domain has all propositions about its columns.
     inputs : {"binary", "graded"}, default="binary"
         ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`), and the
         automatic encoder is ``PropositionEncoder(graded=True)``, which has no cut points.  Other
@@ -499,7 +499,7 @@ class FormulaSVC(SupportVectorClassifier):
     svc_ : PairwiseModel
         The solved model.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
-        As in :class:`sklearn.svm.SVC`.
+        See :class:`sklearn.svm.SVC`.
     gap_ : float
         The largest relative duality gap of all pairs of classes.
     stopped_ : str
@@ -743,7 +743,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
 #: The relative gap of fits within folds of FormulaSVCCV, unless ``tol`` is larger.
 COARSE = 0.01
-#: ``cv="auto"``.
+#: The number of folds of ``cv="auto"``.
 FOLDS = 5
 #: A path ends after ``PATIENCE`` values in a row whose mean score over folds is ``BEHIND``
 #: standard errors below the best.
@@ -901,8 +901,8 @@ class FormulaSVCCV(SupportVectorClassifier):
         Its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (values,)
         ``C``, ``mean_score``, ``std_score``, ``gap`` (the largest of all folds), ``split0_score``,
-        ….  NaN for values that were not tried: the path ends after two values whose scores are
-        more than one standard error below the best.
+        ….  NaN for values that were not tried: with ``Cs="auto"`` the path ends after two values
+        whose scores are more than one standard error below the best.
     classes_, kernel_, support_, …
         The attributes of :class:`FormulaSVC`, fitted with ``C_`` to all rows.
 

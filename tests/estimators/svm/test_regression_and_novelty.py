@@ -82,7 +82,7 @@ def test_any_table_and_what_is_refused(rows):
     for parameters, said in (
         ({"C": 0}, "C=0"),
         ({"epsilon": -1}, "epsilon=-1"),
-        ({"formula": fk.strings.spectrum(2)}, "FormulaSVR tables"),
+        ({"formula": fk.strings.spectrum(2)}, "FormulaSVR needs a kernel of tables"),
     ):
         with pytest.raises(fk.ParameterError, match=said):
             fk.FormulaSVR(**parameters).fit(X, y)
