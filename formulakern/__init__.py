@@ -7,8 +7,8 @@ The folders are the pipeline::
     backends    Program → compiled code     encoding   data → packed 0/1 columns
     gram        blocks → Gram matrix        kernels    what users hold
     mining      the heaviest conjunctions   solvers    margins, balls, games
-    rules       what is learned             estimators scikit-learn faces
-    datasets    generators, readers        display    how things look
+    rules       rules and their ensembles   estimators scikit-learn estimators
+    datasets    generators, readers        display    tables, reports, plots
     files       models as JSON              cli        the command line
     diagrams    Boolean functions, counted and simplified
 
