@@ -112,7 +112,7 @@ def test_columns_have_three_normal_forms(values, dtype, expected):
         (np.zeros(3), "Reshape your data"),
         (np.zeros((1, 2, 3)), "3D array"),
         ([1, 2], "Reshape your data"),
-        ([[1, 2], [1]], "row 1 has 1 values and row 0 has 2"),
+        ([[1, 2], [1]], "row 1 has 1 values, but row 0 has 2"),
         (pd.Series([1, 2]), "Reshape your data"),
         (np.zeros((2, 2), dtype=complex), "Complex data not supported"),
         ([[1j]], "Complex data not supported"),
