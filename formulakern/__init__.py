@@ -24,7 +24,7 @@ import lazy_loader
 
 from formulakern import registry
 
-# Other public names stand in the stub file, with the learners as type checkers read them.
+# The stub file has all other public names, and the learners as type checkers read them.
 _of_stub, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"

@@ -30,10 +30,7 @@ def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
 
 
 def different_rows(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the first row of each set of equal rows, in byte order, and the set of every row.
-
-    ``rows`` is C-contiguous with at least one column, and equals ``rows[first][kind]``.
-    """
+    """Return the first of each set of equal rows, and every row's set, for C-contiguous rows."""
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
     _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
     return first, kind.reshape(-1)

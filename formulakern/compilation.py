@@ -144,17 +144,11 @@ class CompiledFunction(Generic[P, R]):
         return code_cache.is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
 
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
-        """Return the same function with other functions under the names in ``parts``.
-
-        The names may be used by the function itself or by the helpers that it calls.
-        """
+        """Return the function with other functions under these names, in itself and its helpers."""
         return replace(self, parts={**self.parts, **parts})
 
     def pays(self, n_numbers: int) -> bool:
-        """Return True if calling it is faster than computing ``n_numbers`` numbers in NumPy.
-
-        This is so if the machine code is loaded, or after enough numbers over all calls.
-        """
+        """Return True if machine code is faster than NumPy for all numbers requested so far."""
         self.asked += n_numbers
         return self.made or self.asked > FEW_NUMBERS
 
@@ -227,10 +221,7 @@ def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> st
 
 @dataclass
 class _Entry:
-    """The cache entry of one function, in the form that numba expects.
-
-    It replaces ``numba.core.caching.FunctionCache``, which unpickles whatever it finds.
-    """
+    """The cache entry of a function, for numba; its own ``FunctionCache`` unpickles any file."""
 
     digest: str
     #: numba's name for the cache folder.
@@ -345,10 +336,7 @@ def _digested(
 
 
 def _call_template(usual: Any, helper: Any, args: Any, kws: Any) -> Any:
-    """Return numba's template for a call of a helper, with the types of literals generalised.
-
-    Otherwise numba would compile a helper for the constant 0 and again for integers.
-    """
+    """Return numba's template for a call of a helper, with literals as their types."""
     from numba.types import unliteral
 
     return usual(helper, tuple(map(unliteral, args)), {k: unliteral(v) for k, v in kws.items()})

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Barred:
-    """A cell of a notebook's table with a bar below its text, orange if ``end`` < ``start``.
-
-    ``start`` and ``end`` are shares of the width.
-    """
+    """A cell with a bar from ``start`` to ``end`` (shares of the width), orange if reversed."""
 
     text: str
     start: float

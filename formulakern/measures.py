@@ -149,10 +149,10 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
     >>> classes.tolist(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
-    labels = read_array(y, "y", "one label a row")
+    labels = read_array(y, "y", "one label per row")
     if labels.shape != (m,):
         raise DataError(
-            f"y has shape {labels.shape}, but K has {m} rows; expected one label a row, in one "
+            f"y has shape {labels.shape}, but K has {m} rows; expected one label per row, in one "
             "dimension."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

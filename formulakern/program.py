@@ -327,10 +327,7 @@ class Builder:
     def finish(
         self, output: int, dimension: int, degrees: Iterable[int] | None, divisor: int = 1
     ) -> Program:
-        """Return the program with these outputs, without the nodes that neither needs.
-
-        If features were chosen, the program has no degrees.
-        """
+        """Return the program with these outputs and the nodes that they need."""
         self._position.clear()  # no more nodes are added
         nodes = self.nodes
         kept = needed(nodes, [output, dimension, *(total for total, _ in self._choices)])
@@ -463,10 +460,7 @@ def as_float(value: int) -> float:
 
 
 def n_choices(n: int, lower: int, limit: int | None = None) -> int:
-    """Return C(n, lower) exactly, or with a limit min(C(n, lower), limit), for n at the limit too.
-
-    Raise MagnitudeError for more than ``MAX_BITS`` bits without a limit.
-    """
+    """Return min(C(n, lower), limit); without a limit, raise MagnitudeError above MAX_BITS bits."""
     smaller = min(lower, n - lower)
     if limit is not None:  # C(n, k) is at least (n / k)^k
         least = smaller * (n.bit_length() - 1 - smaller.bit_length())
@@ -654,10 +648,7 @@ def run_extended(
     output: int | None = None,
     shares: bool = False,
 ) -> Extended:
-    """Evaluate one output on arrays of counts, by default the kernel (not divided).
-
-    With ``shares``, every count is divided by the number of columns of its domain.
-    """
+    """Evaluate one output, by default the kernel, on counts or on shares of the columns."""
     outputs = None if output is None else [output]
     found: Extended = values_of(program, _Numbers(counts, sizes, shares), outputs)[0]
     return found
@@ -716,10 +707,7 @@ def _factors(n: Extended, start: int, stop: int) -> Extended:
 
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:
-    """Return the dimension of the feature space for domains of these sizes, as an exact integer.
-
-    Raise MagnitudeError for more than ``MAX_BITS`` bits.
-    """
+    """Return the dimension of the feature space; raise MagnitudeError above ``MAX_BITS`` bits."""
     length = bits(program, sizes, program.dimension)
     if length > MAX_BITS:
         raise MagnitudeError(

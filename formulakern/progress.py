@@ -1,7 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, lines elsewhere.
-
-A bar inside another draws nothing; its figures appear in the outer bar.
-"""
+"""Progress of long work on standard error: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 

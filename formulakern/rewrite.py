@@ -356,11 +356,7 @@ def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep])
 
 
 def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
-    """Sort the arguments of commutative connectives: leaves by name, then by shape.
-
-    The rank of a subformula depends on its value alone, so equal formulas written in different
-    orders become identical.
-    """
+    """Sort the arguments of commutative connectives: leaves by name, then formulas by shape."""
     heights: dict[int, int] = {}
     layers: list[list[Formula]] = []  # the leaves, then the formulas of each height
     for node in postorder(formula):
@@ -405,10 +401,7 @@ def _leaf_key(leaf: Formula) -> tuple[object, ...]:
 
 
 def without_repeats(formula: Formula) -> Formula:
-    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``.
-
-    A formula without repetitions is returned with the same text.
-    """
+    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``."""
 
     def build(node: Formula, parts: list[Formula]) -> Formula:
         connective = node.connective
@@ -532,10 +525,9 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
 
 
 def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) -> Formula:
-    """Rewrite the formulas inside choices, which are at most MAX_NESTING deep.
+    """Rewrite the formulas inside choices, except those that would lose all of their names.
 
-    Equal choices stay equal.  Different choices must stay different.  If names matter, these share
-    none, so it is enough not to rewrite a formula that would lose all of its names.
+    Equal choices stay equal, and different ones different: if names matter, these share none.
     """
     became: dict[Formula, Formula] = {}
     for leaf in formula.leaves:

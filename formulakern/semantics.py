@@ -179,10 +179,7 @@ class ChoiceStep(Step):
 
 
 class Steps(list[Step]):
-    """The steps of a formula, each on earlier ones.
-
-    Equal steps are stored once, because their numbers are equal anywhere in the formula.
-    """
+    """The steps of a formula, each on earlier ones; equal steps are stored once."""
 
     def __init__(self, domains: dict[str | None, int]) -> None:
         super().__init__()
@@ -237,10 +234,7 @@ class Steps(list[Step]):
         return self.add(Binary(row, (left, right)))
 
     def fuse(self, row: Connective, left: Reference, right: Reference) -> Reference:
-        """Append ``left ∘ right`` with constants evaluated.
-
-        This is correct if the kernel depends only on the Boolean function.
-        """
+        """Append ``left ∘ right`` without constants, if only the Boolean function matters."""
         for one, other, first in ((left, right, True), (right, left, False)):
             value = self.constant(one)
             if value is not None:
@@ -570,7 +564,7 @@ def _split(
     after: dict[int, Integers],
     numbers: Numbers,
 ) -> _States:
-    """Return the states that follow if a column has these values in x and z.
+    """Return the states after a column with these values in x and z.
 
     ``tested`` marks the functions that test the column, and ``after`` holds their successors.
     """
@@ -601,10 +595,7 @@ ATOMS = (Variable, Choice)
 
 
 def _lower_bound(formula: Formula, domains: dict[str | None, int]) -> Program:
-    """Return the program of a formula in the reading ``bound``.
-
-    The time is linear if no names repeat, and otherwise polynomial in the size of the diagrams.
-    """
+    """Return the program in the reading ``bound``; the time is linear if no names repeat."""
     steps = Steps(domains)
     return steps.program(_Reader(formula, steps).read())
 
@@ -1153,10 +1144,7 @@ def lower(formula: Formula, variables: str = "bound") -> Program:
 
 
 def _check_names(formula: Formula) -> None:
-    """Raise an error if equal names cannot mean the same variable, or if there are too many leaves.
-
-    Equal choices may share names, because they are the same choice.
-    """
+    """Raise an error if equal names cannot mean the same variable, or for too many leaves."""
     owner: dict[str, Formula | None] = {}
     pending: list[tuple[Formula, Choice | None]] = [(formula, None)]
     seen: set[Choice] = set()

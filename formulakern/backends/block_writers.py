@@ -174,10 +174,7 @@ class CountWriter:
 
 @dataclass(frozen=True, eq=False)
 class ChainedWriter:
-    """Writers of the same block, one after the other, in bands of rows that stay in a cache.
-
-    The first overwrites the block, and the others change it; no final value exceeds ``bound``.
-    """
+    """Writers of one block in order, in bands that stay in a cache; the first overwrites it."""
 
     parts: tuple[BlockWriter, ...]
     bound: float = inf

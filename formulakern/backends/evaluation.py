@@ -124,11 +124,7 @@ class Task:
 
     @property
     def weighted(self) -> bool:
-        """True if counts are divided by the numbers of columns, so that nothing can overflow.
-
-        This needs a homogeneous program.  Choices of features are not homogeneous; their
-        probabilities are computed from integers.
-        """
+        """True if counts are divided by the numbers of columns, if the program is homogeneous."""
         return self.scale == "probability" and self.program.degrees is not None
 
     def weights(self) -> list[float] | None:
@@ -305,10 +301,7 @@ def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.boo
 
 
 class InterpreterBackend:
-    """Exact integers for every pair, rounded once, in NumPy, without a compiler.
-
-    Above ``MAX_EXACT_BITS`` bits they are replaced by :class:`formulakern.program.Extended` floats.
-    """
+    """Exact integers in NumPy, or extended floats above ``MAX_EXACT_BITS`` bits."""
 
     name = "interpreter"
 
@@ -604,10 +597,7 @@ def choose_backend(name: str, task: Task) -> Choice:
 
 
 def _compiling(task: Task) -> float:
-    """Return the nanoseconds until the formula is compiled.
-
-    If values may differ between backends, earlier compilation is ignored.
-    """
+    """Return the nanoseconds to compile, ignoring earlier compilation if values may differ."""
     loop = loop_of_task(task)
     if task.exact_everywhere and loop.made:
         return 0.0

@@ -23,10 +23,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The places of pairs, x_start + z_start + Σ_g strides_g · ⟨x,z⟩_g, and the counts of places.
-
-    With one domain, the stride is 1 for all rows of z.
-    """
+    """The places x_start + z_start + Σ_g strides_g · ⟨x,z⟩_g of pairs, and the counts of places."""
 
     x_start: Integers  # (rows of x,)
     z_start: Integers  # (rows of z,)

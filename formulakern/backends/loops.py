@@ -282,10 +282,7 @@ def _multiply(to: Any, values: Any, others: Any) -> None:
 
 @compiled(forceinline=True)
 def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
-    """Multiply a row of values, from this column of z, by :class:`.block_writers.Factors`.
-
-    ``to`` and ``given`` are addresses, and may be equal because values keep their index.
-    """
+    """Multiply values at an address by :class:`.block_writers.Factors`, from this column of z."""
     x, z, same, weight = factors
     values = array_at(given, (length,), np.float64)
     changed = array_at(to, (length,), np.float64)

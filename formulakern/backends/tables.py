@@ -1,7 +1,4 @@
-"""Pairs of tables for a kernel: read once, and laid out for counting in each domain.
-
-For every domain there are the numbers of ones, and all bits in panels.
-"""
+"""Pairs of tables for a kernel: read once, with counts and bit panels for each domain."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ class PairedTables:
         return replace(self, x_counts=self.x_counts[:, rows], x_words=padded, symmetric=False)
 
     def joint_counts(self, rows: slice, columns: slice) -> Counts:
-        """Return ⟨x,z⟩ of every domain for a block of pairs, int64 (domains, rows, columns).
-
-        NumPy needs the memory of one word of the block in addition to the result.
-        """
+        """Return ⟨x,z⟩ of every domain for a block of pairs, int64 (domains, rows, columns)."""
         x = self.x_words[rows]
         first, last = columns.start // PANEL, -(-columns.stop // PANEL)
         z = self.z_panels[first:last].transpose(1, 0, 2).reshape(self.z_panels.shape[1], -1)

@@ -401,10 +401,7 @@ def _dataset(
 
 
 def _final_boards() -> dict[str, list[str]]:
-    """Return the final boards by winner, in the order of the UCI file.
-
-    Winners are x, o and nobody.  In each list, x comes before o, and o before b.
-    """
+    """Return the final boards by winner ("" for a draw), in the order of the UCI file."""
     ended: dict[str, list[str]] = {"x": [], "o": [], "": []}
     for board in map("".join, product("xob", repeat=9)):
         ahead = board.count("x") - board.count("o")

@@ -92,10 +92,7 @@ RULE_MODULES = (
 
 
 def rule_names() -> dict[str, str]:
-    """Map the names in a file to ``"module:name"``, for use without scikit-learn.
-
-    Stand-ins from :mod:`formulakern.rules.saved` replace the classes that only learning needs.
-    """
+    """Map the names in a file to ``"module:name"``, with stand-ins for classes of learning."""
     stand_ins = {row.estimator: "SavedRules" for row in LEARNERS.values()}
     stand_ins["PropositionEncoder"] = "SavedEncoder"
     return {

@@ -281,10 +281,7 @@ def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> I
 def fill_file(
     matrix: np.memmap[Any, Any], fill: BlockWriter, progress: Callable[[float], None] | None = None
 ) -> None:
-    """Fill a memory map from top to bottom, and release the memory of each band to the file.
-
-    The process needs the memory of a few bands only.
-    """
+    """Fill a memory map by bands from top to bottom, and release the memory of each band."""
     whole: Any = matrix._mmap  # type: ignore[attr-defined]
     begin = matrix.ctypes.data - np.frombuffer(whole, dtype=np.uint8).ctypes.data
     for rows in bands(matrix.shape, matrix.itemsize):

@@ -86,10 +86,7 @@ class TripleIndex:
 
     @staticmethod
     def serves(tables: PairedTables) -> bool:
-        """Return True for few possible triples: at most 6 per pair of rows, and 6 million in all.
-
-        The triples that occur, for which kernels are computed, are far fewer.
-        """
+        """Return True for at most 6 possible triples per pair of rows, and 6 million in all."""
         rows, columns = tables.shape
         most = min(MAX_TRIPLES, max(TRIPLES_PER_PAIR * rows * columns, FEW_TRIPLES))
         return bool(rows and columns) and count_entries(tables) <= most

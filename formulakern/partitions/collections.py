@@ -1,7 +1,4 @@
-"""Dask collections: data frames, series and arrays with rows in partitions.
-
-Collections are recognised without importing dask, because their owner has imported it.
-"""
+"""Dask collections: data frames, series and arrays, recognised without importing dask."""
 
 from __future__ import annotations
 
@@ -98,10 +95,7 @@ class Different(NamedTuple):
 
 
 def different_values(part: Any) -> Different:
-    """Return the different values of a Series, an Index or an array, in the order of their rows.
-
-    Missing values are equal.  If some values cannot be hashed, all count as different.
-    """
+    """Return the different values of a column in row order; all values if some are unhashable."""
     pandas = needed("pandas", "A dask collection", "tables")
     values = np.ma.getmaskarray(part) if np.ma.is_masked(part) else np.asarray(part)
     try:

@@ -84,10 +84,7 @@ class _Question:
 
 
 def _answers(X: Any, question: _Question) -> Any:
-    """Return the results of all partitions as a dask collection.
-
-    An immediate call without rows gives the dtype, and raises errors for wrong columns.
-    """
+    """Return all results as a dask collection, after a call without rows for dtype and errors."""
     context = copy_context()
     context.run(_ROWS_NEEDED.set, False)
     answer = context.run(question.answer, head_of(X))
@@ -128,16 +125,13 @@ def _answer(part: Any, question: _Question) -> Any:
 
 
 def head_of(X: Any) -> Any:
-    """Return a dask collection without its rows, with its columns and their dtypes.
-
-    Raise DataError for an array that does not have one or two dimensions.
-    """
+    """Return the collection without rows; raise DataError for an array of 0 or more than 2 axes."""
     if not is_dask_array(X):
         return X._meta
     if X.ndim not in (1, 2):
         raise DataError(
             f"Expected 2D array, got {X.ndim}D array: X is a dask array of shape {X.shape}; a "
-            "table has rows and columns."
+            "table has two dimensions."
         )
     return np.empty((0, *X.shape[1:]), dtype=X.dtype)
 

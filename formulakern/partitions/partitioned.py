@@ -234,17 +234,14 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
             X = X.rechunk({1: -1})
         elif X.ndim != 1:
             raise DataError(
-                f"a dask array has {X.ndim} dimensions; expected 2 for a table, 1 for a column."
+                f"the dask array has {X.ndim} dimensions; expected 2 for a table, 1 for a column."
             )
         return list(X.to_delayed().ravel())
     return list((X if columns is None else X[list(columns)]).to_delayed())
 
 
 def cluster_client() -> Any:
-    """Return the client of the cluster that dask uses, or None if dask works in this process.
-
-    After the call, Ctrl-C does not end the workers of the cluster.
-    """
+    """Return the client of dask's cluster, or None; its workers ignore Ctrl-C from now on."""
     base = needed("dask.base", "A dask collection", "dask")
     client = getattr(base.get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
@@ -318,10 +315,7 @@ def sending(advice: str = "") -> Iterator[None]:
 
 
 def keep_workers(client: Any) -> None:
-    """Let the workers of this program ignore Ctrl-C, so that a fit ends but its cluster does not.
-
-    A terminal signals all processes of a program.  Workers on other terminals are not affected.
-    """
+    """Let workers in this terminal ignore Ctrl-C, so that a fit ends but its cluster does not."""
     if client in _KEPT:
         return
     plugin = needed("distributed", "A dask cluster", "dask").WorkerPlugin()

@@ -259,10 +259,7 @@ def is_pandas_series(values: object) -> bool:
 
 
 def has_plain_numbers(series: Any) -> bool:
-    """Return True if a ``narwhals.Series`` holds numbers or truth values, and none is missing.
-
-    A sparse column of pandas has a type that narwhals does not support.
-    """
+    """Return True for a ``narwhals.Series`` or sparse column of numbers or truth values only."""
     dtype = series.dtype
     numbers = dtype.is_numeric() and not dtype.is_decimal()
     return bool((numbers or str(dtype) in ("Boolean", "Unknown")) and not series.null_count())

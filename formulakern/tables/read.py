@@ -1,8 +1,4 @@
-"""Access to any table: its names, columns and number of rows, and the choice of columns and rows.
-
-Data frames of any library are read through narwhals.  Neither they nor SciPy are imported for other
-tables.
-"""
+"""Access to any table: its names, columns and number of rows; choice of columns and rows."""
 
 from __future__ import annotations
 
@@ -27,10 +23,7 @@ MAX_DENSE_ENTRIES = 250_000_000
 
 
 def as_frame(X: object) -> Any:
-    """Return a data frame (pandas, polars, …) as a ``narwhals.DataFrame``, or None for others.
-
-    Raise DataError if two columns have the same name.
-    """
+    """Return a data frame as a ``narwhals.DataFrame``, or None; raise DataError for equal names."""
     plain = isinstance(X, (np.ndarray, Mapping, list, tuple))
     if plain or not hasattr(type(X), "columns") or not hasattr(X, "shape"):
         return None
@@ -59,10 +52,7 @@ def refuse_repeated(names: Iterable[object]) -> None:
 
 
 def is_pandas(X: object) -> bool:
-    """Return True for a pandas DataFrame with one level of column names, all different.
-
-    Such frames are read without narwhals, whose wrappers cost more than a short column.
-    """
+    """Return True for a pandas DataFrame with one level of different names."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return False
@@ -265,8 +255,8 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != width:
             raise DataError(
-                f"a mask of length {len(items)} for a table of {width} columns; "
-                "a mask has one entry per column."
+                f"the mask has length {len(items)}, but the table has {width} columns; "
+                "expected one entry per column."
             )
         items = [position for position, chosen in enumerate(items) if chosen]
     index = {name: position for position, name in enumerate(names or ())}
@@ -330,8 +320,8 @@ def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
     if rows.dtype == np.bool_:
         if len(rows) != n_rows:
             raise DataError(
-                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
-                "a mask has one entry per row."
+                f"the mask has length {len(rows)}, but the table has {n_rows:,} rows; "
+                "expected one entry per row."
             )
         return np.flatnonzero(rows)
     if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:

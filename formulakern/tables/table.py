@@ -79,7 +79,7 @@ class Table:
         for name, column in columns.items():
             if first and len(column) != n_rows:
                 raise DataError(
-                    f'column "{name}" has {len(column)} rows and column "{first}" has {n_rows}; '
+                    f'column "{name}" has {len(column)} rows, but column "{first}" has {n_rows}; '
                     "the columns of a table have equal length."
                 )
             n_rows, first = len(column), first or name
@@ -138,7 +138,8 @@ class Table:
         labels = [str(name) for name in (own if names is None else names)]
         if len(labels) != len(columns):
             raise DataError(
-                f"{len(labels)} names for a table with {len(columns)} columns; give one per column."
+                f"got {len(labels)} names for a table with {len(columns)} columns; expected one "
+                "name per column."
             )
         refuse_repeated(labels)
         read = zip(labels, columns, strict=True)

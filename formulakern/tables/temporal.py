@@ -102,7 +102,10 @@ def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array(values)
     found = values.astype(f"{values.dtype.kind}8[{to}]")
     if not np.array_equal(found.astype(values.dtype), values, equal_nan=True):
-        raise DataError(f'column "{name}" has dtype {values.dtype}, beyond 64 bits in [{to}].')
+        raise DataError(
+            f'column "{name}" has dtype {values.dtype}; expected values that fit into 64 bits in '
+            f"[{to}]. Leave out or correct the extreme values."
+        )
     return found
 
 
@@ -187,10 +190,7 @@ def _nanoseconds(value: Any) -> int:
 
 
 def value_of_kind(value: Any, kind: TemporalKind, name: str) -> Temporal:
-    """Return the value with which a column of this kind is compared; text is parsed.
-
-    Raise DataError for another kind, such as a stamp without time zone for a column with one.
-    """
+    """Return the value to compare with a column of this kind; raise DataError for other kinds."""
     found = read_temporal(value, kind) if isinstance(value, str) else value
     if isinstance(found, Temporal) and found.kind == kind:
         return found
@@ -298,10 +298,7 @@ def roundest_between(low: int, high: int, kind: TemporalKind, closed: bool = Fal
 
 
 def _levels(twice: int, kind: TemporalKind) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """Yield round values below and above half of a number, the roundest pairs first.
-
-    The Boolean is True if the value must be in the middle half of the gap.
-    """
+    """Yield round values around half of a number, with True if only the middle half counts."""
     steps = AMOUNTS if kind == "duration" else CLOCK
     if kind in ("stamp", "instant"):
         year, month, _ = date_of(twice // (2 * DAY))

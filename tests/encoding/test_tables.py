@@ -118,7 +118,7 @@ def test_columns_have_three_normal_forms(values, dtype, expected):
         ([[1j]], "Complex data not supported"),
         ([[{"a": 1}]], "holds a dict"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), 'two columns are named "a"'),
-        ({"a": [1, 2], "b": [1]}, 'column "b" has 1 rows and column "a" has 2'),
+        ({"a": [1, 2], "b": [1]}, 'column "b" has 1 rows, but column "a" has 2'),
         ({"a": 3}, "one value per row"),
         ({"a": np.zeros((2, 2))}, "expected one dimension"),
         ("abc", "X is of type str; expected a table"),
