@@ -1,16 +1,17 @@
 """Write a logical formula, get a kernel; train on it; read what was learned back as rules.
 
-The folders are the pipeline::
+The folders and modules are a pipeline::
 
     syntax      text → Formula              rewrite    Formula → Formula
     semantics   Formula → Program           program    arithmetic on joint counts
-    backends    Program → compiled code     encoding   data → packed 0/1 columns
-    gram        blocks → Gram matrix        kernels    what users hold
+    backends    Program → compiled code     tables     any table → named columns
+    encoding    columns → packed 0/1        partitions rows on a dask cluster
+    gram        blocks → Gram matrix        kernels    kernels of formulas and strings
     mining      the heaviest conjunctions   solvers    margins, balls, games
-    rules       rules and their ensembles   estimators scikit-learn estimators
-    datasets    generators, readers        display    tables, reports, plots
-    files       models as JSON              cli        the command line
-    diagrams    Boolean functions, counted and simplified
+    rules       rules and their ensembles   learning   the learning algorithms
+    estimators  scikit-learn estimators     datasets   generators, readers
+    display     tables, reports, plots      files      models as JSON
+    cli         the command line
 
 Names load when they are first used: importing formulakern loads neither numba, SymPy nor
 scikit-learn.
