@@ -552,19 +552,25 @@ def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any
 
 
 @compiled()
-def _sorted_by(values: Any, n: Any) -> Any:
-    """Return the rows with values from 1, sorted by their values, which are below n."""
-    starts = np.zeros(n + 1, np.int64)
-    for i in range(values.shape[0]):
-        starts[values[i] + 1] += 1
-    zeros = starts[1]
+def _sort_rows(
+    values: Any, n: Any, some: Any, inner: Any, count: Any, order: Any, start: Any
+) -> Any:
+    """Sort the inner rows whose values are not 0 into ``order``, from ``start`` on; return the end.
+
+    The rows are the first ``count`` of ``some``, and their values are below ``n``.
+    """
+    places = np.zeros(n + 1, np.int64)
+    for i in range(count):
+        if values[i] > 0 and inner[some[i]]:
+            places[values[i] + 1] += 1
     for v in range(n):
-        starts[v + 1] += starts[v]
-    order = np.empty(values.shape[0], np.int64)
-    for i in range(values.shape[0]):
-        order[starts[values[i]]] = i
-        starts[values[i]] += 1
-    return order[zeros:]
+        places[v + 1] += places[v]
+    end = start + places[n]
+    for i in range(count):
+        if values[i] > 0 and inner[some[i]]:
+            order[start + places[values[i]]] = i
+            places[values[i]] += 1
+    return end
 
 
 @compiled()
@@ -584,6 +590,8 @@ def _best_gaps(
     second: Any,
     n_first: Any,
     n_second: Any,
+    some: Any,
+    count: Any,
     inner: Any,
     weights: Any,
     signs: Any,
@@ -592,94 +600,114 @@ def _best_gaps(
 ) -> Any:
     """Find the best pair of gaps (s, t), of rows with first ≤ s, second ≤ t, by branch and bound.
 
-    A rectangle of gaps whose bound is above ``wanted`` is divided into a grid of rectangles.
-    Returns the best |S| above ``wanted`` (or 0), its gaps, and True if a bound is above ``wanted``.
-    Rows that are not ``inner`` may count or not; if there are such rows, the first gaps with such a
-    bound end the search.
+    The rows are the first ``count`` of ``some``.  A rectangle of gaps whose bound is above
+    ``wanted`` is divided into a grid of rectangles.  Returns the best |S| above ``wanted`` (or 0),
+    its gaps, and True if a bound is above ``wanted``.  Rows that are not ``inner`` may count or
+    not; if there are such rows, the first gaps with such a bound end the search.
     """
     width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
-    m: Any = first.shape[0]
+    loose, both, largest, least = width, 3 * width, 5 * width, 7 * width
     own, high, low = np.empty(width), np.empty(width), np.empty(width)
-    near, loose = np.empty((GRID, GRID, width)), np.empty((GRID, GRID, 2 * width))
-    both = np.empty((GRID, GRID, 2 * width))
-    largest, least = np.empty((2, GRID, GRID, width)), np.empty((2, GRID, GRID, width))
-    running = np.empty((GRID, width))
-    ranks = np.empty((4, m), np.int64)
+    grid, running = np.empty((GRID, GRID, 9 * width)), np.empty((GRID, width))
+    ranks = np.empty((4, count), np.int64)
     corners, sums = np.empty((DEPTH, 4), np.int64), np.zeros((DEPTH, width))
     corners[0, 0], corners[0, 1], corners[0, 2], corners[0, 3] = 0, n_first, 0, n_second
-    limits, number = np.full(DEPTH, np.inf), 1
-    for row in range(m):
-        if inner[row] and first[row] == 0 and second[row] == 0:
-            sums[0] += weights[row]
-    by_first, by_second = _sorted_by(first, n_first), _sorted_by(second, n_second)
-    firsts = [by_first[inner[by_first]]]
-    seconds = [by_second[inner[by_second]]]
-    others = [np.flatnonzero(~inner)]
-    closed = others[0].shape[0] == 0
+    limits, number = np.empty(DEPTH), 1
+    limits[0] = np.inf
+    # rows along the first gaps, along the second, and those that are not inner: a stack
+    parts, rows = np.empty((DEPTH, 4), np.int64), np.empty(2 * count, np.int64)
+    stack = np.empty(4 * count + 64, np.int64)
+    parts[0, 0] = 0
+    parts[0, 1] = _sort_rows(first, n_first, some, inner, count, stack, 0)
+    parts[0, 2] = top = _sort_rows(second, n_second, some, inner, count, stack, parts[0, 1])
+    for i in range(count):
+        if not inner[some[i]]:
+            stack[top] = i
+            top += 1
+        elif first[i] == 0 and second[i] == 0:
+            for k in range(width):
+                sums[0, k] += weights[some[i], k]
+    parts[0, 3] = top
+    closed = parts[0, 2] == top
     while number > 0:
         number -= 1
-        alongs = firsts.pop(), seconds.pop()
-        rest = others.pop()
         if limits[number] <= wanted:
             continue
-        s, s_end, t, t_end = corners[number]
+        begin = top = parts[number, 0]
+        ends = parts[number, 1] - begin, parts[number, 2] - begin, parts[number, 3] - begin
+        s, s_end, t, t_end = (
+            corners[number, 0], corners[number, 1], corners[number, 2], corners[number, 3]
+        )  # fmt: skip
         across, down = min(GRID, s_end - s), min(GRID, t_end - t)
-        own[:] = sums[number]
-        near[:], loose[:], both[:], largest[:], least[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        for group in (alongs[0], alongs[1], rest):
-            for i in group:
-                ranks[0, i], ranks[1, i] = _ranked(first[i], s, s_end, across)
-                ranks[2, i], ranks[3, i] = _ranked(second[i], t, t_end, down)
-        for i in rest:
+        for k in range(width):
+            own[k] = sums[number, k]
+        for r in range(across):
+            for q in range(down):
+                for k in range(9 * width):
+                    grid[r, q, k] = 0.0
+        for place in range(ends[2]):
+            i = rows[place] = stack[begin + place]
+            ranks[0, i], ranks[1, i] = _ranked(first[i], s, s_end, across)
+            ranks[2, i], ranks[3, i] = _ranked(second[i], t, t_end, down)
+        for place in range(ends[1], ends[2]):
+            i = rows[place]
             for k in range(width):
-                place = k if weights[i, k] > 0.0 else k + width
-                loose[ranks[0, i], ranks[2, i], place] += abs(weights[i, k])
+                weight = weights[some[i], k]
+                grid[ranks[0, i], ranks[2, i], loose + (k if weight > 0.0 else k + width)] += abs(
+                    weight
+                )
         for one in range(2):
             part = -1
             n = down if one == 0 else across
-            for i in alongs[one]:
+            for place in range(0 if one == 0 else ends[0], ends[one]):
+                i = rows[place]
                 here, sure = ranks[2 * one, i], ranks[2 * one + 1, i]
                 other, other_sure = ranks[2 - 2 * one, i], ranks[3 - 2 * one, i]
                 if here != part:
                     part = here
-                    running[:] = 0.0
-                if (one == 0 or first[i] <= s) and ranks[1, i] < across and ranks[3, i] < down:
-                    near[ranks[1, i], ranks[3, i]] += weights[i]
-                if sure == here:
-                    continue
-                for q in range(other_sure, n):
-                    r, c = (here, q) if one == 0 else (q, here)
-                    for k in range(width):
-                        running[q, k] += weights[i, k]
-                        largest[one, r, c, k] = max(largest[one, r, c, k], running[q, k])
-                        least[one, r, c, k] = min(least[one, r, c, k], running[q, k])
-                if one == 0 and other != other_sure:
-                    for k in range(width):
-                        place = k if weights[i, k] > 0.0 else k + width
-                        both[here, other, place] += abs(weights[i, k])
-        for table in (near, loose):
+                    for q in range(n):
+                        for k in range(width):
+                            running[q, k] = 0.0
+                inside = (one == 0 or first[i] <= s) and ranks[1, i] < across and ranks[3, i] < down
+                for k in range(width):
+                    weight = weights[some[i], k]
+                    if inside:
+                        grid[ranks[1, i], ranks[3, i], k] += weight
+                    if sure == here:
+                        continue
+                    for q in range(other_sure, n):
+                        r, c = (here, q) if one == 0 else (q, here)
+                        running[q, k] += weight
+                        up, under = largest + one * width + k, least + one * width + k
+                        grid[r, c, up] = max(grid[r, c, up], running[q, k])
+                        grid[r, c, under] = min(grid[r, c, under], running[q, k])
+                    if one == 0 and other != other_sure:
+                        grid[here, other, both + (k if weight > 0.0 else k + width)] += abs(weight)
+        for k in range(3 * width):
             for r in range(across):
                 for q in range(1, down):
-                    table[r, q] += table[r, q - 1]
+                    grid[r, q, k] += grid[r, q - 1, k]
                 if r > 0:
                     for q in range(down):
-                        table[r, q] += table[r - 1, q]
+                        grid[r, q, k] += grid[r - 1, q, k]
         for r in range(across):
             from_s, to_s = s + r * (s_end - s) // across, s + (r + 1) * (s_end - s) // across
             for q in range(down):
                 for k in range(width):
-                    base = own[k] + near[r, q, k]
-                    high[k] = base + largest[0, r, q, k] + largest[1, r, q, k]
-                    high[k] += both[r, q, k] + loose[r, q, k]
-                    low[k] = base + least[0, r, q, k] + least[1, r, q, k]
-                    low[k] -= both[r, q, k + width] + loose[r, q, k + width]
+                    base = own[k] + grid[r, q, k]
+                    high[k] = base + grid[r, q, both + k] + grid[r, q, loose + k]
+                    low[k] = base - grid[r, q, both + width + k] - grid[r, q, loose + width + k]
+                    for one in range(2):
+                        high[k] += grid[r, q, largest + one * width + k]
+                        low[k] += grid[r, q, least + one * width + k]
                 size = _size(high, low, signs, spread)
                 if size <= wanted:
                     continue
                 from_t, to_t = t + q * (t_end - t) // down, t + (q + 1) * (t_end - t) // down
                 if to_s - from_s == 1 and to_t - from_t == 1:
                     for k in range(width):
-                        high[k] = own[k] + near[r, q, k] + loose[r, q, k] - loose[r, q, k + width]
+                        high[k] = own[k] + grid[r, q, k] + grid[r, q, loose + k]
+                        high[k] -= grid[r, q, loose + width + k]
                     net = _size(high, high, signs, spread)
                     if net > wanted:
                         best, at_first, at_second = net, from_s, from_t
@@ -687,26 +715,30 @@ def _best_gaps(
                         return best, at_first, at_second, True
                     wanted = max(wanted, net)
                     continue
-                for one in range(2):
-                    rows, part = alongs[one], r if one == 0 else q
-                    other_part = q if one == 0 else r
-                    some, count = np.empty_like(rows), 0
-                    for i in rows:
-                        within = ranks[2 * one, i] == part and ranks[2 * one + 1, i] > part
-                        if within and ranks[2 - 2 * one, i] <= other_part:
-                            some[count] = i
-                            count += 1
-                    if one == 0:
-                        firsts.append(some[:count].copy())
-                    else:
-                        seconds.append(some[:count].copy())
-                kept = (ranks[0, rest] <= r) & (ranks[2, rest] <= q)
-                others.append(rest[kept])
+                if top + ends[2] > stack.shape[0]:
+                    larger = np.empty(2 * (top + ends[2]), np.int64)
+                    for place in range(top):
+                        larger[place] = stack[place]
+                    stack = larger
+                parts[number, 0] = top
+                for group in range(3):
+                    for place in range(0 if group == 0 else ends[group - 1], ends[group]):
+                        i = rows[place]
+                        if group == 2:
+                            stays = ranks[0, i] <= r and ranks[2, i] <= q
+                        else:
+                            part, other_part = (r, q) if group == 0 else (q, r)
+                            stays = ranks[2 * group, i] == part < ranks[2 * group + 1, i]
+                            stays = stays and ranks[2 - 2 * group, i] <= other_part
+                        if stays:
+                            stack[top] = i
+                            top += 1
+                    parts[number, group + 1] = top
                 limits[number] = size
                 corners[number, 0], corners[number, 1] = from_s, to_s
                 corners[number, 2], corners[number, 3] = from_t, to_t
                 for k in range(width):
-                    sums[number, k] = own[k] + near[r, q, k]
+                    sums[number, k] = own[k] + grid[r, q, k]
                 number += 1
     return best, at_first, at_second, False
 
@@ -753,11 +785,10 @@ def refine_pair(
                     if a >= 0 and b >= 0:
                         first[count], second[count], some[count] = a, b, i
                         count += 1
-                few = some[:count]
                 best, s, t, doubt = _best_gaps(
-                    first[:count], second[:count],
+                    first, second,
                     n_values[j] - 1 if ordered[j] else 1, n_values[h] - 1 if ordered[h] else 1,
-                    inner[few], weights[few], signs, spread, max(wanted, scores[place]),
+                    some, count, inner, weights, signs, spread, max(wanted, scores[place]),
                 )  # fmt: skip
                 if best > 0.0:
                     scores[place] = best
