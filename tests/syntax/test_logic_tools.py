@@ -264,7 +264,7 @@ def test_refusals():
         with pytest.raises(ParameterError, match=r"substitute\(\)"):
             A.substitute(bad)
     wide = fk.parse(" | ".join(f"x{k}" for k in range(17)))
-    with pytest.raises(FormulaSizeError, match="17 names has 2\\^17 rows; at most 16"):
+    with pytest.raises(FormulaSizeError, match="17 names has 2\\^17 rows; the limit is 16"):
         wide.truth_table()
     products = fk.parse(" | ".join(f"(x{i} & y{i * 7 % 40})" for i in range(40)))
     names = fk.parse(" & ".join([f"x{i}" for i in range(40)] + [f"y{i}" for i in range(40)]))
