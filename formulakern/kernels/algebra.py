@@ -110,11 +110,10 @@ def equation(form: sympy.Expr) -> str:
 
 
 class ScikitLearnKernel:
-    """The protocol by which scikit-learn calls a kernel on whole tables.
+    """The protocol by which scikit-learn calls a kernel on whole tables, not on pairs of rows.
 
-    Scikit-learn calls an instance of ``gaussian_process.kernels.Kernel`` once for two tables, and
-    any other callable once for every pair of rows.  Kernels register when scikit-learn reads their
-    class, since importing scikit-learn takes about a second.
+    Kernels register as ``gaussian_process.kernels.Kernel`` when scikit-learn reads their class,
+    since importing scikit-learn takes about a second.
     """
 
     @property
@@ -236,10 +235,7 @@ class Kernel(ScikitLearnKernel, ABC):
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """Return K for triples of the counts of :meth:`counts_of`, equal to the last bit.
 
-        Raises
-        ------
-        NotImplementedError
-            If K is better computed for every pair of rows.
+        Raise NotImplementedError if K should be computed for every pair of rows.
         """
         raise NotImplementedError
 
@@ -372,10 +368,10 @@ class Kernel(ScikitLearnKernel, ABC):
 
         Parameters
         ----------
-        X, Z, dtype : as in :meth:`__call__`
+        X, Z, dtype
+            The tables and the type of the entries, as in a call of the kernel.
         rows : int, optional
-            The number of rows of a band; by default a band takes 64 megabytes, but has at least
-            16 rows.
+            The number of rows of a band, by default those of 64 megabytes, at least 16.
 
         Yields
         ------
@@ -417,8 +413,10 @@ class Kernel(ScikitLearnKernel, ABC):
 
         Parameters
         ----------
-        X, Z : as in :meth:`__call__`
+        X, Z
+            The tables, as in a call of the kernel.
         v : array-like of shape (other rows,) or (other rows, m)
+            The vector, or m vectors as columns.
 
         Returns
         -------
@@ -431,7 +429,7 @@ class Kernel(ScikitLearnKernel, ABC):
         ParameterError
             If v has another shape, or an entry that is not finite.
         DataError, MagnitudeError
-            In the same cases as :meth:`__call__`.
+            As in a call of the kernel.
 
         Notes
         -----
@@ -484,7 +482,6 @@ class Kernel(ScikitLearnKernel, ABC):
     # -- values and their algebra -------------------------------------------------------------
 
     def _key(self) -> tuple[Any, ...]:
-        """Return the values that equality compares: the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -562,7 +559,6 @@ class CombinedKernel(Kernel):
         return self.parts[0].reads
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
-        """Check X and Z in the way that the parts read them, and return them."""
         return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:

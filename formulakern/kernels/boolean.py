@@ -967,9 +967,9 @@ def degree(value: Any, letter: str) -> int:
 class FeatureSpace:
     """A feature space whose features are conjunctions, or disjunctions, of columns.
 
-    The features are the clauses of ``min_length`` … ``max_length`` literals of different columns.
-    A feature is ``weight(length)`` if the clause is true in the row and 0 if it is false, so
-    K(x, z) = Σ weight² over the clauses that are true in both rows.
+    The features are the clauses of ``min_length`` … ``max_length`` literals of different columns,
+    each ``weight(length)`` if it is true in the row and 0 if it is false.  So K(x, z) = Σ weight²
+    over the clauses that are true in both rows.
 
     >>> from formulakern.kernels import boolean
     >>> space = boolean.parametric_dnf(0.25).features
@@ -1001,10 +1001,7 @@ class FeatureSpace:
 
 
 class Family(FeatureSpace, ABC):
-    """A feature space on n columns and its kernel f(t), where t is s or m (see the module).
-
-    f never decreases, because more agreement makes no common feature false.
-    """
+    """A feature space on n columns and its kernel f(t), where t is s or m; f never decreases."""
 
     @property
     def accepts_real(self) -> bool:
@@ -1118,7 +1115,6 @@ class Conjunctions(Family):
         return super().dimension(n)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """Yield the values, by Pascal's rule summed over the lengths."""
         value = int(self.min_length == 0)
         lengths = (self.max_length, self.min_length - 1)
         for last, before in zip(*map(binomials, lengths), strict=True):
@@ -1139,10 +1135,7 @@ class Conjunctions(Family):
 
 @dataclass(frozen=True)
 class Subsets(Family):
-    """The conjunctions of any number k of columns, of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1.
-
-    The 1 is the empty conjunction, which belongs to the space if ``min_length`` is 0.
-    """
+    """Conjunctions of any number k of columns, of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1."""
 
     sigma: float = 1.0
 
@@ -1163,10 +1156,7 @@ class Subsets(Family):
         return self.sigma**length
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """Yield (1 + kinds·σ)^t, less 1 without the empty conjunction, to ``WORKING_BITS`` digits.
-
-        P ← P + kinds·σ + P·kinds·σ, from 0; plus 1 with the empty conjunction.
-        """
+        """Yield (1 + kinds·σ)^t, less 1 if ``min_length`` is 1, to ``WORKING_BITS`` digits."""
         rate, digits = of_float(self.sigma)
         rate *= kinds
         value, exponent = 0, 0  # value·2^exponent = (1 + kinds·σ)^t − 1
@@ -1238,11 +1228,7 @@ class Powers(Family):
 class ClausesOfClauses(Family):
     """Choices of d different clauses of c literals: disjunctions of conjunctions, or the reverse.
 
-    There are N = 2^c·C(n, c) clauses.  F = C(n, c) of the conjunctions are true in each row,
-    C(t, c) in both and N − 2F + C(t, c) in neither.  Therefore the number of disjunctions of d
-    conjunctions that are true in both rows is f(t) = C(N, d) − 2·C(N − F, d) +
-    C(N − 2F + C(t, c), d).  N − 2F + C(t, c) of the disjunctions are true in both rows, and
-    conjunctions choose d of these.
+    f(t) is the kernel of :func:`dnf` or of :func:`cnf`, with t for m.
     """
 
     min_length: int
@@ -1289,7 +1275,6 @@ class ClausesOfClauses(Family):
         return whole - 2 * binomial((2**self.min_length - 1) * each, self.outer)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """Yield the values as exact integers, with subtraction."""
         self.check(n)
         same = self._same(n, math.comb)
         neither = self._clauses(n) - 2 * math.comb(n, self.min_length)
@@ -1370,7 +1355,6 @@ class CountedKernel(Kernel):
         return np.asarray(self.table(pair)[self.family.argument(s, p, q, pair.x.n_columns)])
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Return K(x, x): one value for all rows (t = n), or for each number of ones (t = p)."""
         if pair.is_real:
             return real_diagonal(pair, self._real(pair.x.n_columns), repr(self))
         return self._check(self.table(pair)[_own(self.family, pair)], pair)
@@ -1464,8 +1448,8 @@ class CountedKernel(Kernel):
 class BalancedKernel(DerivedKernel):
     """K(x, z) / (g(x)·g(z)), where g(x) is a power of two near √K(x, x).
 
-    It has the cosines of K.  Numbers are stored as a fraction and an exponent, so the cosines of a
-    counted kernel exist in float64 even if its values do not.
+    It has the cosines of K.  Numbers are stored as a fraction and an exponent, so cosines exist in
+    float64 even if the values of K do not.
     """
 
     kernel: CountedKernel
@@ -1602,10 +1586,7 @@ def _tanimoto(x: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _ratio(shared: FloatArray, both: FloatArray) -> FloatArray:
-    """Return shared / (both − shared), or 1 if both rows are zero.
-
-    Nothing cancels, because shared ≤ both / 2.
-    """
+    """Return shared / (both − shared), where shared ≤ both / 2, or 1 if both rows are zero."""
     both = np.broadcast_to(both, shared.shape)
     ratio = np.divide(shared, both - shared, out=np.ones(shared.shape), where=both > 0)
     return np.asarray(ratio)

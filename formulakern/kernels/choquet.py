@@ -231,9 +231,8 @@ def choquet(additivity: int | None = None, *, scale: Scale = "count") -> Choquet
     (n + 3·log₂ n)·1.2·10⁻¹⁶, k-additive 3n·1.2·10⁻¹⁶, and usually near 10⁻¹⁵.  Sums are stored as
     fractions and exponents, so cosines (``.normalized()``) exist for any number of columns.
 
-    Multiplying all columns by one number only scales the kernel, but the scale of a single column
-    changes the minima.  Scale all columns to one range, such as [0, 1], as
-    :class:`formulakern.ChoquetSVC` does.
+    The minima depend on the scales of the columns.  Scale all columns to one range, such as [0, 1],
+    as :class:`formulakern.ChoquetSVC` does.
 
     References
     ----------
@@ -292,10 +291,7 @@ class ChoquetKernel(CountedKernel):
         return then(fill, lambda _, __, block: self._check(block, pair))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Return K(x, x) = Σᵢ x₍ᵢ₎²·g(i − 1), in O(n log n) a row.
-
-        There are g(i − 1) sets with the minimum x₍ᵢ₎.
-        """
+        """Return K(x, x) = Σᵢ x₍ᵢ₎²·g(i − 1), since g(i − 1) sets have the minimum x₍ᵢ₎."""
         if not pair.is_real:
             return super().diagonal_of(pair)
         divisor, exponent = self._divisor(pair.x.n_columns)
@@ -308,7 +304,6 @@ class ChoquetKernel(CountedKernel):
         return BalancedKernel(self) if pair.is_real else super().within_range(pair)
 
     def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
-        """Return a function that fills blocks of K(x, z)·2^(−x − z) at scale="count"."""
         if not pair.is_real:
             return super().balanced(pair, x, z)
         return self._scaled_fill(pair, x, z, 1.0, strict=False)
@@ -345,7 +340,6 @@ class ChoquetKernel(CountedKernel):
         return write
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
-        """Return K(x, x) at scale="count", as (number, exponent of two)."""
         if not pair.is_real:
             return super().squares(pair)
         x = sorted_rows(pair)

@@ -228,12 +228,7 @@ class FormulaKernel(Kernel):
 
     @cached_property
     def program(self) -> Program:
-        """The arithmetic on joint counts.
-
-        Raises
-        ------
-        FormulaSizeError
-        """
+        """The arithmetic on joint counts; FormulaSizeError if it is too large."""
         formula = self.rewriting.formula
         return (_lower_short if formula.n_leaves <= SHORT else lower)(formula, self.variables)
 
@@ -267,12 +262,11 @@ class FormulaKernel(Kernel):
         return choose_backend(self.backend, self.task(pair))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Return the block writer of the chosen backend."""
         task = self.task(pair)
         return choose_backend(self.backend, task).backend.compile(task)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """Return the joint counts of the domains, or None for the other two backends."""
+        """Return the joint counts of the domains, or None for the backends that do not use them."""
         return self.task(pair).tables if self.backend in ("auto", "lookup") else None
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
@@ -314,10 +308,7 @@ class FormulaKernel(Kernel):
         return dimension(self.program, sizes)
 
     def scaled_into_range(self, pair: TablePair) -> FormulaKernel:
-        """Return this kernel, or it with scale="probability" if counts may be beyond float64.
-
-        The counts include K(x, x) and K(z, z), by which cosines divide.
-        """
+        """Return this kernel, with scale="probability" if K or its diagonal may exceed float64."""
         tables = self.task(pair).tables
         most = [
             int(max(x.max(initial=0), z.max(initial=0)))
@@ -349,7 +340,6 @@ class FormulaKernel(Kernel):
         return f"K_{{{below}}}"
 
     def stages(self, closed_form: str) -> list[Section]:
-        """Return the stages from the text of the formula to the backend."""
         backend = f"{self.backend}, as requested" if self.backend != "auto" else _CHOSEN
         return [
             Section("text", clip(str(self.formula), MAX_TEXT)),

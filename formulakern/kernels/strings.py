@@ -24,15 +24,13 @@ give the positions at which x and z agree, and the positions at which their k-me
     M_1 = the positions that agree,    M_{k+1} = M_k & (M_k shifted down by one).
 
 With P_k the number of ones of M_k, the sum over k ≤ d of (d − k + 1)·P_k is the running sum, over
-k, of the running sums of P_k.  TILE strings of z are processed together, so that every loop reads
-consecutive memory, until all masks are zero.  After ROUNDS letters the rest is summed position by
-position, so that the work for a pair is linear in the length.
+k, of the running sums of P_k.  TILE strings of z are processed together, until all masks are zero.
+After ROUNDS letters the rest is summed position by position, which is linear in the length.
 
 *Spectrum and mismatch kernels* number the k-mers, so that a string becomes a sparse row of counts.
 If rows share few features, each feature has a list of its rows of z, and a pair costs one addition
 for every shared feature.  If they share many, the counts of z are stored densely, and consecutive
-rows are added as vectors, for every feature of x.  (BLAS would start threads that compete with the
-threads that fill the matrix.)
+rows are added as vectors, for every feature of x.
 """
 
 from __future__ import annotations
@@ -158,10 +156,10 @@ def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
 
     Notes
     -----
-    Positive semidefinite: for one k-mer, K is a quadratic form in the positions at which it occurs,
-    with the Toeplitz matrix T of entries 1 on the diagonal and δ_s at distance s from it.  Its
-    symbol is 1 + Σ_{s=1..S} cos(sθ) / (s + 1), which is at least 1/2 for all θ and S (Rogosinski &
-    Szegö 1928, Math. Z. 28:73–94), so T is positive definite.
+    Positive semidefinite: for one k-mer, K is a quadratic form in its positions, with the Toeplitz
+    matrix T of entries 1 on the diagonal and δ_s at distance s from it.  The symbol of T is
+    1 + Σ_{s=1..S} cos(sθ) / (s + 1), which is at least 1/2 for all θ and S (Rogosinski & Szegö
+    1928, Math. Z. 28:73–94), so T is positive definite.
 
     The relative error is below (S + 3)·1.2e-16, since no term is negative.  A pair costs
     O(n·(2S + 1)).
@@ -521,7 +519,7 @@ class StringKernel(Kernel):
     """A kernel of strings.
 
     X and Z are lists, NumPy arrays or Series (pandas, polars) of strings, or tables with one column
-    of text.  A letter is a Unicode code point; two letters are equal or different, never similar.
+    of text.  A letter is a Unicode code point.
     """
 
     #: The kind of its rows.
@@ -640,10 +638,7 @@ class WeightedDegreeKernel(StringKernel):
         return sum((length - k + 1) * letters**k for k in range(1, min(self.degree, length) + 1))
 
     def polynomial(self) -> sympy.Expr:
-        """Return the closed form in s[k], or in s[k, t] for k-mers t positions apart.
-
-        Both are numbers of positions with equal k-mers.
-        """
+        """Return the closed form in s[k] or s[k, t], the numbers of equal k-mers (t apart)."""
         import sympy
 
         k, t = sympy.symbols("k t", integer=True, positive=True)
@@ -946,9 +941,8 @@ class KMerKernel(StringKernel):
 def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return the string, the place in ``codes`` and the number of each k-mer of some strings.
 
-    ``codes`` is the concatenation of the strings.  Two k-mers have the same number if and only if
-    they are equal.  The numbers of two halves of a k-mer, which may overlap, determine its number,
-    which takes O(log k) passes.
+    Two k-mers have the same number if and only if they are equal.  It is computed from the numbers
+    of two halves, which may overlap, in O(log k) passes.
 
     >>> k_mers(np.array([0, 1, 0, 1, 1]), np.array([3, 2]), 2)[0]
     array([0, 0, 1])
@@ -1036,10 +1030,7 @@ def smoothed(a: Words, b: Words, z: Any, N: FloatArray) -> FloatArray:
 
 
 def _counts(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, Any]:
-    """Return the counts of each feature in the rows of X and of Z, as two CSR arrays.
-
-    ``rows`` numbers the rows of X, followed by the rows of Z.
-    """
+    """Return the counts of each feature in the rows of X, then of Z, as two CSR arrays."""
     from scipy.sparse import coo_array
 
     shape = sum(side.n_rows for side in pair.sides), int(features.max(initial=-1)) + 1

@@ -247,7 +247,7 @@ def test_what_does_not_compare_is_told():
         "month(n) = 3": "does not hold dates or times",
         "n >= 2020-01-01": "holds numbers; it is compared with 2020-01-01",
         "t >= 2020-01-01": "holds 'x'; it is compared with 2020-01-01",
-        "n >= big": "holds numbers, and 'big' is a word",
+        "n >= big": "holds numbers, but 'big' is a word",
         "t >= big": "text without an order",
         "naive": "Compare it with a value",
     }.items():
