@@ -32,7 +32,7 @@ from formulakern.tables.table import Table
 
 REAL = (
     "this kernel reads finite numbers.\n"
-    "Fill or leave out such entries, and encode text as numbers, first."
+    "Fill or drop such entries, and encode text as numbers, first."
 )
 BINARY = (
     "a formula kernel reads 0 and 1.\n"
@@ -210,7 +210,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
     Traceback (most recent call last):
         ...
     formulakern.errors.DataError: column 1 holds nan (row 1); this kernel reads finite numbers.
-    Fill or leave out such entries, and encode text as numbers, first.
+    Fill or drop such entries, and encode text as numbers, first.
     """
     if isinstance(X, RealTable):
         return X

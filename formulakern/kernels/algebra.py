@@ -559,6 +559,7 @@ class CombinedKernel(Kernel):
         return self.parts[0].reads
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
+        """Check X and Z as the parts do, and return them."""
         return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:

@@ -292,7 +292,7 @@ def all_subsets(*, scale: Scale = "count") -> CountedKernel:
     Notes
     -----
     Positive semidefinite on all real vectors, as a sum of products of the kernels xᵢzᵢ.  The
-    relative error on real vectors is a few units in the last place per column where xᵢzᵢ ≥ 0; a
+    relative error on real vectors is a few units in the last place per column if xᵢzᵢ ≥ 0; a
     factor near 0 (xᵢzᵢ near −1) has the absolute error of xᵢzᵢ.
 
     References

@@ -262,6 +262,7 @@ class FormulaKernel(Kernel):
         return choose_backend(self.backend, self.task(pair))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
+        """Return the block writer of the chosen backend."""
         task = self.task(pair)
         return choose_backend(self.backend, task).backend.compile(task)
 
@@ -340,6 +341,7 @@ class FormulaKernel(Kernel):
         return f"K_{{{below}}}"
 
     def stages(self, closed_form: str) -> list[Section]:
+        """Return the stages from the text of the formula to the backend."""
         backend = f"{self.backend}, as requested" if self.backend != "auto" else _CHOSEN
         return [
             Section("text", clip(str(self.formula), MAX_TEXT)),

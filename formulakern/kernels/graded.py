@@ -132,14 +132,17 @@ class GradedKernel(DerivedKernel):
         return transposing(fill) if pair.symmetric else fill
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """Return K(x, x), computed row by row."""
         if not pair.is_real:
             return self.kernel.diagonal_of(pair)
         return Kernel.diagonal_of(self, pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Return True on 0/1 tables if K is exactly symmetric."""
         return not pair.is_real and self.kernel.exactly_symmetric(pair)
 
     def scaled_into_range(self, pair: TablePair) -> Kernel:
+        """Return the graded kernel of a multiple of K that fits into float64."""
         levels = _level_sets(pair)[2] if pair.is_real else pair
         inside = self.kernel.scaled_into_range(levels)
         return self if inside is self.kernel else GradedKernel(inside)
@@ -159,6 +162,7 @@ class GradedKernel(DerivedKernel):
         return sympy.Integral(form.subs(counts), (alpha, 0, 1), (beta, 0, 1))
 
     def stages(self, closed_form: str) -> list[Section]:
+        """Return the stages of K, followed by its integration."""
         *inside, _ = super().stages(closed_form)
         levels = "s(α, β), p(α), q(β): counts of the columns with x ≥ α, with z ≥ β, and with both"
         return [

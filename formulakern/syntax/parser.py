@@ -398,10 +398,10 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         return "a name in backquotes is empty", "Write a name between them."
     if came == "`":
         advice = "Close it with a backquote; a backquote inside a name is doubled."
-        return "a name in backquotes does not end", advice
+        return "a name has no closing backquote", advice
     if rule and came in ('"', "'"):
         if last in (*_COMPARING, ",", "{"):
-            return "a quoted value does not end", f"Close it with {came}."
+            return "a value has no closing quote", f"Close it with {came}."
         advice = "Write a column and a relation before it; quote columns with backquotes."
         return "a quoted word is a value, but no comparison precedes it", advice
 
@@ -413,7 +413,7 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
     if template and word and came == "[":
         advice = "Write the degrees in brackets, then the formula, as in all[2](x) or "
         advice += "atleast[2,3](x)."
-        return f'the brackets after "{word.group(1)}" do not end', advice
+        return f'the brackets after "{word.group(1)}" are not closed', advice
     ended = f'the text ends after "{last}"'
     half = _HALF_INTERVAL.search(before) if rule and came not in _COMPARING else None
     ahead = before[: half.start()].rstrip() if half else ""
