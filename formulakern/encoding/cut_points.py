@@ -54,11 +54,11 @@ def cuts(
 ) -> tuple[Cut, ...]:
     """Return at most ``number`` cuts of a column, ascending.
 
-    Missing (NaN, NaT) and infinite values are ignored.  The strategies choose the gaps whose share
-    of smaller values is nearest to 1/(number+1), 2/(number+1), … ("quantile"); the gaps at equal
-    distances between the extremes ("uniform"); the gaps of :func:`informative_gaps` for
-    ``classes``, from 0 ("mdlp"); or all gaps ("all").  ``kind`` is the kind of dates, times and
-    durations, and ``repeats`` the count of each value, 1 by default.
+    Missing (NaN, NaT) and infinite values are ignored.  "quantile" chooses the gaps whose share of
+    smaller values is nearest to 1/(number+1), 2/(number+1), …; "uniform" those at equal distances
+    between the extremes; "mdlp" those of :func:`informative_gaps` for ``classes``, from 0; "all"
+    chooses all gaps.  ``kind`` is the kind of dates, times and durations, and ``repeats`` the count
+    of each value, 1 by default.
 
     >>> cuts(np.array([1, 1, 2, 9]), 4)
     (Cut(at_most=1, at_least=2), Cut(at_most=5, at_least=6))

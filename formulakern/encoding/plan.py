@@ -556,7 +556,7 @@ def _is_identifier(one: Summary, plan: ColumnPlan | None = None) -> bool:
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
-    """Return for every nominal column the share of unseen values among entries not missing."""
+    """Return for every nominal column the share of unseen values among non-missing entries."""
     return {plan.name: _unseen(table, plan)[1] for plan in plans if plan.kind == "nominal"}
 
 

@@ -53,7 +53,7 @@ class Summary:
     ends: tuple[float, float] | tuple[()] | None = None
 
     def without_many(self) -> Summary:
-        """Return the summary, reduced to first entries and extent beyond ``MANY`` numbers."""
+        """Return the summary, or only its extent and first entries beyond ``MANY`` numbers."""
         if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
             return self
         column = replace(self.column, values=self.column.values[:MANY].copy())

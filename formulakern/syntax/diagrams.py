@@ -331,7 +331,7 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
     cover = irredundant_cover(diagrams, lower, upper)
     if cover.n_cubes > MAX_CUBES:
         raise FormulaSizeError(
-            f"the form of this formula has {cover.n_cubes:,} conjunctions; the limit is "
+            f"the form of this formula has {cover.n_cubes:,} terms; the limit is "
             f"{MAX_CUBES:,}. {diagrams.advice}"
         )
     found = Smallest(ordered_cubes(cover), cover.n_cubes < 2, min(cover.n_cubes, 1))
