@@ -1,4 +1,4 @@
-"""``python -m formulakern``: the command line, where its script is not on the path."""
+"""The command line as ``python -m formulakern``, for when its script is not on the path."""
 
 from formulakern.cli import run
 

@@ -1,4 +1,4 @@
-"""Types of arrays, by what they hold, where they lie in memory, and which rows are equal."""
+"""Array types, aligned arrays and groups of equal rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Numbers up to so many, or up to so many times as many as there are, are counted in a table.
+#: Values up to FEW, or up to TIMES the length of the array, are numbered with a table, not a sort.
 FEW, TIMES = 1 << 16, 2
 
 
 def is_masked(values: object) -> bool:
-    """Return whether values are a masked array; without one, ``numpy.ma`` is not loaded."""
+    """Return whether values are a masked array, without loading ``numpy.ma``."""
     return "numpy.ma" in sys.modules and isinstance(values, np.ma.MaskedArray)
 
 
 def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
-    """Zeros that start at a cache line: a vector that lies across two is read twice."""
+    """Return zeros that start at a cache line, so that no vector of 64 bytes crosses two lines."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     memory = np.zeros(size + 64, np.uint8)
     begin = -memory.ctypes.data % 64
@@ -30,10 +30,7 @@ def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
 
 
 def different_rows(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The first of each set of equal rows, in the order of their bytes, and the set of every row.
-
-    ``rows``, C-contiguous and with a column at least, equals ``rows[first][kind]``.
-    """
+    """Return the first of each set of equal rows, and every row's set, for C-contiguous rows."""
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
     _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
     return first, kind.reshape(-1)
@@ -42,10 +39,10 @@ def different_rows(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.ND
 def different_groups(
     group: npt.NDArray[np.intp], words: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The first of each set of equal pairs (group, words), in order, and the set of every pair.
+    """Return the first of each set of equal pairs (group, words), and the set of every pair.
 
-    Groups, (m,), are small and not negative; words are uint64 (m, n).  n + 1 steps, each linear in
-    m if its numbers are small, else a sort of m numbers.
+    Sets are sorted.  ``group`` (m,) holds small non-negative numbers, ``words`` is uint64 (m, n).
+    The cost is n + 1 steps, each linear in m for small numbers, otherwise a sort of m numbers.
 
     >>> different_groups(np.array([1, 0, 1]), np.array([[5], [5], [5]], dtype=np.uint64))
     (array([1, 0]), array([1, 0, 1]))
@@ -60,7 +57,7 @@ def different_groups(
 
 
 def _numbered(values: npt.NDArray[Any]) -> tuple[int, npt.NDArray[np.intp]]:
-    """How many different numbers there are, and the place of each among them."""
+    """Return the number of distinct values, and the rank of each value among them."""
     end = int(values.max(initial=0)) + 1
     if end <= max(FEW, TIMES * len(values)):
         places = values.astype(np.intp)

@@ -4,19 +4,19 @@ Each compiled function is one file, named by a digest of everything that its mac
 on.  The folder is ``$FORMULAKERN_CACHE_DIR``, or ``formulakern`` in the user's cache folder.  It
 may be deleted at any time.
 
-An entry is a pickle around machine code: reading it runs it.  Therefore only files that nobody but
-this user can have written are read:
+Reading an entry runs it, because an entry is a pickle around machine code.  Therefore only files
+that no other user can have written are read:
 
 * the folder is created with mode 0700, and entries with mode 0600;
 * a folder or an entry is refused, with one :class:`CacheWarning`, if it is a link, belongs to
-  another user, or may be written by others;
+  another user, or is writable by others;
 * an entry starts with a SHA-256 hash of its name and content.  A damaged entry, or one under
   another name, is deleted and compiled again;
-* there is no index, nothing is imported from the folder, and at most 64 MB of a file are read.
+* the folder has no index, nothing is imported from it, and at most 64 MB of a file are read.
 
-Processes may fill one folder together.  If it cannot be used, functions are compiled for the
-current process alone; a read-only folder causes no warning.  Do not unpack somebody else's files
-into the folder: they become files of this user.
+Several processes may share one folder.  If the folder cannot be used, functions are compiled for
+the current process alone; a read-only folder causes no warning.  Do not unpack another person's
+files into the folder, because they then belong to this user.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ HASH_BYTES = 32
 #: Longer machine code is neither written nor read.
 MAX_BYTES = 1 << 26
 ENTRY = re.compile(r"[0-9a-f]{32}\.code")
-#: What a process leaves behind if it is killed while it writes an entry.
+#: A file that a process leaves behind if it is killed while it writes an entry.
 PART = re.compile(r"[0-9a-f]{32}\.code\..*\.part")
-#: Reasons for not writing that cause no warning.
+#: Errors on writing that cause no warning.
 QUIET = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT}
 
 
 class CacheWarning(UserWarning):
-    """Machine code on disk is not used, or could not be written; results are not affected."""
+    """Machine code on disk is not used or cannot be written; results are not affected."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class CacheInfo:
     Parameters
     ----------
     folder : Path or None
-        See :func:`location`.
+        The folder of :func:`location`, or None if there is no home folder.
     entries : int
         Number of compiled functions.
     size : int
         Their size in bytes.
     problem : str
-        Why the cache is not read or not written, a clause; empty if it is used.
+        A clause that explains why the cache is not read or not written; empty if it is used.
     """
 
     folder: Path | None
@@ -77,7 +77,7 @@ class CacheInfo:
 
 
 def location() -> Path | None:
-    """Return the folder of machine code, which may not exist yet.
+    """Return the folder of the machine code, which may not exist yet.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def location() -> Path | None:
 
 
 def info() -> CacheInfo:
-    """Return how much is in the cache, and whether it is used.
+    """Return the size of the cache, and the problem that prevents its use, if any.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def info() -> CacheInfo:
         problem = f"{nearest} is not a directory"
     if not problem and not os.access(nearest, os.W_OK | os.X_OK):
         problem = f"{nearest} may not be written"
-    with contextlib.suppress(PermissionError):  # the problem says so
+    with contextlib.suppress(PermissionError):  # named in ``problem``
         for path in _files(folder, ENTRY):
             with contextlib.suppress(FileNotFoundError):
                 sizes.append(path.lstat().st_size)
@@ -129,7 +129,7 @@ def info() -> CacheInfo:
 
 
 def clear() -> int:
-    """Delete all machine code from disk; loaded functions stay in the memory of this process.
+    """Delete all machine code from disk; functions that this process has loaded stay in memory.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def clear() -> int:
     Raises
     ------
     OSError
-        If the folder may not be changed.
+        If the folder is not writable.
 
     Examples
     --------
@@ -158,17 +158,17 @@ def clear() -> int:
     return len(entries)
 
 
-# -- what compilation reads and writes -------------------------------------------------------------
+# -- reading and writing for compilation -----------------------------------------------------------
 
 
 def is_stored(digest: str) -> bool:
-    """Return whether there is machine code for a digest in a folder that may be read."""
+    """Return True if the folder holds machine code for a digest and may be read."""
     folder = location()
     return bool(folder and (folder / f"{digest}.code").exists() and not _problem(folder))
 
 
 def load(digest: str) -> bytes | None:
-    """Return the machine code for a digest, or None."""
+    """Return the machine code for a digest, or None if there is none."""
     if (folder := location()) is None:
         return None
     path = folder / f"{digest}.code"
@@ -230,22 +230,22 @@ def _hash(digest: str, payload: bytes) -> bytes:
 
 
 def _nearest(folder: Path) -> Path:
-    """Return the folder, or the first of those above it that exists."""
+    """Return the folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
 def _folder_problem(folder: Path) -> str:
-    """Return why a folder is not used, or why it is not created: a clause, or an empty string."""
+    """Return why a folder is not used or not created, as a clause; "" if nothing is wrong."""
     nearest = _nearest(folder)
     if nearest == folder:
         return _problem(folder)
-    owner = nearest.stat().st_uid  # with sudo, root leaves the home folder of a user alone
+    owner = nearest.stat().st_uid  # under sudo, root does not write into a user's home folder
     known = os.name != "posix" or owner in (0, os.geteuid())
     return "" if known else f"{nearest} belongs to another user (number {owner})"
 
 
 def _problem(path: Path) -> str:
-    """Return why another user may have written a folder or file: a clause, or an empty string."""
+    """Return why another user may have written a path, as a clause; "" if nothing is wrong."""
     found = path.lstat()
     mode = stat.S_IMODE(found.st_mode)
     if stat.S_ISLNK(found.st_mode):
@@ -276,8 +276,8 @@ def _warn_once(kind: str, problem: str) -> None:
     if kind not in _warned:
         _warned.add(kind)
         warnings.warn(
-            f"{problem}. Functions are compiled for this process; results are the same. "
-            "Repair that, or name a folder of your own in FORMULAKERN_CACHE_DIR.",
+            f"{problem}. Functions are compiled for this process only; results are the same. "
+            "Correct this, or set FORMULAKERN_CACHE_DIR to a folder of your own.",
             CacheWarning,
             stacklevel=3,
         )

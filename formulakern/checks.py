@@ -1,4 +1,4 @@
-"""Checks of parameters: one sentence that says what was given and what was expected."""
+"""Checks of parameters; errors state the given and the expected value in one sentence."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 
 from formulakern.errors import ParameterError
 
-#: A word is one of another by mistake if so large a share of both is the same.
+#: The least similarity of a word to a keyword that counts as a misspelling.
 ALIKE = 0.8
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an integer, Python's or NumPy's, and no bool."""
+    """Return True for a Python or NumPy integer, but not for a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number and no bool; NaN is one."""
+    """Return True for a real number, NaN included, but not for a bool."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -45,7 +45,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_integer(name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
-    """Check that a parameter is an integer and not too small.
+    """Check that a parameter is an integer and at least ``least``.
 
     >>> check_integer("top", None, otherwise="None for all")
     >>> check_integer("top", 0, otherwise="None for all")
@@ -67,7 +67,7 @@ def check_number(
     expected: str = "",
     otherwise: str = "",
 ) -> None:
-    """Check that a parameter is a finite number of a range.
+    """Check that a parameter is a finite number in a range.
 
     >>> check_number("C", 0.5, 0, above=True)
     >>> check_number("C", 0, 0, above=True)
@@ -86,7 +86,7 @@ def check_number(
 
 
 def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[str]]) -> None:
-    """Check that what is to be a formula is no keyword, spelt right or nearly so.
+    """Check that a text meant as a formula is not a keyword or a misspelling of one.
 
     >>> check_no_keyword("formula", "a & b", {"variables": ("bound", "free", "distinct")})
     >>> words = {"variables": ("bound", "free", "distinct")}
@@ -102,8 +102,8 @@ def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[st
         if near:
             raise ParameterError(
                 f"{name}={text!r} would be a formula of one variable; expected a formula such as "
-                f"'a & b'. If you mean the keyword, write {parameter}={near[0]!r}; else name the "
-                "variable otherwise."
+                f"'a & b'. If you mean the keyword, write {parameter}={near[0]!r}; otherwise "
+                "rename the variable."
             )
 
 

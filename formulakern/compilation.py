@@ -1,14 +1,14 @@
-"""The one road from Python functions to machine code.
+"""Compilation of Python functions to machine code.
 
 Loops are plain functions in modules that linters and type checkers read.  ``@compiled(signature)``
-makes one that Python calls, ``@compiled()`` a helper for other compiled functions.  Nothing is
-compiled, and numba is not imported, before the first call.
+makes a function that Python calls; ``@compiled()`` makes a helper for other compiled functions.
+Nothing is compiled, and numba is not imported, before the first call.
 
-Machine code is kept on disk by :mod:`formulakern.cache`, one file for each content.  Its name is a
-digest of everything that the code depends on: the bytecode and the constants of the function and of
-every function that it calls, in any file; the signature and the options; the versions of Python,
-numba and LLVM; the processor.  So a stale entry is never read, and processes that start with an
-empty cache write the same content under the same name.
+:mod:`formulakern.cache` keeps machine code on disk, one file for each content.  The file name is a
+digest of everything that the code depends on: the bytecode and constants of the function and of
+every function that it calls; the signature and the options; the versions of Python, numba and LLVM;
+the processor.  A stale entry is therefore never read, and processes that start with an empty cache
+write the same content under the same name.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
 from formulakern.interrupts import held
 
-#: Printed once per process, on standard error, when compiling took ``PATIENCE`` seconds in all.
+#: Printed once per process on standard error, after PATIENCE seconds of compiling in all.
 NOTICE = "formulakern: compiling once, a few seconds …"
 PATIENCE = 2.0
 #: NumPy computes this many numbers in milliseconds, faster than machine code is loaded.
 FEW_NUMBERS = 1 << 21
-#: Seconds to read machine code from disk, and to import numba first.
+#: Seconds to read machine code from disk, without and with the import of numba.
 READING, IMPORTING = 0.012, 0.4
 
-#: Settings of numba, by environment variables or a file, that change machine code.
+#: Settings of numba that change machine code.
 SETTINGS = (
     *("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "USING_SVML"),
     *("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
@@ -53,7 +53,7 @@ R = TypeVar("R")
 def compiled(
     *signatures: str, state: type | None = None, **options: Any
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]:
-    """A decorator: machine code for a function, which runs without the interpreter's lock.
+    """Return a decorator that compiles a function; its code runs without the interpreter's lock.
 
     >>> @compiled("float64(float64)")
     ... def double(x):
@@ -65,7 +65,7 @@ def compiled(
 
 
 def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[..., Any]:
-    """A helper that is given as text, with what it may name beside Python's own functions.
+    """Return a helper from source text, which may use ``names`` and Python's own functions.
 
     >>> compiled_text("def twice(x): return factor * x", "twice", factor=2)(3)
     6
@@ -77,7 +77,7 @@ def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[.
 
 @dataclass(eq=False)
 class CompiledFunction(Generic[P, R]):
-    """A function whose machine code is compiled, or read from disk, when it is first called."""
+    """A function that is compiled, or loaded from disk, at its first call."""
 
     function: Callable[P, R]
     signatures: Sequence[str]
@@ -85,7 +85,7 @@ class CompiledFunction(Generic[P, R]):
     state: type | None = None
     parts: Mapping[str, CompiledFunction[..., Any]] = field(default_factory=dict)
     _code: dict[str, Callable[P, R]] = field(default_factory=dict, init=False)
-    #: Numbers that were computed in another way because it is not compiled, about 1 ns each.
+    #: Numbers computed in another way before the function was compiled, about 1 ns each.
     asked: float = field(default=0.0, init=False)
     _maker: threading.Thread | None = field(default=None, init=False)
 
@@ -108,10 +108,7 @@ class CompiledFunction(Generic[P, R]):
 
     @cached_property
     def address(self) -> int:
-        """Where the machine code begins, for compiled functions that call it by its address.
-
-        It takes and returns numbers, as functions in C do.
-        """
+        """The address of the machine code, which takes and returns numbers as a C function does."""
         signature = self.signatures[0]
         made: Any = self._code.get(signature) or self._made(signature)
         (found,) = made.overloads.values()
@@ -120,14 +117,14 @@ class CompiledFunction(Generic[P, R]):
 
     @property
     def made(self) -> bool:
-        """Whether its machine code is in this process already."""
+        """True if the machine code is in this process already."""
         return bool(self._code)
 
     def ready(self, deadline: Deadline, *, wait: bool = True) -> bool:
-        """Whether its machine code is there, before the time is over, or now if not to ``wait``.
+        """Return True if the machine code is loaded, waiting for it until the deadline if ``wait``.
 
-        Under a limit it is read or compiled in a thread, which is not begun for less than a moment
-        and goes on where the time is over first; a program that ends then waits for it.
+        Under a time limit a thread loads or compiles it, unless too little time is left to begin.
+        The thread continues after the deadline; a program that ends then waits for it.
         """
         if self.made or not deadline.limited:
             return True
@@ -137,27 +134,21 @@ class CompiledFunction(Generic[P, R]):
             self._maker.start()
         if self._maker is not None and wait:
             self._maker.join(deadline.left())
-            if not self._maker.is_alive() and not self.made:  # it failed: so will this, and tell
+            if not self._maker.is_alive() and not self.made:  # it failed: this raises the error
                 self._made(self.signatures[0])
         return self.made
 
     @cached_property
     def stored(self) -> bool:
-        """Whether its machine code was on disk when this was first asked; it imports numba."""
+        """True if the machine code is on disk at the first access, which imports numba."""
         return code_cache.is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
 
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
-        """The same function, with other functions for some of the names that it uses.
-
-        The names may stand in the function itself or in the helpers that it calls.
-        """
+        """Return the function with other functions under these names, in itself and its helpers."""
         return replace(self, parts={**self.parts, **parts})
 
     def pays(self, n_numbers: int) -> bool:
-        """Return whether to call it rather than to compute this many numbers in NumPy.
-
-        It pays once the machine code is there, or once enough numbers were asked for in all.
-        """
+        """Return True if machine code is faster than NumPy for all numbers requested so far."""
         self.asked += n_numbers
         return self.made or self.asked > FEW_NUMBERS
 
@@ -168,24 +159,24 @@ class CompiledFunction(Generic[P, R]):
 
 
 def intrinsic(function: Callable[..., Any]) -> Intrinsic:
-    """A decorator: a function that writes LLVM code, as for ``numba.extending.intrinsic``."""
+    """Decorate a function that writes LLVM code, as ``numba.extending.intrinsic`` does."""
     return Intrinsic(function)
 
 
 class Intrinsic:
-    """A function that writes LLVM code; numba hears of it when it is first needed."""
+    """A function that writes LLVM code, registered with numba at its first use."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *_: Any) -> Any:
-        """For compiled functions only."""
-        raise TypeError(f"{self.function.__name__} is called by compiled functions only.")
+        """Raise TypeError; only compiled functions call an intrinsic."""
+        raise TypeError(f"{self.function.__name__} can be called by compiled functions only.")
 
     @cached_property
     def registered(self) -> Any:
-        """What numba sees under the function's name."""
+        """The numba intrinsic of this function."""
         from numba.extending import intrinsic
 
         return intrinsic(self.function)
@@ -195,23 +186,23 @@ class Intrinsic:
 
 _lock = threading.RLock()
 _helpers: dict[str, Any] = {}
-#: How long this process has been compiling.
+#: Seconds that this process has spent compiling.
 _seconds = 0.0
 
 
 @held()
 def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
-    """Compile a function, or read its machine code, without an interrupt.
+    """Compile a function, or read its machine code, with interrupts held.
 
-    An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
-    RuntimeError, and one at the wrong moment leaves numba's lock held.
+    An interrupt inside a callback of LLVM is lost, one during the creation of a class becomes a
+    RuntimeError, and others can leave numba's lock held.
     """
     from numba import config, njit
 
     if config.DISABLE_JIT:
         raise FormulaKernError(
-            "numba is told to compile nothing (NUMBA_DISABLE_JIT), and what formulakern compiles "
-            "does not run otherwise. Unset that variable."
+            "numba's compiler is disabled (NUMBA_DISABLE_JIT), but formulakern needs it. Unset "
+            "that variable."
         )
     function, content = _linked(loop, {})
     made: Any = njit(nogil=True, **loop.options)(function)
@@ -224,38 +215,35 @@ def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R
 
 
 def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> str:
-    """Return the name on disk of a function's machine code; ``content`` is its own digest."""
+    """Return the name on disk of the machine code of a function with digest ``content``."""
     return _hash(content, signature, _text(_fields(loop.state)), _processor())
 
 
 @dataclass
 class _Entry:
-    """The machine code of one function on disk, for numba: it loads before it compiles.
-
-    It replaces ``numba.core.caching.FunctionCache``, which unpickles whatever it finds.
-    """
+    """The cache entry of a function, for numba; its own ``FunctionCache`` unpickles any file."""
 
     digest: str
-    #: numba's name for a folder.
+    #: numba's name for the cache folder.
     cache_path: str | None = None
-    #: Entered when there is nothing to load, and left when numba has compiled.
+    #: Entered if there is nothing to load, and left when numba has compiled.
     notice: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def load_overload(self, _signature: Any, target: Any) -> Any:
-        """Return what was compiled before, or None."""
+        """Return the compiled function from disk, or None."""
         from numba.core.compiler import CompileResult
 
         if (payload := code_cache.load(self.digest)) is not None:
             target.refresh()
             try:
                 return CompileResult._rebuild(target, *pickle.loads(payload))
-            except Exception:  # useless, so it is compiled again
+            except Exception:  # unusable, so it is compiled again
                 code_cache.drop(self.digest)
         self.notice.enter_context(_announced())
         return None
 
     def save_overload(self, _signature: Any, result: Any) -> None:
-        """Store what was compiled, unless it names objects of this process."""
+        """Store the compiled function, unless it refers to objects of this process."""
         from numba.core.serialize import dumps
 
         if not result.lifted and not result.library.has_dynamic_globals:
@@ -264,13 +252,13 @@ class _Entry:
 
 @cache
 def _announce() -> None:
-    """Print the notice, once."""
+    """Print the notice once."""
     print(NOTICE, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def _announced() -> Iterator[None]:
-    """Announce that compiling takes ``PATIENCE`` seconds in all."""
+    """Print the notice if compiling takes more than ``PATIENCE`` seconds in all."""
     global _seconds  # noqa: PLW0603
     begin = time.monotonic()
     timer = threading.Timer(max(PATIENCE - _seconds, 0.0), _announce)
@@ -287,18 +275,18 @@ def _announced() -> Iterator[None]:
 
 
 def _parsed(signature: str, state: type | None = None) -> Any:
-    """What numba calls a signature."""
+    """Return numba's type of a signature."""
     from numba import types
 
     names = dict(vars(types))
     if state is not None:
         members = _parsed(f"void({', '.join(_fields(state).values())})").args
         names["state"] = types.NamedTuple(members, state)
-    return eval(signature, {}, names)  # as numba reads signatures; they stand in our own modules
+    return eval(signature, {}, names)  # as numba reads signatures; all are in our own modules
 
 
 def _fields(state: type | None) -> dict[str, str]:
-    """The type of every field of a ``NamedTuple``, in numba's notation."""
+    """Return the type of every field of a ``NamedTuple``, in numba's notation."""
     hints = get_type_hints(state, include_extras=True) if state is not None else {}
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
@@ -306,10 +294,10 @@ def _fields(state: type | None) -> dict[str, str]:
 def _linked(
     loop: CompiledFunction[..., Any], parts: Mapping[str, CompiledFunction[..., Any]]
 ) -> tuple[FunctionType, str]:
-    """A copy of the function that names what numba knows, and a digest of all that it names."""
+    """Return a copy of the function that refers to numba's objects, and a digest of all it uses."""
     function: Any = loop.function
     digest, known = _digested(function, {**loop.parts, **parts}, loop.options)
-    # two processes may number functions of one name alike: the digest keeps their symbols apart
+    # two processes may give functions of one name equal numbers: the digest separates their symbols
     code = function.__code__.replace(co_firstlineno=1, co_filename="<formulakern>")
     copy = FunctionType(code, {**function.__globals__, **known}, function.__name__)
     copy.__qualname__ = f"{function.__name__}_{digest[:16]}"
@@ -320,7 +308,7 @@ def _linked(
 def _digested(
     function: Any, parts: Mapping[str, CompiledFunction[..., Any]], options: object = None
 ) -> tuple[str, dict[str, Any]]:
-    """A digest of a function and all that it names, and numba's objects under our names."""
+    """Return a digest of a function and all that it uses, and numba's objects by their names."""
     if function.__closure__:
         raise TypeError(f"{function.__name__} has a closure; compiled functions name globals only.")
     code = function.__code__
@@ -332,7 +320,7 @@ def _digested(
             from numba import njit
 
             helper, digest = _linked(value, parts)
-            if digest not in _helpers:  # Python does not call it
+            if digest not in _helpers:
                 short = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
                 made = njit(nogil=True, **short, **value.options)(helper)
                 made.get_call_template = partial(_call_template, type(made).get_call_template, made)
@@ -348,23 +336,20 @@ def _digested(
 
 
 def _call_template(usual: Any, helper: Any, args: Any, kws: Any) -> Any:
-    """How numba calls a helper: without code of its own for every constant that it is called with.
-
-    It would compile a helper for the constant 0 that a variable begins with, and then for integers.
-    """
+    """Return numba's template for a call of a helper, with literals as their types."""
     from numba.types import unliteral
 
     return usual(helper, tuple(map(unliteral, args)), {k: unliteral(v) for k, v in kws.items()})
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that code uses, attributes among them, and those of the functions inside it."""
+    """Return the names that code uses, with attributes and the names of inner functions."""
     inside = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*inside)
 
 
 def _text(value: Any) -> str:
-    """What decides the machine code about a constant, the same in every process."""
+    """Return a text of all properties of a constant that affect machine code, for every process."""
     match value:
         case CodeType():
             parts = (value.co_code, value.co_varnames, value.co_names, value.co_consts)
@@ -394,7 +379,7 @@ def _hash(*texts: str) -> str:
 
 @cache
 def _processor() -> str:
-    """What decides the machine code beside the functions; the same for a whole process."""
+    """Return a text of the versions, the processor and the settings that affect machine code."""
     import llvmlite.binding as llvm
     import numba
     import numpy

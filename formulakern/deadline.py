@@ -1,4 +1,4 @@
-"""The time that work may take: one moment, handed down to every loop that can be long."""
+"""Time limits: one deadline that every long loop receives."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from formulakern.errors import ParameterError
 
 
 class TimeIsOver(Exception):
-    """A step that cannot be divided was given up, because its time was over."""
+    """A step that cannot be divided has been abandoned because its time is over."""
 
 
 @dataclass(frozen=True)
 class Deadline:
     """The moment at which work ends.
 
-    Work in several steps looks at :meth:`over` between them and keeps the best so far.  A long step
-    of which nothing can be kept calls :meth:`check` between its parts.
+    Work in several steps calls :meth:`over` between them and keeps the best result so far.  A long
+    step without a partial result calls :meth:`check` between its parts.
 
-    A clock is that of a computer: what is pickled are seconds, from when it is read again.
+    Clocks differ between computers: a pickle holds seconds, which count from the moment of loading.
 
     >>> deadline = Deadline.of(60)
     >>> deadline.over(), 59 < deadline.left() <= 60, 29 < deadline.part(0.5).left() <= 30
@@ -40,12 +40,12 @@ class Deadline:
 
     @staticmethod
     def clock() -> float:
-        """Seconds that pass as on a watch, whatever this process does."""
+        """Return the seconds of a monotonic clock."""
         return time.monotonic()
 
     @classmethod
     def of(cls, limit: TimeLimit) -> Deadline:
-        """So many seconds from now; a deadline is itself, and None is no limit."""
+        """Return the deadline ``limit`` seconds from now; None means no limit."""
         if isinstance(limit, Deadline):
             return limit
         now = cls.clock()
@@ -56,43 +56,43 @@ class Deadline:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit."""
+        """True if there is a limit."""
         return math.isfinite(self.end)
 
     def taken(self) -> float:
-        """Seconds since the beginning."""
+        """Return the seconds since the beginning."""
         return self.clock() - self.begun
 
     def left(self) -> float:
-        """Seconds until the end, at least 0."""
+        """Return the seconds until the end, at least 0."""
         return max(0.0, self.end - self.clock()) if self.limited else math.inf
 
     def over(self, needed: float = 0.0) -> bool:
-        """Whether less time is left than is ``needed``, or none."""
+        """Return True if no more than ``needed`` seconds are left."""
         return self.limited and self.clock() + needed >= self.end
 
     def part(self, share: float) -> Deadline:
-        """The end of a share of the time that is left."""
+        """Return a deadline after a share of the time that is left."""
         if not self.limited:
             return self
         now = self.clock()
         return Deadline(self.begun, now + share * max(0.0, self.end - now))
 
     def check(self) -> None:
-        """Give up what is being computed if the time is over."""
+        """Raise TimeIsOver if the time is over."""
         if self.over():
             raise TimeIsOver
 
 
 def _from_now(taken: float, left: float) -> Deadline:
-    """A deadline of which so many seconds are taken, and so many left."""
+    """Return a deadline with these seconds taken and left."""
     now = Deadline.clock()
     return Deadline(now - taken, now + left)
 
 
 #: No limit.
 UNLIMITED = Deadline(0.0)
-#: Seconds, a moment, or None for no limit.
+#: Seconds, a deadline, or None for no limit.
 TimeLimit: TypeAlias = float | Deadline | None
 
 
@@ -106,27 +106,27 @@ def check_time_limit(time_limit: TimeLimit) -> None:
         )
 
 
-# -- long searches in short slices: progress, a time limit and Ctrl-C work between them ------------
+# -- searches in short slices, with progress, a time limit and Ctrl-C between them -----------------
 
-#: What a compiled search returns: it ran to the end; its slice is over; an array must grow.
+#: Results of a slice of a search: it has ended; its work is used up; an array must grow.
 DONE, SLICE, FULL = 0, 1, 2
 
-#: Seconds that a slice should take: short enough to feel an interrupt, long enough to pay off.
+#: Seconds that a slice should take: short enough for interrupts, long enough to be efficient.
 SLICE_SECONDS = 0.05
-#: Work of the first slice, in words of 64 examples looked at.
+#: Work of the first slice, in words of 64 rows.
 FIRST_WORK = 500_000
-#: However short the slices are: searches that end them early never use up what they are given.
+#: The largest work of a slice, for searches that end their slices early.
 MOST_WORK = 2**50
 
 
 class Search(Protocol):
-    """A search that can stop and go on."""
+    """A search that can be stopped and continued."""
 
     def advance(self, work: int) -> bool:
-        """Do about so much work (words of 64 examples); whether the search has ended."""
+        """Do about ``work`` words of 64 rows of work; return True if the search has ended."""
 
     def share(self) -> float:
-        """An estimate of the share that is done, 0 to 1, which never falls."""
+        """Return an estimate of the share that is done, from 0 to 1, which never decreases."""
 
 
 def run_slices(
@@ -134,7 +134,7 @@ def run_slices(
     time_limit: TimeLimit,
     progress: Callable[[float], None] | None = None,
 ) -> bool:
-    """Run a search to its end or to the time limit; return whether it ended by itself."""
+    """Run a search to its end or to the time limit; return True if it has ended by itself."""
     deadline, work, finished = Deadline.of(time_limit), FIRST_WORK, False
     while not finished:
         begin = Deadline.clock()
@@ -150,7 +150,7 @@ def run_slices(
 
 
 def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """A copy with more rows, the new ones 0."""
+    """Return a copy with ``size`` rows, the new ones 0."""
     larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger

@@ -1,4 +1,4 @@
-"""One hierarchy of exceptions: every message says what was given, what was expected, what to do.
+"""The hierarchy of exceptions; every message states the problem, the expectation and a remedy.
 
 Every class derives from :class:`FormulaKernError` and from the built-in exception that a Python
 user would catch, so ``except ValueError`` keeps working.
@@ -8,27 +8,27 @@ from __future__ import annotations
 
 
 class FormulaKernError(Exception):
-    """Root of all errors that formulakern raises on purpose."""
+    """The base class of all errors that formulakern raises on purpose."""
 
 
 class FormulaSyntaxError(FormulaKernError, ValueError):
-    """A text that is not a formula: one sentence, the line with a caret, and what to write instead.
+    """A text that is not a formula; the message shows the line with a caret and gives advice.
 
     Parameters
     ----------
     problem : str
-        What is wrong, one sentence without a full stop.
+        The problem, as one sentence without a full stop.
     text : str
-        The whole text that was being read.
+        The whole text.
     position : int
-        Index of the first offending character (``len(text)`` for "the text ended too early").
+        Index of the first wrong character; ``len(text)`` if the text ends too early.
     advice : str
-        What to do, one sentence.
+        The remedy, as one sentence.
     width : int
         Number of characters that the caret underlines.
     """
 
-    #: At most this many characters of the offending line are shown around the caret.
+    #: The largest number of characters of the line that are shown around the caret.
     WINDOW = 72
 
     def __init__(
@@ -58,11 +58,11 @@ class FormulaSyntaxError(FormulaKernError, ValueError):
 
 
 class FormulaError(FormulaKernError, ValueError):
-    """A well-formed formula that cannot be given the meaning that was asked for."""
+    """A well-formed formula that cannot have the requested meaning."""
 
 
 class FormulaSizeError(FormulaError):
-    """A formula, diagram or program that passes a stated size; refused in bounded time."""
+    """A formula, diagram or program above the size limit, which is refused in bounded time."""
 
 
 class FormulaTypeError(FormulaKernError, TypeError):
@@ -74,24 +74,24 @@ class DataError(FormulaKernError, ValueError):
 
 
 class DataTypeError(DataError, TypeError):
-    """A table with an entry that is no number, where numbers are expected."""
+    """A table with an entry that is not a number in a column of numbers."""
 
 
 class GramSizeError(FormulaKernError, MemoryError):
-    """A Gram matrix that does not fit into memory; the message names its size and the way out."""
+    """A Gram matrix that does not fit into memory; the message gives its size and a remedy."""
 
 
 class ParameterError(FormulaKernError, ValueError):
-    """A parameter outside its range; the message lists what is accepted."""
+    """A parameter outside its range; the message lists the accepted values."""
 
 
 class MagnitudeError(FormulaKernError, OverflowError):
-    """A kernel value outside the range of float64; the message names the way out."""
+    """A kernel value outside the range of float64; the message gives a remedy."""
 
 
 class ClusterError(FormulaKernError, RuntimeError):
-    """A cluster lost its scheduler, or its workers; the message says what to look at."""
+    """A cluster that lost its scheduler or its workers; the message names what to check."""
 
 
 class MissingDependencyError(FormulaKernError, ImportError):
-    """An optional library is needed and not installed; the message names the extra."""
+    """An optional library that is needed but not installed; the message names the extra."""

@@ -1,4 +1,4 @@
-"""Ctrl-C during a fit: it ends the search for a model, and a model that is found is kept.
+"""Ctrl-C during a fit: it ends the search for a model and keeps the best model found.
 
 A fit has three phases.  Before its solver begins, Ctrl-C ends the fit.  The solver handles
 KeyboardInterrupt and keeps its best so far.  After the solver, the first Ctrl-C waits until the fit
@@ -33,7 +33,7 @@ class _Handler:
             self.usual(number, frame)
 
     def begin(self) -> bool:
-        """Replace the usual handler, within an indivisible step; return whether this call did."""
+        """Replace the usual handler, with interrupts held; return True if this call replaced it."""
         usual = signal.getsignal(signal.SIGINT)
         if usual is self or not callable(usual):
             return False
@@ -56,7 +56,7 @@ _HANDLER = _Handler()
 
 
 def presses() -> int:
-    """Return how often Ctrl-C was pressed during the fits of this process, also if a fit went on.
+    """Return the number of presses of Ctrl-C during the fits of this process, ended or not.
 
     >>> presses() >= 0
     True
@@ -65,13 +65,13 @@ def presses() -> int:
 
 
 def _in_main_thread() -> bool:
-    """Return whether this thread handles signals."""
+    """Return True if signals are delivered to this thread."""
     return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let the first Ctrl-C wait until an indivisible step is done.
+    """Delay the first Ctrl-C until an indivisible step is done.
 
     >>> with held():
     ...     pair = 1, 2
@@ -92,7 +92,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def interruptible(*, finds: bool = True) -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt at once, which the caller catches, keeping its best."""
+    """Raise KeyboardInterrupt at once on Ctrl-C; the caller catches it and keeps its best."""
     if not _in_main_thread():
         yield
         return
@@ -108,7 +108,7 @@ def interruptible(*, finds: bool = True) -> Iterator[None]:
 
 @contextmanager
 def completed() -> Iterator[None]:
-    """Complete a fit that has a model before Ctrl-C ends it; enclose the whole fit."""
+    """Complete a fit that has a model before Ctrl-C ends it; the block is the whole fit."""
     if not _in_main_thread():
         yield
         return

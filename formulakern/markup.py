@@ -1,4 +1,4 @@
-"""HTML from the package's templates, in which every value is escaped; tables for notebooks."""
+"""HTML from the package's templates, with escaped values, and tables for notebooks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Barred:
-    """A cell of a notebook's table with a bar below its text, orange if ``end`` < ``start``.
-
-    Ends of the bar are shares of the width.
-    """
+    """A cell with a bar from ``start`` to ``end`` (shares of the width), orange if reversed."""
 
     text: str
     start: float
@@ -38,7 +35,7 @@ def _environment() -> Environment:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return a template of ``formulakern/templates`` with these values.
+    """Return a template of ``formulakern/templates`` filled with these values.
 
     >>> "a &lt; b" in rendered("notebook_table.html", head=["a < b"], rows=[], sides="<",
     ...                        caption="", foot="")
@@ -54,7 +51,7 @@ def small_table(
     caption: str = "",
     foot: str = "",
 ) -> str:
-    """Return a table for notebooks, which needs no style sheet.
+    """Return an HTML table for notebooks that needs no style sheet.
 
     >>> shown = small_table(["rule"], [["x < 3"]], "r", "one rule")
     >>> "x &lt; 3" in shown, "<caption" in shown

@@ -1,4 +1,4 @@
-"""Measures of Gram matrices, each to a stated duality gap."""
+"""Measures of Gram matrices: enclosing ball, margin, alignment and spectral ratio."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.solvers import simplex_qp
 from formulakern.solvers.blas import one_thread
@@ -28,11 +29,11 @@ __all__ = [
     "spectral_ratio",
 ]
 
-#: Rows that are compared with their columns together.
+#: Number of rows that are compared with their columns at a time.
 BAND = 256
-#: Up to so many rows, a Cholesky decomposition decides; beyond, so many Lanczos steps look.
+#: Rows up to which a Cholesky decomposition decides; with more, Lanczos steps search.
 DECIDED, LANCZOS_STEPS = 2_000, 24
-#: From here to LARGEST for the largest K_ii, products of two entries cannot overflow or vanish.
+#: If the largest K_ii is from SMALLEST to LARGEST, products of two entries stay in float64.
 SMALLEST = 1e-100
 #: An eigenvalue below minus this share of the trace is not rounding.
 NEGATIVE = 1e-8
@@ -41,10 +42,10 @@ NEGATIVE = 1e-8
 def read_semidefinite(
     K: Any, check: bool = True, name: str = "K", normalize: bool = False
 ) -> FloatArray:
-    """The matrix as float64 (m, m), C-contiguous, the same memory if it is such an array.
+    """Return the matrix as C-contiguous float64 (m, m), without a copy if it is one already.
 
-    Without ``check`` only its shape is tested and that it is finite; else also its symmetry,
-    |K_ij| ≤ √(K_ii K_jj), in one pass by bands, and :func:`check_semidefinite`.
+    Its shape is always checked, and that it is finite.  With ``check``, also its symmetry,
+    |K_ij| ≤ √(K_ii K_jj), and :func:`check_semidefinite`.
     """
     gram = read_matrix(
         K,
@@ -55,8 +56,8 @@ def read_semidefinite(
     )
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise DataError(
-            f"{name} has shape {gram.shape}; a Gram matrix is square, a row and a column for each "
-            "row of the table. Pass the matrix of a kernel, such as fk.kernel(...)(X)."
+            f"{name} has shape {gram.shape}; a Gram matrix is square, with a row and a column for "
+            "each row of the table. Pass the matrix of a kernel, such as fk.kernel(...)(X)."
         )
     if not gram.size:
         raise DataError(f"{name} has no rows; a measure needs at least one. Pass a Gram matrix.")
@@ -66,7 +67,7 @@ def read_semidefinite(
         _check_entries(gram, rounding, name)
     gram = _cosines(gram) if normalize else gram
     if check:
-        # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
+        # rounding of the entries moves an eigenvalue by at most that share of the trace
         check_semidefinite(gram, rounding, name)
     return gram
 
@@ -80,7 +81,7 @@ def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
             f"squared lengths. Pass the matrix of a positive semidefinite kernel."
         )
     lengths = np.sqrt(diagonal)
-    noise = 100 * rounding * float(diagonal.max())  # entries that are rounding beside the largest
+    noise = 100 * rounding * float(diagonal.max())  # smaller entries are rounding errors
     for start in range(0, len(gram), BAND):
         rows = slice(start, start + BAND)
         band = gram[rows, start:]
@@ -93,7 +94,7 @@ def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
         if too_large.any():
             problem = (
                 f"{name}[{i}, {j}] = {gram[i, j]} is larger than √({name}[{i}, {i}]·"
-                f"{name}[{j}, {j}]) = {lengths[i] * lengths[j]}; so {name} is not positive "
+                f"{name}[{j}, {j}]) = {lengths[i] * lengths[j]}; therefore {name} is not positive "
                 "semidefinite, as every Gram matrix is."
             )
         else:
@@ -107,11 +108,11 @@ def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
 
 
 def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") -> None:
-    """Refuse a symmetric matrix with an eigenvalue below −1e-8 (or −slack) of the trace.
+    """Raise DataError if a symmetric matrix has an eigenvalue below −1e-8 (or −slack) of the trace.
 
-    Up to 2,000 rows a Cholesky decomposition of K plus a multiple of the identity decides, O(m³/3),
-    in one thread.  Beyond, 24 Lanczos steps, O(m²) each, look for a vector v with v'Kv < 0: what
-    they find is a proof, but a small negative eigenvalue may escape them.
+    For up to 2,000 rows, a Cholesky decomposition of K plus a multiple of the identity decides, in
+    O(m³/3) and one thread.  For more, 24 Lanczos steps of O(m²) search for a vector v with
+    v'Kv < 0.  Such a vector is a proof, but they may miss a small negative eigenvalue.
     """
     scale = float(K.diagonal().max())
     if not scale:
@@ -120,13 +121,13 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
     if len(K) <= DECIDED:
         shifted = K / scale
         shifted.flat[:: len(K) + 1] += shift
-        with one_thread():  # others would wait for each other longer than this takes
+        with one_thread():  # threads would wait for each other for longer than this takes
             try:
                 np.linalg.cholesky(shifted)
                 return
             except np.linalg.LinAlgError:
                 least = float(np.linalg.eigvalsh(shifted)[0]) - shift
-        how, allowed = "equal to", shift / 2  # not a failure by rounding alone
+        how, allowed = "equal to", shift / 2  # not a failure from rounding alone
     else:
         unit = K if SMALLEST < scale < LARGEST else K / scale
         least = _least_ritz_value(unit) / float(unit.diagonal().max())
@@ -140,23 +141,23 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
 
 
 def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]:
-    """The classes of m rows, sorted, and the number of the class of each row, int64.
+    """Return the sorted classes of m rows, and the index of the class of each row, int64.
 
-    ``y`` are numbers or strings, of at least two and at ``most`` so many classes.
+    ``y`` holds numbers or strings, of at least two classes and of at most ``most``.
 
     >>> classes, codes = read_labels(["b", "a", "b"], 3)
     >>> classes.tolist(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
-    labels = read_array(y, "y", "one label a row")
+    labels = read_array(y, "y", "one label per row")
     if labels.shape != (m,):
         raise DataError(
-            f"y has shape {labels.shape}, but K has {m} rows; expected one label a row, in one "
+            f"y has shape {labels.shape}, but K has {m} rows; expected one label per row, in one "
             "dimension."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         i = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(f"y[{i}] = {labels[i]} is no label. Leave out rows without a class.")
+        raise DataError(f"y[{i}] = {labels[i]} is not a label. Remove rows without a class.")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
@@ -166,23 +167,24 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
         ) from None
     if len(classes) < 2:
         raise DataError(
-            f"y holds one class only, {classes.tolist()}; expected at least two. Pass rows of both."
+            f"y holds one class only, {classes.tolist()}; expected at least two. Add rows of "
+            "another class."
         )
     if most is not None and len(classes) > most:
         raise DataError(
-            f"y holds {len(classes)} classes; a margin lies between two. Pass y == a_class, once "
-            "for each class, or use radius_margin_ratio, which takes their mean."
+            f"y holds {len(classes)} classes; a margin separates two. Pass y == a_class for each "
+            "class in turn, or use radius_margin_ratio, which averages over the classes."
         )
     return classes, codes.astype(np.int64)
 
 
 def _least_ritz_value(K: FloatArray) -> float:
-    """The smallest v'Kv over unit vectors of a Krylov space."""
+    """Return the smallest v'Kv over unit vectors v of a Krylov space."""
     basis, images = np.zeros((2, LANCZOS_STEPS, len(K)))
     vector = np.random.default_rng(0).standard_normal(len(K))
     for step in range(LANCZOS_STEPS):
         before = float(np.linalg.norm(vector))
-        for _ in range(2):  # twice is enough to be orthogonal to working precision
+        for _ in range(2):  # twice, for orthogonality to working precision
             vector = vector - (basis[:step] @ vector) @ basis[:step]
         length = float(np.linalg.norm(vector))
         if length <= 1e-12 * before:
@@ -193,7 +195,7 @@ def _least_ritz_value(K: FloatArray) -> float:
 
 
 def _cosines(gram: FloatArray) -> FloatArray:
-    """K_ij / √(K_ii K_jj), 0 where a vector has no length; K itself if it is so already."""
+    """Return K_ij / √(K_ii K_jj), 0 for vectors of length 0; K itself if it has this form."""
     diagonal = gram.diagonal()
     if np.isin(diagonal, (0.0, 1.0)).all():
         return gram
@@ -206,10 +208,10 @@ def _cosines(gram: FloatArray) -> FloatArray:
 
 Loss = Literal["hinge", "squared_hinge"]
 
-#: What the relative gaps are of, for warnings, and what these add.
+#: Names of the relative gaps in warnings, and the advice that follows them.
 RADIUS = "the relative gap of the squared radius"
 DISTANCE = "the relative gap of the distance of the classes"
-ADVICE = "More steps (max_iter) are needed, or rounding hides the difference."
+ADVICE = "More steps (max_iter) are needed, or rounding errors prevent a smaller gap."
 
 
 def enclosing_ball(
@@ -220,27 +222,27 @@ def enclosing_ball(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> EnclosingBall:
-    """The smallest ball around the feature vectors φ(x_i), ⟨φ(x_i), φ(x_j)⟩ = K_ij.
+    """Return the smallest ball around the feature vectors φ(x_i), ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
     Its squared radius is R² = min_c max_i ‖φ(x_i) − c‖² over all centres c.  The dual problem is
 
         R² = max Σ β_i K_ii − β'Kβ   over β ≥ 0, Σ β_i = 1,   with the centre c = Σ β_i φ(x_i).
 
-    So every β bounds R² from below, and its centre bounds R² from above.
+    Every β therefore bounds R² from below, and its centre bounds R² from above.
 
     Parameters
     ----------
     K : array-like of shape (m, m)
         A Gram matrix: symmetric and positive semidefinite.
     tol : float
-        The relative gap between the bounds of R² to reach, 0 < tol ≤ 1.
+        The relative gap between the bounds of R² at which to stop, 0 < tol ≤ 1.
     max_iter : int
-        At most so many steps, each of which changes two coefficients.
+        The largest number of steps, each of which changes two coefficients.
     check : bool
-        Whether to test that K is symmetric and positive semidefinite.  Without the test, a matrix
-        that is not gives a meaningless result.
+        Whether to test that K is symmetric and positive semidefinite.  Without the test, any other
+        matrix gives a meaningless result.
     progress : callable, optional
-        Called with the share that is done.
+        Called with the share of the work that is done.
 
     Returns
     -------
@@ -250,21 +252,21 @@ def enclosing_ball(
     Raises
     ------
     DataError
-        If K is no Gram matrix.
+        If K is not a Gram matrix.
     MagnitudeError
-        If its diagonal is so large or small that squares leave the range of float64.
+        If the diagonal of K is so large or small that its squares leave the range of float64.
     ParameterError
         If ``tol`` or ``max_iter`` is out of range.
 
     Warns
     -----
     ConvergenceWarning
-        If the gap is above ``tol``: after ``max_iter`` steps, or where rounding hides the rest.
+        If the gap is above ``tol`` after ``max_iter`` steps, or when rounding stops progress.
 
     Notes
     -----
-    A step costs O(m); some m steps are typical.  The test of K is one pass over it, and a Cholesky
-    decomposition (up to 2,000 rows) or 24 products with K.
+    A step costs O(m), and about m steps are typical.  The test of K is one pass over it, and a
+    Cholesky decomposition (up to 2,000 rows) or 24 products with K.
 
     References
     ----------
@@ -287,6 +289,7 @@ def enclosing_ball(
     return ball
 
 
+@parameters_from(enclosing_ball)
 def radius(
     K: Any,
     *,
@@ -295,19 +298,12 @@ def radius(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> float:
-    """R, the radius of the smallest ball that holds all feature vectors.
-
-    Parameters
-    ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
-    tol, max_iter, check, progress
-        As in :func:`enclosing_ball`, which also returns the bounds.
+    """Return R, the radius of the smallest ball that contains all feature vectors.
 
     Returns
     -------
     float
-        Relative error at most half of ``tol``.
+        The radius, with a relative error of at most half of ``tol``.
 
     Examples
     --------
@@ -320,6 +316,7 @@ def radius(
     return enclosing_ball(K, tol=tol, max_iter=max_iter, check=check, progress=progress).radius
 
 
+@parameters_from(enclosing_ball)
 def margin(
     K: Any,
     y: Any,
@@ -331,36 +328,32 @@ def margin(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Margin:
-    """The distance 2/‖w‖ between two classes in feature space, and the margin 1/‖w‖.
+    """Return the distance 2/‖w‖ between two classes in feature space, and the margin 1/‖w‖.
 
     *Hard margin* (C None or infinite): the distance of the convex hulls of the classes,
 
         min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖   over a, b ≥ 0 of sum 1,
 
-    i over one class and j over the other.  It equals 2/‖w‖ of the hard-margin support vector
-    machine, and 0 where the hulls meet.  1/‖w‖ is the distance of the nearest points from the
+    with i over one class and j over the other.  It equals 2/‖w‖ of the hard-margin support vector
+    machine, or 0 if the hulls meet.  1/‖w‖ is the distance of the nearest points from the
     hyperplane in the middle.
 
     *Soft margin*: w is the minimiser of a support vector machine with f(x) = ⟨w, φ(x)⟩ + b.
 
-    * ``loss="hinge"``: ½‖w‖² + C Σ max(0, 1 − y_i f(x_i)), which scikit-learn's ``SVC`` trains.
+    * ``loss="hinge"``: ½‖w‖² + C Σ max(0, 1 − y_i f(x_i)), which scikit-learn's ``SVC`` minimises.
     * ``loss="squared_hinge"``: ½‖w‖² + C/2 Σ max(0, 1 − y_i f(x_i))².  This is the hard margin of
-      K + I/C, and that distance is reported: 2/√(‖w‖² + C Σ max(0, 1 − y_i f(x_i))²).
+      K + I/C, whose distance is returned: 2/√(‖w‖² + C Σ max(0, 1 − y_i f(x_i))²).
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     y : array-like of shape (m,)
         Labels of two classes.
     C : float, optional
         The penalty parameter; None for the hard margin.
     loss : {"hinge", "squared_hinge"}
-        Which soft margin; without C, it does not matter.
+        The loss of the soft margin; it has no effect without C.
     tol : float
-        The relative gap between the bounds of the distance to reach.
-    max_iter, check, progress
-        As in :func:`enclosing_ball`.
+        The relative gap between the bounds of the distance at which to stop.
 
     Returns
     -------
@@ -370,25 +363,24 @@ def margin(
     Raises
     ------
     DataError
-        If K is no Gram matrix, or y not one label a row of two classes.
+        If K is not a Gram matrix, or y does not hold one label of two classes for each row.
     MagnitudeError
-        If the diagonal of K is so large or small that squares leave the range of float64.
+        If the diagonal of K is so large or small that its squares leave the range of float64.
     ParameterError
         If C, ``loss``, ``tol`` or ``max_iter`` is out of range.
 
     Warns
     -----
     ConvergenceWarning
-        If the gap is above ``tol``: after ``max_iter`` steps, or where rounding hides the rest.
+        If the gap is above ``tol`` after ``max_iter`` steps, or when rounding stops progress.
 
     Notes
     -----
-    Hulls nearer than 1e-5 of the largest distance of a point from the mean are taken to meet:
-    ``distance`` is 0, and ``upper_bound`` how near they are proven to be.  A small C draws w
-    towards 0, so distances with hinge loss compare kernels at one C only, and are infinite where
-    w = 0.
+    Hulls nearer than 1e-5 of the largest distance of a point from the mean count as meeting:
+    ``distance`` is 0, and ``upper_bound`` is the distance that is proven.  With hinge loss, a small
+    C draws w towards 0: compare kernels at one C only.  The distance is infinite if w = 0.
 
-    A step costs O(m); some m steps are typical, far more where the classes nearly touch.
+    A step costs O(m).  About m steps are typical, and many more if the classes nearly touch.
 
     References
     ----------
@@ -415,13 +407,15 @@ def margin(
     else:
         if penalty * float(gram.diagonal().max()) > LARGEST:
             raise ParameterError(
-                f"C={C!r} is too large beside K for float64; C=None is the hard margin."
+                f"C={C!r} is too large for float64, given the entries of K. Pass a smaller C, or "
+                "C=None for the hard margin."
             )
         found = simplex_qp.hinge_margin(gram, signs, penalty, **stopping)
     warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
     return found
 
 
+@parameters_from(enclosing_ball)
 def radius_margin_ratio(
     K: Any,
     y: Any,
@@ -433,44 +427,40 @@ def radius_margin_ratio(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> float:
-    """R² / distance²: the squared radius of the data over the squared distance of the classes.
+    """Return R² / distance²: squared radius of the data over squared distance of the classes.
 
-    R is the radius of the smallest ball around all feature vectors (:func:`enclosing_ball`), and
-    the distance is that of the convex hulls of the classes, 2/‖w‖ (:func:`margin`).  With the
-    margin 1/‖w‖ instead, the ratio would be 4 times as large.  The leave-one-out error of a
-    hard-margin support vector machine is at most a constant times this number over m: the smaller,
-    the better.
+    R is the radius of the smallest ball around all feature vectors (:func:`enclosing_ball`).  The
+    distance of the convex hulls of the classes is 2/‖w‖ (:func:`margin`); with the margin 1/‖w‖
+    instead, the ratio would be 4 times as large.  The leave-one-out error of a hard-margin support
+    vector machine is at most a constant times this ratio over m, so smaller ratios are better.
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     y : array-like of shape (m,)
-        Labels.  For more than two classes, the mean of the ratios of each class against the rest.
+        Labels.  For more than two classes, the result is the mean of the ratios of each class
+        against the rest.
     C : float, optional
-        Soft margin: both numbers are computed for K + I/C, the support vector machine with squared
-        hinge loss, for which the bound is proven.  Without C, classes whose hulls meet have the
-        ratio infinity.
+        The penalty of a soft margin: radius and distance are those of K + I/C, the support vector
+        machine with squared hinge loss, for which the bound is proven.  Without C, the ratio is
+        infinite if the hulls of the classes meet.
     normalize : bool
         Whether to divide K_ij by √(K_ii K_jj) first, so that the measure does not depend on the
-        lengths of the feature vectors; a vector of length zero stays zero.
+        lengths of the feature vectors; a vector of length 0 stays 0.
     tol : float
-        The relative gap of R² and of the distances; the ratio is exact to some 3 ``tol``.
-    max_iter, check, progress
-        As in :func:`enclosing_ball`.
+        The relative gap of R² and of the distances; the relative error of the ratio is about 3 tol.
 
     Returns
     -------
     float
-        At least 1/4 for two classes, ``inf`` where hulls meet.
+        At least 1/4 for two classes, and ``inf`` if their hulls meet.
 
     Raises
     ------
     DataError
-        If K is no Gram matrix, y not one label a row, there is only one class, or all feature
-        vectors are equal, where without C the ratio would be 0/0.
+        If K is not a Gram matrix, y does not hold one label for each row, there is only one class,
+        or all feature vectors are equal, so that the ratio without C would be 0/0.
     MagnitudeError, ParameterError
-        As in :func:`margin`.
+        If the diagonal of K, C, ``tol`` or ``max_iter`` is out of range.
 
     References
     ----------
@@ -501,7 +491,7 @@ def ball_and_ratio(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[EnclosingBall, float]:
-    """Return the smallest ball, too; see :func:`radius_margin_ratio`."""
+    """Return the smallest ball and the ratio of :func:`radius_margin_ratio`."""
     ridge = 1 / _read_penalty(C)
     gram = _solvable(K, check, tol, max_iter, normalize)
     classes, codes = read_labels(y, len(gram))
@@ -514,8 +504,8 @@ def ball_and_ratio(
     ball = simplex_qp.enclosing_ball(gram, progress=part_of_progress(0), **options)
     if ball.squared_radius == 0:
         raise DataError(
-            "all feature vectors are equal (the radius is 0), so there is no ratio of radius and "
-            "margin. Use a kernel that tells some rows apart, or a soft margin, C=1."
+            "all feature vectors are equal (the radius is 0), so the ratio of radius and margin is "
+            "not defined. Use a kernel that distinguishes some rows, or a soft margin, C=1."
         )
     warn_unless(ball.converged, RADIUS, ball.gap, tol, ADVICE)
     ratios = []
@@ -528,7 +518,7 @@ def ball_and_ratio(
 
 
 def _read_penalty(C: Any) -> float:
-    """The penalty parameter of a soft margin; infinity, the hard margin, for None."""
+    """Return the penalty of a soft margin as a float, infinite for None (the hard margin)."""
     if C is None or math.inf == C:
         return math.inf
     check_number(
@@ -538,37 +528,34 @@ def _read_penalty(C: Any) -> float:
 
 
 def _solvable(K: Any, check: bool, tol: Any, max_iter: Any, normalize: bool = False) -> FloatArray:
-    """The checked matrix, if its entries can be multiplied without overflow or underflow."""
+    """Return the checked matrix if products of its entries neither overflow nor underflow."""
     check_number("tol", tol, 0, 1, above=True)
     check_integer("max_iter", max_iter)
     gram = read_semidefinite(K, check, normalize=normalize)
     largest = float(gram.diagonal().max())
     if largest and not SMALLEST <= largest <= LARGEST:
         raise MagnitudeError(
-            f"the largest K[i, i] is {largest:.3g}, and its square is not safe in float64; "
-            f"expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and distance "
-            "scale with its root), or normalise the kernel: kernel.normalized()."
+            f"the largest K[i, i] is {largest:.3g}, whose square is outside the safe range of "
+            f"float64; expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and "
+            "distance scale with its root), or normalise the kernel: kernel.normalized()."
         )
     return gram
 
 
+@parameters_from(enclosing_ball)
 def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True) -> float:
-    """⟨K, L⟩ / (‖K‖ ‖L‖), Frobenius: the cosine of two Gram matrices, or of one and labels.
+    """Return ⟨K, L⟩ / (‖K‖ ‖L‖), the cosine of two Gram matrices, or of one and labels.
 
-    Two classes of labels give L = yy' with y = ±1.  More give L_ij = 1 where i and j are of one
-    class and 0 elsewhere.  Centred, K and L are replaced by HKH and HLH with H = I − 11'/m: the
-    Gram matrices of the feature vectors minus their mean.
+    Product and norms are Frobenius.  Labels of two classes give L = yy' with y = ±1.  More classes
+    give L_ij = 1 if i and j are of one class, and 0 otherwise.  Centred, K and L are replaced by
+    HKH and HLH with H = I − 11'/m, the Gram matrices of the feature vectors minus their mean.
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     target : array-like of shape (m,) or (m, m)
         Labels of at least two classes, or another Gram matrix.
     centered : bool
         Whether to subtract the mean of the feature vectors first.
-    check : bool
-        As in :func:`enclosing_ball`.
 
     Returns
     -------
@@ -578,8 +565,8 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
     Raises
     ------
     DataError
-        If a matrix is no Gram matrix, shapes differ, there is one class only, or a matrix is zero
-        (centred: all feature vectors are equal).
+        If a matrix is not a Gram matrix, shapes differ, there is only one class, or a matrix is
+        zero (centred: all feature vectors are equal).
 
     References
     ----------
@@ -614,21 +601,18 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
     return product / float(np.linalg.norm(indicator.T @ indicator))
 
 
+@parameters_from(enclosing_ball)
 def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> float:
-    """trace(K) / ‖K‖_F, the 1-norm of the eigenvalues over their 2-norm.
+    """Return trace(K) / ‖K‖_F, the 1-norm of the eigenvalues over their 2-norm.
 
-    It is 1 where K has rank one, and √m where K is a multiple of the identity: the more directions
-    of feature space the data spreads over, the larger.  Normalised it is (ratio − 1) / (√m − 1),
-    0 for the least expressive kernels and 1 for the most.
+    The ratio is 1 if K has rank one, and √m if K is a multiple of the identity: it grows with the
+    number of directions of feature space over which the data spread.  Normalised it is
+    (ratio − 1) / (√m − 1), from 0 for the least expressive kernels to 1 for the most.
 
     Parameters
     ----------
-    K : array-like of shape (m, m)
-        A Gram matrix.
     normalize : bool
         Whether to map the ratio onto [0, 1].
-    check : bool
-        As in :func:`enclosing_ball`.
 
     Returns
     -------
@@ -637,7 +621,7 @@ def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> flo
     Raises
     ------
     DataError
-        If K is no Gram matrix, or is zero; normalised, also if it has a single row.
+        If K is not a Gram matrix, or is zero; if normalised, also if it has a single row.
 
     References
     ----------
@@ -667,12 +651,12 @@ def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> flo
 def _is_matrix(target: Any) -> bool:
     try:
         return np.ndim(target) == 2
-    except ValueError:  # lists of different lengths; whoever reads them says so
+    except ValueError:  # lists of different lengths, which the reader of labels refuses
         return True
 
 
 def _unit(gram: FloatArray, name: str, centered: bool) -> FloatArray:
-    """K / ‖K‖_F, about the mean if centred."""
+    """Return K / ‖K‖_F, after subtraction of the mean if centred."""
     size = float(np.abs(gram).max())
     if size:
         gram = gram / size
@@ -685,7 +669,7 @@ def _unit(gram: FloatArray, name: str, centered: bool) -> FloatArray:
     if not size:
         raise DataError(
             f"{name} is zero{' about its mean: all feature vectors are equal' * centered}, so it "
-            "has no direction to measure. Use a kernel that tells some rows apart."
+            "has no direction to measure. Use a kernel that distinguishes some rows."
         )
     gram /= np.linalg.norm(gram)
     return gram

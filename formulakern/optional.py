@@ -1,4 +1,4 @@
-"""What needs an optional library: data frames (pandas), axes to draw on (matplotlib), dask."""
+"""Access to optional libraries: pandas, matplotlib and dask."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
-    """A pandas DataFrame of these columns."""
+    """Return a pandas DataFrame of these columns."""
     library = needed("pandas", "to_frame() or to_pandas()", "tables")
     frame: pandas.DataFrame = library.DataFrame(dict(columns))
     return frame
 
 
 def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
-    """Axes of a new matplotlib figure of this size, in inches."""
+    """Return the axes of a new matplotlib figure of this size, in inches."""
     pyplot = needed("matplotlib.pyplot", "Drawing", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
 
 
 def needed(module: str, method: str, extra: str) -> Any:
-    """A module of a library that not everyone has."""
+    """Import a module of an optional library, or raise MissingDependencyError."""
     library = module.partition(".")[0]
     try:
         import_module(library)

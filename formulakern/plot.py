@@ -1,14 +1,12 @@
-"""``fk.plot``: pictures of rules, kernels, fits and settings, each drawn by one line.
+"""``fk.plot``: pictures of rules, kernels, fits and settings, each from one line of code.
 
-A function takes a fitted model, or the values that it would read from it; draws on ``ax``, or on a
-new figure; and returns the axes, so that titles, limits and colours can be changed by matplotlib's
-own methods.
+Each function takes a fitted model, or the values that it would read from one.  It draws on ``ax``,
+or on a new figure, and returns the axes; change titles, limits and colours by matplotlib's methods.
 
-Colours are distinct to eyes that lack cones for red or green, and have a contrast of 3:1 with a
-white and with a dark ground; text follows matplotlib's style, so that
-``matplotlib.style.use("dark_background")`` is enough for dark pages.  Pictures need matplotlib, the
-extra ``plot``.  Scikit-learn's own displays draw confusion matrices, ROC curves and calibration of
-any of these models.
+Colours are distinct for red-green colour blindness, and have a contrast of 3:1 with white and with
+dark grounds.  Text follows matplotlib's style: ``matplotlib.style.use("dark_background")`` is
+enough for dark pages.  Pictures need matplotlib, the extra ``plot``.  Scikit-learn's own displays
+draw confusion matrices, ROC curves and calibration curves of any of these models.
 """
 
 from __future__ import annotations

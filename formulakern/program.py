@@ -1,13 +1,13 @@
-"""Programs: arithmetic on joint counts, a small graph with every number computed once.
+"""Programs: arithmetic on joint counts, as a small graph that computes every number once.
 
-A count is the number of columns of a domain (a group of columns) in a *cell*.  A cell is written by
+A count is the number of columns of a domain (a group of columns) in a *cell*.  A cell is given by
 the truth values of its columns in the rows x and z: ``11`` true in both, ``10`` only in x, ``01``
-only in z, ``00`` in neither.  A star stands for both values: ``1*`` counts the ones of x, ``**``
-all columns.
+only in z, ``00`` in neither.  A star matches both values: ``1*`` counts the ones of x, ``**`` all
+columns.
 
-With exact integers (``int64`` if nothing can overflow, Python integers otherwise) the values on
-arrays of counts are the specification that all compiled code must equal.  Counts of one row enter
-as the columns and rows of a broadcast, so that what depends on one row is computed once per row.
+Values in exact integers (``int64`` if nothing can overflow, otherwise Python integers) are the
+specification that all compiled code must match.  Counts of one row broadcast as rows and columns,
+so that numbers that depend on one row are computed once per row.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from formulakern.text import aligned
 
 T = TypeVar("T")
 
-#: A program with more nodes is refused while it is being built.
+#: The builder refuses larger programs.
 MAX_NODES = 2_000_000
 
-#: The nine cells, joint counts first, and how many of n columns are in each, where s of them are
-#: true in both rows, p in x and q in z: the one definition, printed, emitted and evaluated.
+#: The nine cells, and the number of columns in each: of n columns, s are true in both rows, p in x
+#: and q in z.  Listings, emitted code and evaluation all use these formulas.
 CELLS = {
     "11": "s",
     "10": "p - s",
@@ -52,7 +52,7 @@ _CELL_COUNTS = {cell: eval(f"lambda s, p, q, n: {text}") for cell, text in CELLS
 
 
 def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
-    """Return how many of n columns are in a cell: numbers, arrays or symbols, by ``CELLS``.
+    """Return the number of columns in a cell, by ``CELLS``, for numbers, arrays or symbols.
 
     >>> [cell_count(cell, 2, 3, 4, 10) for cell in CELLS]
     [2, 1, 2, 5, 3, 7, 4, 6, 10]
@@ -60,30 +60,30 @@ def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     return _CELL_COUNTS[cell](s, p, q, n)
 
 
-#: How many data of a node precede its operands, by kind.
+#: The number of data before the operands of a node, by kind.
 _N_DATA = {"count": 3, "constant": 1, "sum": 0, "product": 0, "binomial": 1, "quotient": 1}
 
 
 class Node(tuple[Any, ...]):
     """One number of a program: its kind, data, and the positions of its operands.
 
-    * ``count, domain, cell, used``: max(count − used, 0), columns that are not used up yet
+    * ``count, domain, cell, used``: max(count − used, 0), the columns that are not used yet
     * ``constant, value``: a non-negative integer
     * ``sum, *operands`` and ``product, *operands``
     * ``binomial, lower, operand``: C(operand, lower)
-    * ``quotient, divisor, operand``: the operand divided by an integer that divides it
+    * ``quotient, divisor, operand``: the exact quotient of the operand and an integer
     """
 
     __slots__ = ()
 
     @property
     def kind(self) -> str:
-        """The kind: the name of the method that an algebra has for it."""
+        """The kind, which is also the name of an algebra's method."""
         return str(self[0])
 
     @property
     def data(self) -> tuple[Any, ...]:
-        """The numbers and words that are not operands."""
+        """The numbers and words before the operands."""
         return self[1 : 1 + _N_DATA[self[0]]]
 
     @property
@@ -93,16 +93,16 @@ class Node(tuple[Any, ...]):
 
 
 class Stage(IntEnum):
-    """When a number is known; a bit for each row that it depends on."""
+    """The rows that a number depends on, with one bit for each row."""
 
-    TABLE = 0  # depends on the numbers of columns alone
+    TABLE = 0  # depends only on the numbers of columns
     ROW_X = 1
     ROW_Z = 2
     PAIR = 3
 
 
 class Stages(NamedTuple):
-    """The stage of every node, the nodes of pairs, and what these read of the earlier stages."""
+    """The stage of every node, the nodes of pairs, and the earlier nodes that these read."""
 
     of: tuple[Stage, ...]
     table: tuple[int, ...]
@@ -115,13 +115,15 @@ class Stages(NamedTuple):
 class Program:
     """A kernel as arithmetic: K(x, z) = value of ``output`` divided by ``divisor``.
 
-    Operands come before the nodes that use them; equal nodes occur once.  The value of
-    ``dimension`` is the divisor times the dimension of the feature space, which depends on the
-    numbers of columns alone.  ``domains`` names the groups of columns; None is "all columns".  For
-    each of them ``degrees`` is the number of its counts in every product, None for the whole if the
-    kernel is not homogeneous (choices of features).  ``divisor`` is the number of symmetries, 1
-    unless the reading is ``distinct``, and divides exactly.  Each of ``choices`` is the position of
-    the number of features to choose from, and how many are chosen.
+    Operands come before the nodes that use them, and equal nodes occur once.
+
+    * ``dimension``: the node whose value is ``divisor`` times the dimension of the feature space,
+      which depends only on the numbers of columns
+    * ``domains``: the groups of columns; None is "all columns"
+    * ``degrees``: for each domain, the number of its counts in every product; None as a whole if
+      the kernel is not homogeneous (choices of features)
+    * ``divisor``: the number of symmetries, 1 unless the reading is ``distinct``; division is exact
+    * ``choices``: pairs of the position of the number of features, and how many are chosen
     """
 
     nodes: tuple[Node, ...]
@@ -139,7 +141,7 @@ class Program:
 
     @cached_property
     def width(self) -> int:
-        """The largest number of values that are held at a time on the way to the kernel."""
+        """The largest number of values that the kernel's evaluation holds at a time."""
         held = most = 0
         for _, _, dead in self.steps():
             held += 1
@@ -162,7 +164,7 @@ class Program:
         return self._uses(self.kernel_nodes)
 
     def _uses(self, order: Sequence[int]) -> array[int]:
-        """Return for every node the last one of ``order`` that uses it."""
+        """Return, for every node, the last node of ``order`` that uses it."""
         last_use = array("q", bytes(8 * len(self.nodes)))
         for user in order:
             for operand in self.nodes[user].operands:
@@ -171,7 +173,7 @@ class Program:
 
     @cached_property
     def stages(self) -> Stages:
-        """When each number is known; only those of pairs are computed for every pair of rows."""
+        """The stages of all nodes; only nodes of pairs are computed for every pair of rows."""
         of = bytearray()
         for node in self.nodes:
             if node.kind == "count":
@@ -193,7 +195,7 @@ class Program:
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
-    """Return the positions of the nodes that the nodes at these positions need, in order."""
+    """Return the positions of all nodes that the outputs need, in order."""
     last = max(outputs, default=-1)
     found = bytearray(last + 1)
     for position in outputs:
@@ -209,11 +211,10 @@ def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
 def fold(
     program: Program, algebra: Any, outputs: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the position and the value of every node that outputs need, in order.
+    """Yield the position and the value of every node that the outputs need, in order.
 
-    Numbers, arrays and symbols are computed by this walk.  An algebra has a method for each kind of
-    node, called with the data of the node and the values of its operands.  A value is dropped as
-    soon as no later node needs it.
+    An ``algebra`` has a method for each kind of node, which receives the node's data and the values
+    of its operands.  A value is dropped when no later node needs it.
     """
     values: dict[int, Any] = {}
     value_of = values.__getitem__
@@ -228,7 +229,7 @@ def fold(
 
 
 def values_of(program: Program, algebra: Any, outputs: Sequence[int] | None = None) -> list[Any]:
-    """Return the values of outputs, by default of the kernel's own."""
+    """Return the values of the outputs, by default of the kernel's output."""
     wanted = [program.output] if outputs is None else outputs
     found = dict.fromkeys(wanted)
     for position, value in fold(program, algebra, outputs):
@@ -238,7 +239,7 @@ def values_of(program: Program, algebra: Any, outputs: Sequence[int] | None = No
 
 
 def repeated(part: T, times: int, join: Callable[[T, T], T]) -> T:
-    """Return ``times`` equal parts joined, in some 2·log₂(times) steps.
+    """Return ``times`` equal parts joined, in about 2·log₂(times) steps.
 
     >>> repeated(3, 5, lambda one, two: one * two)
     243
@@ -254,11 +255,11 @@ def repeated(part: T, times: int, join: Callable[[T, T], T]) -> T:
 
 
 class Builder:
-    """Collects the nodes of one program; equal nodes are shared, trivial arithmetic never enters.
+    """Collects the nodes of one program, sharing equal nodes and simplifying trivial arithmetic.
 
-    ``0·x`` is 0, ``1·x`` and ``0 + x`` are x, constants fold, a repeated operand of a sum becomes a
-    product with a constant.  Sharing a number is sound in every reading; merging two occurrences of
-    a variable is not.
+    ``0·x`` becomes 0, ``1·x`` and ``0 + x`` become x, constants fold, and a repeated operand of a
+    sum becomes a product with a constant.  Every reading permits sharing a number, but not merging
+    two occurrences of a variable.
     """
 
     def __init__(self, domains: Iterable[str | None]) -> None:
@@ -313,28 +314,25 @@ class Builder:
         return operand if lower == 1 else self._add("binomial", lower, operand)
 
     def quotient(self, operand: int, divisor: int) -> int:
-        """Return the position of a node divided by an integer that divides it."""
+        """Return the position of the exact quotient of a node and an integer."""
         node = self.nodes[operand]
         if node.kind == "constant":
             return self.constant(node[1] // divisor)
         return operand if divisor == 1 else self._add("quotient", divisor, operand)
 
     def choose(self, total: int, degree: int) -> None:
-        """Note that ``degree`` of the node's value are chosen, so that it must be as large."""
+        """Record a choice of ``degree`` features from a node's value, which must be as large."""
         self._choices.setdefault((total, degree))
 
     def finish(
         self, output: int, dimension: int, degrees: Iterable[int] | None, divisor: int = 1
     ) -> Program:
-        """Return the program with these outputs; nodes that neither needs are dropped.
-
-        If features were chosen there are no degrees.
-        """
-        self._position.clear()  # nothing is added any more
+        """Return the program with these outputs and the nodes that they need."""
+        self._position.clear()  # no more nodes are added
         nodes = self.nodes
         kept = needed(nodes, [output, dimension, *(total for total, _ in self._choices)])
         moved = array("q", bytes(8 * len(nodes)))
-        for new, old in enumerate(kept):  # in place: a second list would take as much again
+        for new, old in enumerate(kept):  # in place, to save the memory of a second list
             moved[old] = new
             node = nodes[old]
             first = 1 + _N_DATA[node[0]]
@@ -373,12 +371,12 @@ class Builder:
 
 
 def check_nodes(n: int) -> None:
-    """Refuse programs of more than ``MAX_NODES`` operations."""
+    """Raise FormulaSizeError for more than ``MAX_NODES`` operations."""
     if n >= MAX_NODES:
         raise FormulaSizeError(
             f"the formula needs a program of more than {MAX_NODES:,} operations. Split it into "
-            "smaller formulas, or write it with fewer changes of connective: the length of a "
-            "chain of one connective does not matter."
+            "smaller formulas, or use fewer changes of connective; the length of a chain of one "
+            "connective does not matter."
         )
 
 
@@ -386,11 +384,11 @@ def check_nodes(n: int) -> None:
 
 
 def listing(program: Program, limit: int = 60) -> str:
-    """Return the program as text: a numbered line for each number, with its stage.
+    """Return the program as text: one numbered line for each number, with its stage.
 
     ``s`` is the number of columns true in both rows, ``p`` and ``q`` those true in x and in z,
-    ``n`` all columns.  With several domains the counts carry the domain's name.  Programs of more
-    than ``limit`` lines show their first and last ones.
+    ``n`` all columns.  With several domains, the counts carry the domain's name.  Of more than
+    ``limit`` lines, only the first and last are shown.
     """
     lines, stage = _Lines(program.domains), program.stages.of
     known = ("once", "per row x", "per row z", "per pair")
@@ -410,7 +408,7 @@ def listing(program: Program, limit: int = 60) -> str:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The arithmetic and the meaning of each node; operands are named by their positions."""
+    """The texts of each node's arithmetic and meaning; operands are named by position."""
 
     domains: tuple[str | None, ...]
 
@@ -440,32 +438,29 @@ class _Lines:
         return f"{operand} / {divisor}", "(symmetries)"
 
 
-# -- values: exact integers, float64, exponents of any size, and bounds of all of them
+# -- values: exact integers, float64, extended floats, and bounds
 
 Array = npt.NDArray[Any]
-#: Arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩, one for every domain.
+#: Arrays of counts ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩ for every domain.
 Triples = Sequence[Sequence[Array]]
 
-#: Exact integers of more bits than this are not computed.
+#: Exact integers with more bits are not computed.
 MAX_BITS = 8_000_000
 #: The largest finite float64, as an integer.
 FLOAT64_MAX = (2**53 - 1) * 2 ** (1023 - 52)
-#: Larger bounds are this one: they are only compared with the ends of a data type.
+#: The value of all larger bounds, which are only compared with the range of a data type.
 BEYOND = 1 << 4096
-#: Longer arrays, in bytes of all numbers that are held at a time, are evaluated in parts.
+#: Arrays are evaluated in parts if all values held at a time need more bytes.
 MAX_BYTES = 1 << 28
 
 
 def as_float(value: int) -> float:
-    """Return a non-negative integer as float64, infinite beyond its range."""
+    """Return a non-negative integer as float64, infinite above its range."""
     return float(value) if value <= FLOAT64_MAX else inf
 
 
 def n_choices(n: int, lower: int, limit: int | None = None) -> int:
-    """Return C(n, lower) exactly, or min(C(n, lower), limit) for n that may be capped itself.
-
-    Without a limit more than ``MAX_BITS`` bits are refused by MagnitudeError.
-    """
+    """Return min(C(n, lower), limit); without a limit, raise MagnitudeError above MAX_BITS bits."""
     smaller = min(lower, n - lower)
     if limit is not None:  # C(n, k) is at least (n / k)^k
         least = smaller * (n.bit_length() - 1 - smaller.bit_length())
@@ -473,7 +468,7 @@ def n_choices(n: int, lower: int, limit: int | None = None) -> int:
     if smaller > 0 and smaller * (n.bit_length() - smaller.bit_length() + 1) > MAX_BITS:
         raise MagnitudeError(
             f"the number of choices of {lower:,} out of a number of {n.bit_length():,} bits is too "
-            "large to be computed. Choose fewer features, or nest fewer choices."
+            "large to compute. Choose fewer features, or nest fewer choices."
         )
     return comb(n, lower)
 
@@ -494,8 +489,8 @@ def run(
     """Evaluate a program on arrays of counts, which broadcast.
 
     Return the outputs (by default the kernel, not divided) in broadcast shape or smaller.  Every
-    count is multiplied by the weight of its domain.  Python integers (``object``) larger than
-    ``limit`` become it; a number takes about ``number_bytes``.
+    count is multiplied by its domain's weight.  Python integers (``object``) above ``limit`` become
+    ``limit``; one number takes about ``number_bytes``.
     """
     shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
     together = max(1, int(MAX_BYTES / (number_bytes * program.width)))
@@ -514,7 +509,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Sums and products of what the operators of Python add and multiply, at these counts."""
+    """Values that Python's operators add and multiply, at these counts."""
 
     counts: Triples
     sizes: Sequence[Any]
@@ -535,8 +530,8 @@ class _Counts:
 class _Arrays(_Counts):
     """Arrays of one dtype.
 
-    Arithmetic on arrays of Python integers without axes returns a bare integer, for which NumPy
-    would choose a machine type: what makes an array of one names the dtype.
+    Operations on zero-dimensional object arrays return bare integers, for which NumPy would choose
+    a machine type.  Therefore every conversion to an array names the dtype.
     """
 
     dtype: npt.DTypeLike
@@ -559,21 +554,21 @@ class _Arrays(_Counts):
         return reduce(lambda one, two: self._limited(one * two), operands)
 
     def binomial(self, lower: int, operand: Array) -> Array:
-        """Return C(operand, lower): exact in integers, and in float64 up to 2⁵³."""
+        """Return C(operand, lower), exact in integers, and in float64 up to 2⁵³."""
         if np.dtype(self.dtype) == object:
             exact = np.frompyfunc(lambda n: n_choices(n, lower, self.limit), 1, 1)
             return np.asarray(exact(operand), dtype=object)
         result = operand
-        for i in range(1, lower):  # 0 as soon as operand < lower: one of the factors is
+        for i in range(1, lower):  # if operand < lower, one factor is 0, and the result 0
             result = result * (operand - i)
             result = result / (i + 1) if self._floating else result // (i + 1)
         return result
 
     def quotient(self, divisor: int, operand: Array) -> Array:
-        """Return the quotient, rounded to an integer if float64 holds it."""
+        """Return the quotient, rounded to an integer if float64 holds that integer."""
         if not self._floating:
             return np.asarray(operand // divisor, dtype=self.dtype)
-        value = operand / as_float(divisor)  # a finite multiple of what is infinite is 0
+        value = operand / as_float(divisor)  # a finite operand over an infinite divisor gives 0
         return np.where(np.abs(value) < 2.0**50, np.rint(value), value)
 
     def _limited(self, values: Array) -> Array:
@@ -587,16 +582,16 @@ class _Arrays(_Counts):
         return np.dtype(self.dtype).kind == "f"
 
 
-# -- exponents of any size
+# -- floating-point numbers with exponents of any size
 
-#: Beyond this difference of exponents, the smaller number is nothing next to the larger one.
+#: If exponents differ by more, the smaller number is negligible.
 APART = 2_000.0
-#: The exponent of 0, where a finite one is wanted.
+#: The exponent of 0 when a finite one is needed.
 LEAST = -np.finfo(np.float64).max
-#: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ have a product.
+#: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ do not overflow.
 TOGETHER = 16
-#: Every so many of them the product is kept, for binomials of the same number with more factors;
-#: all are dropped when they are of more numbers, or more in all, than this.
+#: The product is kept after every STRIDE factors, for binomials of the same number with more
+#: factors.  All are dropped above MOST_OPERANDS operands or MOST_NUMBERS numbers.
 STRIDE, MOST_OPERANDS, MOST_NUMBERS = 64, 64, 1 << 22
 
 
@@ -604,8 +599,8 @@ STRIDE, MOST_OPERANDS, MOST_NUMBERS = 64, 64, 1 << 22
 class Extended:
     """The numbers m · 2ᵉ: m is float64, 0 or from 0.5 to 1, e a whole float64 (−inf for 0).
 
-    Counts of long formulas are beyond float64 and their probabilities below it, although quotients
-    of them need not be.  On non-negative numbers nothing cancels: the relative error is at most
+    Counts of long formulas exceed float64 and their probabilities underflow it, although their
+    quotients may be in range.  Non-negative numbers do not cancel: the relative error is at most
     about 2⁻⁵² for every literal and every operation.
     """
 
@@ -614,13 +609,13 @@ class Extended:
 
     @classmethod
     def of(cls, values: npt.ArrayLike, shift: FloatArray | float = 0.0) -> Extended:
-        """Return values · 2^shift, for finite values of at least 0."""
+        """Return values · 2^shift for finite, non-negative values."""
         m, e = np.frexp(np.asarray(values, dtype=np.float64))
         return cls(m, np.where(m == 0, -np.inf, e + shift))
 
     @classmethod
     def of_integer(cls, value: int) -> Extended:
-        """Return an integer of any size, to 53 bits."""
+        """Return an integer of any size, rounded to 53 bits."""
         shift = max(value.bit_length() - 64, 0)
         return cls.of(float(value >> shift), float(shift))
 
@@ -628,7 +623,7 @@ class Extended:
         return Extended.of(self.m * other.m, self.e + other.e)
 
     def __truediv__(self, other: Extended) -> Extended:
-        """Divide by numbers other than 0."""
+        """Divide by nonzero numbers."""
         return Extended.of(self.m / other.m, self.e - other.e)
 
     def __add__(self, other: Extended) -> Extended:
@@ -641,7 +636,7 @@ class Extended:
             return Extended(self.m, np.minimum(self.e, APART))._below(0.0)
 
     def _below(self, top: FloatArray | float) -> FloatArray:
-        """Return the numbers, divided by 2^top, a power that is not much below any of them."""
+        """Return the numbers divided by 2^top, a power that is not much below any of them."""
         shift = np.maximum(self.e - top, -APART)
         return np.asarray(np.ldexp(self.m, shift.astype(np.int32)))
 
@@ -653,10 +648,7 @@ def run_extended(
     output: int | None = None,
     shares: bool = False,
 ) -> Extended:
-    """Evaluate one output (by default the kernel, not divided) on arrays of counts, as in ``run``.
-
-    With ``shares`` every count is divided by the number of columns of its domain.
-    """
+    """Evaluate one output, by default the kernel, on counts or on shares of the columns."""
     outputs = None if output is None else [output]
     found: Extended = values_of(program, _Numbers(counts, sizes, shares), outputs)[0]
     return found
@@ -664,10 +656,10 @@ def run_extended(
 
 @dataclass(frozen=True)
 class _Numbers(_Counts):
-    """Extended numbers."""
+    """Extended floats."""
 
     shares: bool
-    #: By the id of n: n, and some of its binomials.
+    #: n and some of its binomials, by the id of n.
     binomials: dict[int, tuple[Extended, list[Extended]]] = field(default_factory=dict)
 
     def count(self, domain: int, cell: str, used: int) -> Extended:
@@ -678,11 +670,11 @@ class _Numbers(_Counts):
         return Extended.of_integer(value)
 
     def binomial(self, lower: int, operand: Extended) -> Extended:
-        """Return the product of the factors (n − i) / (i + 1), begun where others ended."""
+        """Return the product of the factors (n − i) / (i + 1), continued from a stored product."""
         kept = sum(n.m.size * len(begun) for n, begun in self.binomials.values())
         if len(self.binomials) > MOST_OPERANDS or kept > MOST_NUMBERS:
             self.binomials.clear()
-        # C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as they are known
+        # C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as computed
         one = Extended.of(np.ones(()))
         begun = self.binomials.setdefault(id(operand), (operand, [one]))[1]
         start = min(lower // STRIDE, len(begun) - 1)
@@ -699,7 +691,7 @@ class _Numbers(_Counts):
 
 
 def _factors(n: Extended, start: int, stop: int) -> Extended:
-    """Return the product of (n − i) / (i + 1); i is negligible if n is beyond 2⁶⁰."""
+    """Return the product of (n − i) / (i + 1); i is negligible if n is above 2⁶⁰."""
     i = np.arange(start, stop, dtype=np.float64)
     whole = np.minimum(n.to_float(), 2.0**1000)
     small = whole < 2.0**60
@@ -711,34 +703,31 @@ def _factors(n: Extended, start: int, stop: int) -> Extended:
     return Extended(np.where(small, here.m, there.m), np.where(small, here.e, there.e))
 
 
-# -- how large the numbers can get
+# -- sizes of the numbers
 
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:
-    """Return the dimension of the feature space for domains of these sizes, an exact integer.
-
-    More than ``MAX_BITS`` bits are refused by MagnitudeError.
-    """
+    """Return the dimension of the feature space; raise MagnitudeError above ``MAX_BITS`` bits."""
     length = bits(program, sizes, program.dimension)
     if length > MAX_BITS:
         raise MagnitudeError(
-            f"the feature space of this formula has about 2^{length:.4g} dimensions, too large a "
-            f"number to be computed exactly: at most 2^{MAX_BITS:,} are. Use a formula with fewer "
-            "literals; values at scale='probability' and cosines do not need this number."
+            f"the feature space of this formula has about 2^{length:.4g} dimensions, too large to "
+            f"compute exactly; expected at most 2^{MAX_BITS:,}. Use a formula with fewer literals; "
+            "values at scale='probability' and cosines do not need this number."
         )
     found: int = values_of(program, _Largest(sizes, sizes, sizes), [program.dimension])[0]
     return found // program.divisor
 
 
 def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return how many features each choice chooses from (at most ``BEYOND``), and how many."""
+    """Return, for each choice, the number of features (at most ``BEYOND``) and of those chosen."""
     largest = _Largest(sizes, sizes, sizes, BEYOND)
     totals = values_of(program, largest, [position for position, _ in program.choices])
     return [(total, degree) for total, (_, degree) in zip(totals, program.choices, strict=True)]
 
 
 def bits(program: Program, sizes: Sequence[int], output: int | None = None) -> float:
-    """Return about the largest number of bits on the way to an output, by default the kernel."""
+    """Return the approximate largest bit length on the way to an output, by default the kernel."""
     wanted = [program.output if output is None else output]
     return float(max(length for _, length in fold(program, _Bits(sizes), wanted)))
 
@@ -746,12 +735,12 @@ def bits(program: Program, sizes: Sequence[int], output: int | None = None) -> f
 def upper_bound(
     program: Program, sizes: Sequence[int], most_x: Sequence[int], most_z: Sequence[int]
 ) -> int:
-    """Return a bound for all numbers on the way to the kernel of any pair of rows.
+    """Return a bound on all numbers on the way to the kernel of any pair of rows.
 
-    ``most_x`` and ``most_z`` are the largest numbers of ones in a row, for every domain.  All
-    arithmetic is on non-negative numbers, and so monotone: the bound is the largest value at the
-    largest possible counts.  A factor of 0 counts as 1, because the factors before it may have been
-    multiplied already.  Larger bounds than ``BEYOND`` are that.
+    ``most_x`` and ``most_z`` are the largest numbers of ones in a row, for every domain.  On
+    non-negative numbers arithmetic is monotone: the bound is the value at the largest counts.
+    A factor of 0 counts as 1, because the factors before it may have been multiplied already.
+    Bounds above ``BEYOND`` are returned as ``BEYOND``.
     """
     algebra = _OnTheWay(sizes, most_x, most_z, BEYOND)
     return int(max(value for _, value in fold(program, algebra)))
@@ -759,7 +748,7 @@ def upper_bound(
 
 @dataclass(frozen=True)
 class _Largest:
-    """Integers at the largest possible counts, numbers beyond a limit as the limit."""
+    """Integers at the largest possible counts, capped at a limit."""
 
     sizes: Sequence[int]
     most_x: Sequence[int]
@@ -793,19 +782,19 @@ class _Largest:
 
 
 class _OnTheWay(_Largest):
-    """The largest of the partial results of every node."""
+    """The largest partial result of every node."""
 
     def product(self, *operands: int) -> int:
         return super().product(*(max(factor, 1) for factor in operands))
 
     def binomial(self, lower: int, operand: int) -> int:
-        lower = min(lower, operand // 2)  # the largest, before its last division
+        lower = min(lower, operand // 2)  # the largest number, before its last division
         return max(lower, 1) * super().binomial(lower, operand)
 
 
 @dataclass(frozen=True)
 class _Bits:
-    """The lengths of integers in bits, as floats; at least 1, and at most ``MOST``."""
+    """The bit lengths of integers as floats, at least 1 and at most ``MOST``."""
 
     sizes: Sequence[int]
     MOST = 1e100

@@ -1,7 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, lines elsewhere.
-
-A bar that opens inside another draws nothing: what it knows is shown in the outer one.
-"""
+"""Progress of long work on standard error: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from formulakern.checks import is_number
 from formulakern.deadline import Deadline
 from formulakern.interrupts import held
 
-#: How often a bar is drawn, per second.
+#: Draws of a bar per second.
 DRAWN = 4
-#: The most characters of a title and an activity together, and the least of a bar.
+#: The largest width of a title with its activity, and the smallest width of a bar.
 MAX_TITLE, MIN_BAR = 30, 8
 #: Seconds between the lines about one stage.
 BETWEEN = 10.0
@@ -29,16 +26,17 @@ _working: ContextVar[Progress | None] = ContextVar("formulakern.working", defaul
 
 
 class Progress:
-    """A bar with the activity, what is known so far, and the time with its limit; or lines.
+    """A bar with the activity, the results so far, and the time with its limit; or lines.
 
     Parameters
     ----------
     title : str
-        What is done.
+        The name of the work.
     verbose : int
-        0: neither bar nor lines.  1: a bar on a terminal or in a notebook, else lines.  2: both.
+        0: neither bar nor lines.  1: a bar on a terminal or in a notebook, otherwise lines.  2:
+        both.
     limit : float, optional
-        Seconds; the bar then is at least as long as their share that is over.
+        The time limit in seconds; the bar is at least as long as the share of it that has passed.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class Progress:
         self._bar.start()
 
     def at(self, share: float, what: str, known: str = "", line: str = "") -> None:
-        """Set the share that is done at least, the activity, and what is known.
+        """Set a lower bound of the share that is done, the activity, and the results so far.
 
         ``line`` is written if no bar is drawn, and above the bar if ``verbose`` is 2.
         """
@@ -102,7 +100,7 @@ class Progress:
             self.line(line)
 
     def line(self, text: str) -> None:
-        """Write a line, above the bar."""
+        """Write a line above the bar."""
         drawn = self._bar or getattr(_drawn.get(), "_bar", None)
         if drawn is None:
             print(text, file=sys.stderr, flush=True)
@@ -111,7 +109,7 @@ class Progress:
             drawn.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def end(self, known: str) -> None:
-        """Write the line that stays: instead of the bar, or if no line was written before."""
+        """Write the final line, in place of the bar or if no line has been written."""
         if self._bar is not None or (self.verbose and not self._written):
             self.line(f"{self._title}: {known}; {_seconds(Deadline.clock() - self._since)}")
 
@@ -119,11 +117,11 @@ class Progress:
         return self.verbose > int(_drawn.get() is not None)
 
     def _show(self, known: str, now: bool) -> None:
-        """Draw the bar now, or show what is known in the outer one."""
+        """Draw the bar now, or show the results in the outer bar."""
         outer = _drawn.get()
         if self._bar is None and outer is not None and known:
             outer._known = known
-        elif self._bar is not None and now:  # each activity is seen, however short
+        elif self._bar is not None and now:  # shows every activity, however short
             with held():
                 self._bar.refresh()
 
@@ -146,17 +144,17 @@ class Progress:
         grid.add_row(title, ProgressBar(1.0, min(1.0, share)), known, time)
         return grid
 
-    # -- stages before the learning, whose share is their own ----------------------------------
+    # -- stages before the learning, each with its own share -----------------------------------
 
     def _begin(self, what: str) -> None:
-        """Begin a stage; "" ends it."""
+        """Begin a stage, or end it with ""."""
         if self._stage:
             self._share, self._known = 0.0, ""
         self._stage, self._done, self._passes = what, 0, 0
         self._what, self._line_at = what or self._what, Deadline.clock()
 
     def _answered(self, done: int, total: int) -> None:
-        """Show of how many partitions the answer is there, by a line every ten seconds at most."""
+        """Show how many partitions are done, with at most one line in ten seconds."""
         if not self._stage or not total:
             return
         if done < self._done or not self._passes:
@@ -172,7 +170,7 @@ class Progress:
 
 @contextmanager
 def stage(what: str) -> Iterator[None]:
-    """Name what is done before a fit begins to learn; :func:`answered` counts its partitions."""
+    """Name the work before a fit begins to learn; :func:`answered` counts its partitions."""
     fit = _working.get()
     if fit is None:
         yield
@@ -185,7 +183,7 @@ def stage(what: str) -> Iterator[None]:
 
 
 def answered(done: int, total: int) -> None:
-    """Show of how many partitions of a table the answer is there, in a stage of a fit."""
+    """Show how many partitions of a table are done, within a stage of a fit."""
     if (fit := _working.get()) is not None:
         fit._answered(done, total)
 

@@ -1,7 +1,7 @@
-"""The learners of this package, a row each.
+"""The learners of this package, one row each.
 
 Public names, model files, the command line and the tests of all learners read these rows: a new
-learner is one module and one row.
+learner needs one module and one row.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from typing import Any, Literal, NamedTuple
 
 
 class Learner(NamedTuple):
-    """A learner: its class and module, what it learns in a few words, and its data."""
+    """A learner: its class and module, a short description, and its data."""
 
     estimator: str
     module: str
     about: str
-    #: "novelty": no classes are read, and rows unlike those of training are found.
+    #: With "novelty", no classes are read, and rows unlike the training rows are found.
     predicts: Literal["classes", "numbers", "novelty"] = "classes"
     reads: Literal["tables", "numbers", "strings"] = "tables"
 
     @property
     def predicts_numbers(self) -> bool:
-        """Whether the column that it predicts is a number rather than a class."""
+        """True if the predicted column holds numbers rather than classes."""
         return self.predicts == "numbers"
 
 
 _HKL = "few weighted rules, by hierarchical kernel learning"
-_SAME = "the same, its penalties chosen by cross-validation"
+_SAME = "the same, with its penalties chosen by cross-validation"
 _LIST = "a list of rules: if ... else if ... else"
 _SUM = "a number, as a sum of few weighted rules"
 _SVM = "a support vector machine with the kernel of a formula"
@@ -34,15 +34,15 @@ _MKL = "the same, with a weighted sum of several formulas' kernels"
 _STRINGS = "a support vector machine on strings; --set kernel=..."
 _SETS = "weights of sets of numeric columns"
 _BY_SETS = "a number, by sets of numeric columns"
-_NOVELTY = "which rows are unlike the others; reads no class"
+_NOVELTY = "rows that are unlike the others; reads no class"
 
-#: The name on the command line, then the row; modules are within ``formulakern.estimators``.
+#: The name on the command line, then the row; modules are in ``formulakern.estimators``.
 _ROWS: tuple[tuple[Any, ...], ...] = (
     ("hkl", "HKLClassifier", "hkl.classifier", _HKL),
     ("hkl-cv", "HKLClassifierCV", "hkl.cross_validation", _SAME),
     ("prl", "PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
     ("prl-cv", "PRLClassifierCV", "prl.cross_validation", _SAME),
-    ("prl-published", "PublishedPRL", "prl.published", "the same as published, of random columns"),
+    ("prl-published", "PublishedPRL", "prl.published", "the published form, with random columns"),
     ("rules", "RuleListClassifier", "rule_lists.classifier", _LIST),
     ("svm", "FormulaSVC", "svm.machines", _SVM),
     ("svm-cv", "FormulaSVCCV", "svm.machines", _SAME.replace("penalties", "penalty")),
@@ -62,7 +62,7 @@ LEARNERS: dict[str, Learner] = {
 
 
 def module_of(estimator: str) -> str | None:
-    """Return the module of a learner's class; None if there is no such learner.
+    """Return the module of a learner's class, or None if the class is not a learner.
 
     >>> module_of("HKLRegressor"), module_of("Rule")
     ('formulakern.estimators.hkl.regressor', None)

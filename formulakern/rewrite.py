@@ -1,10 +1,10 @@
-"""Formula → Formula: rules, the passes that apply them, each where it is sound, and their trace.
+"""Formula → Formula: rewrite rules, the passes that apply them, and their trace.
 
-A rule is two formulas, ``~(p & q) ==> ~p | ~q``, which show where it is sound.  *Each leaf exactly
-once, and the same letters, on both sides* keeps every leaf: sound for every reading.  Any other
-equivalence keeps the Boolean function only: sound where the kernel depends on nothing else, which
-is ``bound`` and ``distinct``.  A pair that is not an equivalence is refused when it is written.
-Walks are iterative, and visit a shared subformula once.
+A rule is a pair of formulas, ``~(p & q) ==> ~p | ~q``, whose form decides when it is sound.  If
+both sides hold the same letters, and *each leaf exactly once*, the rule keeps every leaf and is
+sound for every reading.  Any other equivalence keeps only the Boolean function, and is sound if the
+kernel depends on nothing else: for ``bound`` and ``distinct``.  A rule that is not an equivalence
+raises FormulaError.  Walks are iterative, and visit a shared subformula once.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ ALL_READINGS = frozenset({"bound", "free", "distinct"})
 FUNCTION_READINGS = frozenset({"bound", "distinct"})
 
 _P, _Q = Variable("p"), Variable("q")
-#: Stands for a whole chain of links.
+#: A whole chain of links.
 _CHAIN = Variable("…")
 
-#: What makes an operation of a connective and its arguments.
+#: Makes an operation from a connective and its arguments.
 Make = Callable[[Connective, Sequence[Formula]], Formula]
 
 
@@ -47,9 +47,8 @@ Make = Callable[[Connective, Sequence[Formula]], Formula]
 class Rule:
     """A rewrite rule ``left ==> right`` of two equivalent formulas, with its name in logic.
 
-    The letters p, q, r stand for any formulas.  A chain ``p & q`` stands for a chain of any length
-    if the right side treats all links alike, and ``p`` next to a constant for the rest of the
-    chain.
+    The letters p, q, r match any formulas.  A chain ``p & q`` matches a chain of any length if the
+    right side treats all links alike; ``p`` next to a constant matches the rest of the chain.
 
     >>> rule = Rule("De Morgan", "~(p & q) ==> ~p | ~q")
     >>> rule.apply(parse("~(a & b & c)"))
@@ -63,9 +62,9 @@ class Rule:
     left: Formula = field(init=False, repr=False)
     right: Formula = field(init=False, repr=False)
     sound_for: frozenset[str] = field(init=False, repr=False)
-    #: The connectives and constants on the left side: without them the rule fits nowhere.
+    #: The connectives and constants on the left side; without them the rule cannot match.
     signs: frozenset[object] = field(init=False, repr=False)
-    #: What happens to every link of a longer chain, or None where the rule is for two only.
+    #: The template for every link of a longer chain, or None if the rule is for two links only.
     link: Formula | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -82,9 +81,9 @@ class Rule:
         self.__dict__.update(found, signs=_signs(left), link=_link(left, right))
 
     def apply(self, formula: Formula, make: Make = Operation) -> Formula | None:
-        """Return the formula rewritten at its root, or None if the rule does not fit.
+        """Return the formula rewritten at its root, or None if the rule does not match.
 
-        ``make`` makes the operations of the right side, but for a chain that takes another's place.
+        ``make`` makes the operations of the right side, except a chain that replaces another.
         """
         letters = _match(self.left, formula)
         if letters is None:
@@ -99,7 +98,7 @@ class Rule:
 
 
 def _filled(template: Formula, letters: Mapping[Formula, Formula], make: Make) -> Formula:
-    """Return the side of a rule, few deep, with formulas for its letters."""
+    """Return a shallow side of a rule with formulas in place of its letters."""
     if template.connective is None:
         return letters.get(template, template)
     parts = [_filled(part, letters, make) for part in template.arguments]
@@ -113,9 +112,9 @@ def _signs(formula: Formula) -> frozenset[object]:
 
 
 def _link(left: Formula, right: Formula) -> Formula | None:
-    """Return T of a rule g(p ∘ q) ==> T(p) • T(q) for chains of any length, else None.
+    """Return T of a rule g(p ∘ q) ==> T(p) • T(q) if it holds for chains of any length, else None.
 
-    It does when T and g are the same function of one variable: T(p ∘ q) is then T(p) • T(q).
+    It holds if T and g are the same function of one variable: then T(p ∘ q) is T(p) • T(q).
     """
     row = right.connective
     if row is None or row.chain != "flat" or len(right.arguments) != 2:
@@ -135,7 +134,7 @@ def _link(left: Formula, right: Formula) -> Formula | None:
 
 
 def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
-    """Return what the letters stand for, or None; a whole chain of links has its own letter."""
+    """Return the formulas that the letters match, or None; a chain of links has its own letter."""
     if isinstance(pattern, Variable):
         return {pattern: formula}
     if pattern.connective is None:
@@ -161,10 +160,10 @@ def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
 
 
 def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
-    """Return the letter stands for the rest of the chain, its equal constants taken together.
+    """Return the letter's match: the rest of the chain, with equal constants combined.
 
-    One constant is what the pattern asks for; the others become one, or nothing where that is the
-    neutral element, so that a chain full of constants is copied once and not for each.
+    The pattern needs one constant.  The others become one, or none if that is the neutral element,
+    so that a chain of many constants is copied once.
     """
     row = pattern.connective
     assert row is not None
@@ -186,7 +185,7 @@ def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, 
 
 # -- the catalogue, one line each
 
-#: The functions of two arguments by and, or, xor and not; truth tables in the order 11, 10, 01, 00.
+#: Functions of two arguments by and, or, xor and not, by truth tables in the order 11, 10, 01, 00.
 _BY_TRUTH = {
     "1000": "p & q",
     "0100": "p & ~q",
@@ -205,7 +204,7 @@ _BY_TRUTH = {
 }
 
 
-#: Pass → its rules: every other connective by and, or, xor and not; negations, to the leaves.
+#: The rules of each pass.
 _CATALOGUE = {
     "definitions": [
         (f"definition of {row.name}", f"p {row.sign} q ==> {_BY_TRUTH[row.truth]}")
@@ -238,16 +237,16 @@ def rules(name: str) -> tuple[Rule, ...]:
 
 # -- walks with rules
 
-#: A formula with more different subformulas, beside leaves and negations, is not worked on: each
-#: takes up to 7 kilobytes and most of a millisecond.
+#: The largest number of different subformulas, without leaves and negations; each takes up to 7
+#: kilobytes and most of a millisecond.
 MAX_OPERATIONS = 100_000
-#: A formula is not worked on where its different subformulas have more arguments in all.
+#: The largest number of arguments of all different subformulas.
 MAX_PLACES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteStep:
-    """One application of a rule: which, to what, with what result."""
+    """One application of a rule, with the formulas before and after it."""
 
     rule: str
     before: Formula
@@ -255,17 +254,17 @@ class RewriteStep:
 
 
 def _steps(rules: Sequence[Rule], trace: list[RewriteStep]) -> Callable[[Formula], Formula | None]:
-    """Return a function that applies the first rule that fits at the root of a formula, or None.
+    """Return a function that applies the first rule that matches at the root, or returns None.
 
-    Operations that rules make of the same objects are the same object: a subformula that stands in
-    many places stays one when it is negated in each of them.
+    Operations that rules make of the same objects are one object: a subformula that is shared stays
+    shared when each of its places is negated.
     """
-    # by the connective at the root: the rules, and the connective of the first argument
+    # by the connective at the root: the connective of the first argument, and the rule
     by_root: dict[int, list[tuple[Connective | None, Rule]]] = {}
     for rule in rules:
         first = rule.left.arguments[0].connective
         by_root.setdefault(id(rule.left.connective), []).append((first, rule))
-    # by connective and ids of the arguments, which are kept alive
+    # by the connective and the ids of the arguments, which the values keep alive
     made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
 
     def make(row: Connective, arguments: Sequence[Formula]) -> Formula:
@@ -294,11 +293,11 @@ def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
 
 
 def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
-    """Rewrite at the root first, then inside what came out: for rules that push inwards."""
+    """Rewrite at the root first, then inside the result; for rules that push inwards."""
     step = _steps(rules, trace)
     heads: dict[int, tuple[Formula, Formula]] = {}  # by id: the node, kept alive, and its new root
     links: dict[int, list[Formula]] = {}
-    places = [0]  # in all links
+    places = [0]  # the number of all links
 
     def head(node: Formula) -> Formula:
         if node.connective is None:
@@ -312,7 +311,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
         return found[1]
 
     def inside(node: Formula) -> Iterable[Formula]:
-        """Return the arguments of the new root, those of new chains merged into a chain."""
+        """Return the arguments of the new root; new chains are merged into its chain."""
         new = head(node)
         if new.connective is None or new.connective.chain != "flat":
             return new.arguments
@@ -336,7 +335,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
 
 
 def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
-    """Rewrite the arguments first, and what a rule made again: for rules that simplify."""
+    """Rewrite the arguments first, then the results of rules; for rules that simplify."""
     step = _steps(rules, trace)
     done: dict[int, Formula] = {}  # by id: formulas to which no rule applies anywhere
 
@@ -349,7 +348,7 @@ def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep])
         new = _rebuilt(node, arguments)
         after = step(new)
         if after is not None:
-            return fold(after, simplified, inside)  # few deep: its parts are done
+            return fold(after, simplified, inside)  # shallow, because its parts are done
         done[id(new)] = new
         return new
 
@@ -357,13 +356,9 @@ def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep])
 
 
 def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
-    """Sort the arguments of commutative connectives: leaves by name, then by shape.
-
-    Every different subformula gets a rank that depends on its value alone, so equal formulas
-    come out equal whatever order they were written in.
-    """
+    """Sort the arguments of commutative connectives: leaves by name, then formulas by shape."""
     heights: dict[int, int] = {}
-    layers: list[list[Formula]] = []  # leaves, then what is made of them, and so on
+    layers: list[list[Formula]] = []  # the leaves, then the formulas of each height
     for node in postorder(formula):
         height = 1 + max((heights[id(argument)] for argument in node.arguments), default=-1)
         heights[id(node)] = height
@@ -406,10 +401,7 @@ def _leaf_key(leaf: Formula) -> tuple[object, ...]:
 
 
 def without_repeats(formula: Formula) -> Formula:
-    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``.
-
-    A formula without repetitions comes back in the same words.
-    """
+    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``."""
 
     def build(node: Formula, parts: list[Formula]) -> Formula:
         connective = node.connective
@@ -424,19 +416,19 @@ def without_repeats(formula: Formula) -> Formula:
     return fold(formula, build)
 
 
-# -- the size of a formula in memory: shared subformulas count once
+# -- the size of a formula in memory, with shared subformulas counted once
 
 
 def check_size(formula: Formula) -> None:
-    """Refuse a formula of more than ``MAX_OPERATIONS`` subformulas, or ``MAX_PLACES`` arguments.
+    """Raise FormulaSizeError above ``MAX_OPERATIONS`` subformulas or ``MAX_PLACES`` arguments.
 
-    A chain of one connective is one subformula, and objects that are shared are few; but each
-    chain that they are merged into holds all of its arguments.  Nothing is merged to find that out.
+    A chain of one connective is one subformula.  Shared objects count once, but every chain into
+    which they are merged holds all of its arguments.  The check itself merges nothing.
     """
-    if formula.n_leaves <= min(MAX_OPERATIONS, MAX_ARGUMENTS):  # cannot have so many
+    if formula.n_leaves <= min(MAX_OPERATIONS, MAX_ARGUMENTS):  # too few leaves to exceed a limit
         return
     total = operations = 0
-    whole, inside = {id(formula)}, set[int]()  # met as arguments, and as parts of longer chains
+    whole, inside = {id(formula)}, set[int]()  # seen as arguments, and as parts of longer chains
     pending = [(formula, False)]
     while pending:
         node, part = pending.pop()
@@ -448,9 +440,9 @@ def check_size(formula: Formula) -> None:
             operations += node.connective.arity > 1
             if operations > MAX_OPERATIONS:
                 raise FormulaSizeError(
-                    f"the formula has more than {MAX_OPERATIONS:,} different subformulas, where a "
-                    "chain of one connective is one of them. Make kernels of its parts, and "
-                    "combine them."
+                    f"the formula has more than {MAX_OPERATIONS:,} different subformulas (a chain "
+                    "of one connective counts as one). Make kernels of its parts, and combine "
+                    "them."
                 )
         for below in node.parts:
             merged = below.connective is node.connective and node.connective.chain == "flat"
@@ -461,18 +453,18 @@ def check_size(formula: Formula) -> None:
 
 
 def _check_places(n: int) -> None:
-    """Refuse more than ``MAX_PLACES`` arguments."""
+    """Raise FormulaSizeError for more than ``MAX_PLACES`` arguments."""
     if n > MAX_PLACES:
         raise FormulaSizeError(
             f"the different subformulas of this formula have more than {MAX_PLACES:,} arguments "
-            "in all, where chains of one connective are merged. Make kernels of its parts, and "
+            "in all, after chains of one connective are merged. Make kernels of its parts, and "
             "combine them."
         )
 
 
 # -- the passes
 
-#: Does something to a formula in a reading, and appends its steps to a list.
+#: Transforms a formula in a reading, and appends the steps to a list.
 Pass = Callable[[Formula, str, list[RewriteStep]], Formula]
 Walk = Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula]
 
@@ -483,7 +475,7 @@ def _with_rules(name: str, walk: Walk) -> tuple[str, Pass]:
     def run(formula: Formula, reading: str, steps: list[RewriteStep]) -> Formula:
         signs = _signs(formula)
         sound = [rule for rule in rules(name) if reading in rule.sound_for]
-        fits = any(rule.signs <= signs for rule in sound)  # else none ever will
+        fits = any(rule.signs <= signs for rule in sound)  # otherwise none can match
         return walk(formula, sound, steps) if fits else formula
 
     return name, run
@@ -500,7 +492,7 @@ class PassResult:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """The trace of a formula through the passes; passes that changed nothing are left out."""
+    """The trace of a formula through the passes, without passes that changed nothing."""
 
     original: Formula
     passes: tuple[PassResult, ...]
@@ -512,16 +504,16 @@ class Rewriting:
 
 
 def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
-    """Bring a formula into the form that lowering reads: and, or, xor, negations at the leaves.
+    """Rewrite a formula for lowering: only and, or and xor, with negations at the leaves.
 
-    Only rules that are sound in the reading ``variables`` are used: the kernel of the result equals
-    the kernel of the original.  Formulas of more than ``MAX_OPERATIONS`` different subformulas, or
-    ``MAX_PLACES`` arguments of these, are refused.
+    Only rules that are sound in the reading ``variables`` are used, so the kernel stays the same.
+    Formulas of more than ``MAX_OPERATIONS`` different subformulas, or with more than ``MAX_PLACES``
+    arguments, raise FormulaSizeError.
     """
     check_size(formula)
     passes: list[PassResult] = []
     current = formula
-    settled: dict[str, Formula] = {}  # what a pass left, which it would leave again
+    settled: dict[str, Formula] = {}  # the result of each pass, which it would not change again
     for name, run in _PASSES:
         if settled.get(name) is current:
             continue
@@ -533,10 +525,9 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
 
 
 def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) -> Formula:
-    """Rewrite the formulas that choices hold, at most MAX_NESTING deep.
+    """Rewrite the formulas inside choices, except those that would lose all of their names.
 
-    Equal choices stay equal. Different ones must stay different: where names matter they have none
-    in common, so only what loses all of its names is left as it is.
+    Equal choices stay equal, and different ones different: if names matter, these share none.
     """
     became: dict[Formula, Formula] = {}
     for leaf in formula.leaves:

@@ -1,30 +1,30 @@
-"""Formula → Program: what the variables of a formula mean, and how substitutions are counted.
+"""Formula → Program: the readings of a formula's variables, and the counting of substitutions.
 
 For two rows x and z, F11 is the number of substitutions under which the formula F is true in both,
-F10 in x only, F01 in z only, F00 in neither; a star sums over both values: F1* = F11 + F10, and F**
-is the number of all substitutions.  These nine are the *cells*.
+F10 in x only, F01 in z only, F00 in neither.  A star sums over both values: F1* = F11 + F10, and
+F** is the number of all substitutions.  These nine numbers are the *cells*.
 
 In the reading ``free`` every occurrence of a variable is substituted independently, and no two
 leaves share anything.
 
-* ``not F`` has the cells of F with 1 and 0 exchanged: no arithmetic at all.
+* ``not F`` has the cells of F with 1 and 0 exchanged, without arithmetic.
 * ``F ∘ G``, if F and G share no variable, has (F ∘ G)uv = Σ Fij · Gkl over i ∘ k = u, j ∘ l = v.
 * A choice takes i, j, l, m of the F11, F10, F01, F00 features of its feature space, so that i + j
-  are true in x and i + l in z: C(F11, i)·C(F10, j)·C(F01, l)·C(F00, m).  Wherever one row's number
-  is free the sums fold, by Vandermonde's identity, into a binomial of a marginal such as F0*.
+  are true in x and i + l in z: C(F11, i)·C(F10, j)·C(F01, l)·C(F00, m).  If the number in one row
+  is free, Vandermonde's identity folds the sums into a binomial of a marginal such as F0*.
 
-No term is negative, so nothing cancels.  Polato & Aiolli (2021), doi:10.3390/e23081020, and Polato,
-Lauriola & Aiolli (2018), doi:10.3390/e20060444, write the same kernels with subtractions.  A
-formula becomes a list of *steps*, each on earlier ones; going backwards finds the cells that are
-needed of each, going forwards emits them.
+All terms are non-negative, so nothing cancels.  Polato & Aiolli (2021), doi:10.3390/e23081020, and
+Polato, Lauriola & Aiolli (2018), doi:10.3390/e20060444, write the same kernels with subtractions.
+A formula becomes a list of *steps*, each on earlier ones.  A backward pass finds the cells that are
+needed of each step, and a forward pass emits them.
 
 In the reading ``bound`` equal names are the same variable, and different names may coincide.  The
-kernel depends on the Boolean function alone; variables on which the function does not depend are
-not substituted.  A *module* is a subformula whose variables occur nowhere else in the formula:
-modules combine as in ``free``.  If names repeat, the subformulas that share them become a decision
-diagram over modules (a disjoint-support decomposition), and pairs of its nodes are counted.  Let
-g(F, G) be the number of substitutions under which F is true in x and G is true in z, so that the
-kernel is g(F, F).  Splitting on a variable, with F₁ and F₀ the cofactors of F,
+kernel depends only on the Boolean function; variables on which the function does not depend are not
+substituted.  A *module* is a subformula whose variables occur nowhere else in the formula: modules
+combine as in ``free``.  If names repeat, the subformulas that share them become a decision diagram
+over modules (a disjoint-support decomposition), and pairs of its nodes are counted.  Let g(F, G) be
+the number of substitutions under which F is true in x and G is true in z, so that the kernel is
+g(F, F).  Splitting on a variable, with F₁ and F₀ the cofactors of F,
 
     g(F, G) = n11·g(F₁, G₁) + n10·g(F₁, G₀) + n01·g(F₀, G₁) + n00·g(F₀, G₀),
 
@@ -32,10 +32,10 @@ where n11 columns are 1 in both rows, n10 in x only, and so on.  Computed once f
 nodes of a decision diagram, this is polynomial in the size of the diagram.
 
 In the reading ``distinct`` different names are different columns, and equal features count once.
-All-different (injective) substitutions are counted by the same recursion, each joint count reduced
-by the columns of its cell that are in use already.  Permutations of the variables that leave the
-function unchanged act freely on these substitutions and give the same feature, so that dividing by
-the number of such symmetries, exactly, counts every feature once.
+The same recursion counts the all-different (injective) substitutions, with each joint count reduced
+by the columns of its cell that are already used.  Permutations of the variables that leave the
+function unchanged act freely on these substitutions and give the same feature.  Dividing by the
+number of such symmetries is exact, and counts every feature once.
 """
 
 from __future__ import annotations
@@ -58,28 +58,28 @@ from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
 from formulakern.syntax.leaves import Choice
 
-# -- steps, and the reading in which every occurrence is substituted independently
+# -- steps, and the reading "free"
 
-#: A formula that becomes more steps is refused.
+#: The largest number of steps of a formula.
 MAX_STEPS = 400_000
-#: A choice that needs more terms than this for one count is refused.
+#: The largest number of terms of a choice for one count.
 MAX_TERMS = 20_000
 
-#: Stands for what a choice chooses from, which is a step of its own.
+#: A placeholder for the formula of a choice, which is a step of its own.
 _ANY = Variable("x")
 
-#: The position of a step; of its negation, the complement ``~position``.
+#: The position of a step, or for its negation the complement ``~position``.
 Reference = int
 #: Returns the position in the program of a cell of an earlier step.
 Value = Callable[[Reference, str], int]
 #: Appends ``left ∘ right``.
 Join = Callable[[Connective, Reference, Reference], Reference]
-#: A product of binomials: (cells of the feature space, summed; how many features of them).
+#: A product of binomials: pairs of cells to sum, and the number of features to choose from them.
 _Term = tuple[tuple[tuple[str, ...], int], ...]
 
 
 def _lower_free(formula: Formula, domains: dict[str | None, int]) -> Program:
-    """Return the program of a formula in the reading ``free``; linear in its nodes."""
+    """Return the program of a formula in the reading ``free``, in time linear in its nodes."""
     steps = Steps(domains)
 
     def read(part: Formula) -> Reference:
@@ -103,18 +103,18 @@ _EXCHANGED = str.maketrans("10", "01")
 
 
 class Step:
-    """A formula made of earlier steps, its arguments, which share no variable."""
+    """A formula of earlier steps (its arguments), which share no variable."""
 
     __slots__ = ()
 
     arguments: tuple[Reference, ...] = ()
 
     def reads(self, cell: str) -> Iterable[tuple[Reference, str]]:  # noqa: ARG002
-        """Return the arguments and their cells that one cell is computed from."""
+        """Return the arguments and their cells from which one cell is computed."""
         return ()
 
     def emit(self, cell: str, builder: Builder, value: Value) -> int:
-        """Emit the arithmetic of one cell from the values of what it reads."""
+        """Emit the arithmetic of one cell from the values of the cells that it reads."""
         raise NotImplementedError
 
 
@@ -163,7 +163,7 @@ class Binary(Step):
 
 @dataclass(frozen=True)
 class ChoiceStep(Step):
-    """d different features of an earlier step's feature space; no matter what the choice holds."""
+    """d different features of an earlier step's feature space."""
 
     choice: Choice
     arguments: tuple[Reference]
@@ -179,10 +179,7 @@ class ChoiceStep(Step):
 
 
 class Steps(list[Step]):
-    """The steps that a formula becomes, each on earlier ones; equal steps are one.
-
-    Their numbers are equal, wherever they are in the formula.
-    """
+    """The steps of a formula, each on earlier ones; equal steps are stored once."""
 
     def __init__(self, domains: dict[str | None, int]) -> None:
         super().__init__()
@@ -190,14 +187,14 @@ class Steps(list[Step]):
         self._position: dict[Step, int] = {}
 
     def add(self, step: Step) -> Reference:
-        """Append a step, unless there is an equal one; return its position."""
+        """Append a step unless there is an equal one; return its position."""
         position = self._position.setdefault(step, len(self))
         if position == len(self):
             if position >= MAX_STEPS:
                 raise FormulaSizeError(
-                    f"the formula has more than {MAX_STEPS:,} different subformulas, by the shape "
-                    "of what is below them. Split it into smaller formulas, or write chains of "
-                    "one connective, whose length does not matter."
+                    f"the formula has more than {MAX_STEPS:,} subformulas of different shapes. "
+                    "Split it into smaller formulas, or write chains of one connective, whose "
+                    "length does not matter."
                 )
             self.append(step)
         return position
@@ -208,7 +205,7 @@ class Steps(list[Step]):
         return step.value ^ (reference < 0) if isinstance(step, ConstantStep) else None
 
     def leaf(self, leaf: Formula, read: Callable[[Formula], Reference]) -> Reference:
-        """Append a leaf; ``read`` appends the steps of what a choice chooses from."""
+        """Append a leaf; ``read`` appends the steps of the formula of a choice."""
         if isinstance(leaf, Constant):
             return self.add(ConstantStep(leaf.value))
         if isinstance(leaf, Choice):
@@ -217,10 +214,10 @@ class Steps(list[Step]):
         return self.add(Leaf(self.domains[leaf.domain]))
 
     def chain(self, row: Connective, parts: Iterable[Reference], join: Join) -> Reference:
-        """Join steps by a connective, two in their order if it is not associative.
+        """Join steps by a connective; two are joined in order if it is not associative.
 
-        Otherwise in any order: n equal parts by repeated squaring, in some 2·log₂(n) steps, and
-        different ones in pairs, so that exact numbers on the way stay short.
+        Otherwise the order is free.  n equal parts are joined by repeated squaring, in about
+        2·log₂(n) steps, and different ones in pairs, so that exact intermediate numbers stay short.
         """
         if row.chain != "flat":
             left, right = parts
@@ -233,14 +230,11 @@ class Steps(list[Step]):
         return joined([repeated(part, times, both) for part, times in counted], both)
 
     def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
-        """Append ``left ∘ right`` as it is."""
+        """Append ``left ∘ right`` without simplification."""
         return self.add(Binary(row, (left, right)))
 
     def fuse(self, row: Connective, left: Reference, right: Reference) -> Reference:
-        """Append ``left ∘ right``, constants evaluated away.
-
-        That is right if the kernel depends on the Boolean function alone.
-        """
+        """Append ``left ∘ right`` without constants, if only the Boolean function matters."""
         for one, other, first in ((left, right, True), (right, left, False)):
             value = self.constant(one)
             if value is not None:
@@ -255,16 +249,16 @@ class Steps(list[Step]):
     def program(self, root: Reference) -> Program:
         """Return the program of a step: its cell 11 is the kernel, its cell ** the dimension.
 
-        Linear in the number of steps: at most nine cells are needed of each.  A program that would
-        be too long is refused before any of it is emitted.
+        The time is linear in the number of steps, because each needs at most nine cells.  The
+        length of the program is checked before any of it is emitted.
         """
-        # of each step the cells that are needed; once they are emitted, their positions
+        # for each step: the needed cells, and their positions once they are emitted
         cells: list[dict[str, int]] = [{} for _ in self]
         last = max(root, ~root)
         kernel = "11" if root >= 0 else "00"
         chosen = any(isinstance(step, ChoiceStep) for step in self)
         cells[last] = dict.fromkeys((kernel, "**") if chosen else (kernel,), -1)
-        times = [0] * len(self)  # how often each step is in the formula
+        times = [0] * len(self)  # the number of occurrences of each step in the formula
         times[last] = 1
         last_use = [0] * len(self)
         degrees = [0] * len(self.domains)
@@ -303,7 +297,7 @@ class Steps(list[Step]):
                 argument = max(argument, ~argument)
                 if last_use[argument] == position:
                     cells[argument] = {}
-        # unless features are chosen, every literal takes any of its columns
+        # without choices, every literal takes any of its columns
         dimension = (
             cells[last].get("**")
             if chosen
@@ -342,7 +336,7 @@ def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
 
 
 def cells_of_choice(choice: Choice, cell: str) -> Iterable[str]:
-    """Return the cells of the feature space that are needed, ** for the check of the degree."""
+    """Return the cells of the feature space that are needed, with ** to check the degree."""
     terms = choice_terms(choice, cell)
     return dict.fromkeys(["**", *(read for term in terms for cells, _ in term for read in cells)])
 
@@ -359,12 +353,12 @@ def emit_choice(choice: Choice, cell: str, builder: Builder, count: Callable[[st
 
 
 def choice_terms(choice: Choice, cell: str) -> tuple[_Term, ...]:
-    """Return a cell of a choice as a sum of products; more than ``MAX_TERMS`` are refused."""
+    """Return a cell of a choice as a sum of products, of at most ``MAX_TERMS`` terms."""
     terms = _terms(choice.degree, choice.least, choice.most, cell)
     if len(terms) > MAX_TERMS:
         raise FormulaSizeError(
             f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
-            f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
+            f"{MAX_TERMS:,} terms. Choose fewer features; all[d] as a whole formula has no such "
             "limit."
         )
     return terms
@@ -372,7 +366,7 @@ def choice_terms(choice: Choice, cell: str) -> tuple[_Term, ...]:
 
 @lru_cache(maxsize=32)
 def _terms(degree: int, least: int, most: int, cell: str) -> tuple[_Term, ...]:
-    """Return the terms of a cell, for ``least`` to ``most`` of ``degree``; at most one too many."""
+    """Return the terms of a cell for ``least`` to ``most`` of ``degree``, at most MAX_TERMS + 1."""
     return tuple(islice(_each(degree, least, most, cell), MAX_TERMS + 1))
 
 
@@ -388,7 +382,7 @@ def _each(d: int, least: int, most: int, cell: str) -> Iterator[Any]:
     if cell == "**":
         yield ((("**",), d),)
         return
-    if "*" in cell:  # t of the features that are true in one row, and d − t others
+    if "*" in cell:  # some of the features that are true in one row, the rest of the others
         true = cell.replace("0", "1")
         for count in chain(*(z if cell[0] == "*" else x)):
             yield (((true,), count), ((opposite(true),), d - count))
@@ -419,36 +413,36 @@ def _each(d: int, least: int, most: int, cell: str) -> Iterator[Any]:
 
 
 def _free_from(wanted: list[range], degree: int) -> int:
-    """Return the least number from which on every number up to the degree is wanted."""
+    """Return the smallest number such that it and all larger ones up to the degree are wanted."""
     return wanted[-1][0] if wanted[-1][-1] == degree else degree + 1
 
 
 def _beyond(wanted: list[range], start: int) -> list[range]:
-    """Return the numbers from ``start`` on, less ``start``."""
+    """Return the wanted numbers from ``start`` on, minus ``start``."""
     beyond = (range(max(part[0] - start, 0), part[-1] + 1 - start) for part in wanted)
     return [part for part in beyond if part]
 
 
 # -- recursions on pairs of functions
 #
-# How many states there will be is counted before they are unrolled: level by level, as arrays of
-# the functions of x and of z, and a number that stands for the columns in use.  It is a sum of
-# random odd numbers of 64 bits, one for every column that is used in a cell.  States are missed if
-# different columns in use have the same number; no state is counted twice.  So the count is a lower
-# bound, and it is short of the truth with a probability of less than one in a million.
+# The number of states is counted before the recursion is unrolled: level by level, as arrays of
+# the functions of x and of z, and a hash of the columns in use.  The hash is a sum of random odd
+# 64-bit numbers, one for every column that is used in a cell.  If different columns in use have the
+# same hash, states are missed; no state is counted twice.  The count is therefore a lower bound,
+# and is too small with a probability of less than one in a million.
 
-#: After so many states, the number of all states is counted.
+#: The number of states after which all states are counted.
 MEASURED = 5_000
-#: The advice if a diagram passes its limits.
+#: The advice if a diagram exceeds its limits.
 HARD = (
     "Counting with repeated names is hard in general: repeat fewer names, split the formula, or "
     "use variables='free'."
 )
 
-#: A function of x, a function of z, and perhaps more.
+#: A function of x, a function of z, and possibly more.
 S = TypeVar("S", bound=tuple[Any, ...])
 T = TypeVar("T")
-#: The states that a state is computed from, each with what it is multiplied by.
+#: The states from which a state is computed, each with its factor.
 Branches = Sequence[tuple[T, S]]
 
 
@@ -460,10 +454,10 @@ def reach(
     diagrams: Diagrams,
     domains: Sequence[int] | None = None,
 ) -> dict[S, Branches[T, S]]:
-    """Return all states that are reached from one by splitting, each with its branches.
+    """Return all states that are reached from a state by splitting, each with its branches.
 
-    More than ``limit`` states are refused with the message ``refusal``, early by counting them on
-    ``diagrams``: see :func:`count_states`.
+    Raise FormulaSizeError with the message ``refusal`` above ``limit`` states; :func:`count_states`
+    detects most such cases early, on ``diagrams``.
     """
     branches: dict[S, Branches[T, S]] = {}
     pending = [root]
@@ -487,10 +481,10 @@ def sum_up(
     factors: Callable[[Any], Iterable[int]],
     end: Callable[[S], int | None],
 ) -> dict[S, int]:
-    """Emit the value of every state: the sum over its branches of products.
+    """Emit the value of every state: the sum of products over its branches.
 
-    ``level`` grows from a state to those that it is computed from, ``factors`` are the positions of
-    what a term multiplies by, ``end`` the position of the value of a state that has no branches.
+    ``level`` grows from a state to those from which it is computed.  ``factors`` returns the
+    positions of a term's factors, and ``end`` that of the value of a state without branches.
     """
     values: dict[S, int] = {}
     for state in sorted(branches, key=level, reverse=True):
@@ -505,8 +499,8 @@ def sum_up(
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.uint64]
-#: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
-#: by their cells in both rows, by their values in x, by their values in z.
+#: Functions of x and of z (1 if that row is not read), and hashes of the columns in use by their
+#: cells in both rows, by their values in x, and by their values in z.
 _States = tuple[Any, ...]
 
 
@@ -515,9 +509,9 @@ def count_states(
 ) -> int:
     """Return the number of states that are reached from a pair of functions, up to a limit.
 
-    ``f`` and ``g`` are the functions of x and of z, not the constant 0; ``domains`` has for every
-    level the domain whose columns it uses up, None if none are.  A state costs about a thirtieth of
-    the time that it takes to unroll it.
+    ``f`` and ``g`` are the functions of x and of z, not the constant 0.  ``domains`` holds for
+    every level the domain whose columns it uses, or is None if none are used.  Counting a state
+    takes about a thirtieth of the time of unrolling it.
     """
     kept = [0, 1, *sorted({*diagrams.reachable(f), *diagrams.reachable(g)})]
     place = {node: i for i, node in enumerate(kept)}
@@ -528,7 +522,7 @@ def count_states(
     levels = sorted({diagrams.level[node] for node in kept})
     order = {level: i for i, level in enumerate(levels)}  # the constants come last
     level = np.array([order[diagrams.level[node]] for node in kept])
-    # the first row is of the functions themselves
+    # the first row is for the functions themselves
     n_rows = 2 if domains is None else 2 + max(domains, default=0)
     # odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row of a table
     random = 2 * np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64) + 1
@@ -555,7 +549,7 @@ def count_states(
 
 
 def _different(found: list[_States], numbers: Numbers) -> _States:
-    """Return each state once."""
+    """Return the distinct states."""
     states = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
     f, g, both = states[:3]
     key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
@@ -570,9 +564,9 @@ def _split(
     after: dict[int, Integers],
     numbers: Numbers,
 ) -> _States:
-    """Return the states that follow where a column has these values in x and z.
+    """Return the states after a column with these values in x and z.
 
-    ``tested`` says of every function whether it tests the column, ``after`` what becomes of it.
+    ``tested`` marks the functions that test the column, and ``after`` holds their successors.
     """
     f, g, both, of_x, of_z = states
     bit_x, bit_z = bits
@@ -581,30 +575,27 @@ def _split(
         for function, bit in ((f, bit_x), (g, bit_z))
     )
     reads_x, reads_z = f != 1, g != 1
-    # a row that is not read has no values: one of the two branches stands for both
+    # a row that is not read has no values: one branch represents both
     some = (new_f != 0) & (new_g != 0) & (reads_x | (bit_x == 1)) & (reads_z | (bit_z == 1))
     value_x, value_z, cell = numbers[5 - bit_x], numbers[5 - bit_z], numbers[3 - 2 * bit_x - bit_z]
     both = both + np.where(reads_x, np.where(reads_z, cell, value_x), value_z)
     of_x, of_z = of_x + value_x, of_z + value_z
-    # once a single row is read, only the values in that row count
+    # when only one row is read, only the values in that row count
     turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
     both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
     return tuple(part[some] for part in (new_f, new_g, both, of_x, of_z))
 
 
-# -- the reading in which equal names are the same variable
+# -- the reading "bound"
 
-#: Counting on more pairs of diagram nodes than this, in all, is refused.
+#: The largest number of pairs of diagram nodes to count on.
 MAX_PAIRS = 400_000
-#: Leaves that mean the same if they are equal.
+#: Leaves with the same meaning if they are equal.
 ATOMS = (Variable, Choice)
 
 
 def _lower_bound(formula: Formula, domains: dict[str | None, int]) -> Program:
-    """Return the program of a formula in the reading ``bound``.
-
-    Linear if names do not repeat; polynomial in the size of the diagrams elsewhere.
-    """
+    """Return the program in the reading ``bound``; the time is linear if no names repeat."""
     steps = Steps(domains)
     return steps.program(_Reader(formula, steps).read())
 
@@ -619,14 +610,14 @@ class _Occurrence:
 
 
 def _occurrences(formula: Formula) -> list[_Occurrence]:
-    """Return all occurrences of subformulas, operands before what uses them, with modules marked.
+    """Return all occurrences of subformulas, operands first, with modules marked.
 
-    Linear.  An occurrence covers an interval of leaves; it is a module if the first and the last
-    occurrence of every variable inside are in that interval.
+    The time is linear.  An occurrence covers an interval of leaves.  It is a module if the interval
+    contains the first and the last occurrence of every variable inside.
     """
     places: list[_Occurrence] = []
     stack: list[tuple[Formula, list[int]]] = [(formula, [])]
-    while stack:  # shared objects are as many places as they have in the text
+    while stack:  # a shared object has one occurrence for each of its places
         node, done = stack[-1]
         if len(done) < len(node.arguments):
             stack.append((node.arguments[len(done)], []))
@@ -638,7 +629,7 @@ def _occurrences(formula: Formula) -> list[_Occurrence]:
     leaves = list(enumerate(place.formula for place in places if not place.children))
     first = {leaf: index for index, leaf in reversed(leaves)}
     last = {leaf: index for index, leaf in leaves}
-    bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
+    bounds: list[tuple[int, int, int, int]] = []  # the leaves covered, and those a module needs
     next_leaf = 0
     for place in places:
         if place.children:
@@ -681,12 +672,12 @@ class _Reader:
 
     def __init__(self, formula: Formula, steps: Steps) -> None:
         self.places = _occurrences(formula)
-        self.diagrams = Diagrams(HARD)  # one for all: its limits are limits of the formula
+        self.diagrams = Diagrams(HARD)  # shared, so that its limits are limits of the formula
         self.steps = steps
         self.step_of: dict[int, Reference] = {}  # of every module
 
     def read(self) -> Reference:
-        """Append the steps; return the whole formula's."""
+        """Append the steps and return the reference of the whole formula."""
         for position, place in enumerate(self.places):
             if place.module:
                 self.step_of[position] = self._module(place)
@@ -699,7 +690,7 @@ class _Reader:
         if row.arity == 1:
             return ~self.step_of[place.children[0]]
         sharing = [child for child in place.children if not self.places[child].module]
-        if sharing and row.chain != "flat":  # not associative: the arguments keep their places
+        if sharing and row.chain != "flat":  # not associative: the order of arguments is fixed
             return self._diagram(row, list(place.children))
         parts = [self.step_of[child] for child in place.children if self.places[child].module]
         atoms = [
@@ -713,7 +704,7 @@ class _Reader:
         return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
 
     def _inside(self, root: int) -> list[int]:
-        """Return occurrences from ``root`` down to the modules, which are left out."""
+        """Return the occurrences from ``root`` down to the modules, without the modules."""
         order: list[int] = []
         pending = [root]
         while pending:
@@ -724,7 +715,7 @@ class _Reader:
         return order[::-1]
 
     def _diagram(self, row: Connective, roots: list[int]) -> Reference:
-        """Return a decision diagram for ``row`` applied to occurrences that share variables."""
+        """Return the step of ``row`` applied to occurrences that share variables."""
         diagrams = self.diagrams
         atoms: list[Reference] = []  # by level
         level_of: dict[Formula, int] = {}
@@ -752,7 +743,7 @@ class _Reader:
             else:
                 values = [functions[child] for child in place.children if child in functions]
                 modules = [self.step_of[c] for c in place.children if self.places[c].module]
-                if modules:  # together they are one atom
+                if modules:  # all modules together are one atom
                     values.append(atom(self.steps.chain(inner, modules, self.steps.fuse)))
             return diagrams.connect(inner.truth, values)
 
@@ -768,13 +759,13 @@ class _Reader:
 
 #: The functions that are true in x and in z.
 Pair = tuple[int, int]
-#: What a pair of cofactors is multiplied by: the level and the cell of the atom that was split on,
-#: and the levels in between, whose atoms are not tested and may be anything.
+#: The factor of a pair of cofactors: the level and the cell of the atom that is split on, and the
+#: levels in between, whose atoms are not tested and may have any value.
 DiagramTerm = tuple[int, str, range]
 
 
 class DiagramStep(Step):
-    """A function of earlier steps (its arguments), none of which share a variable."""
+    """A function of earlier steps (its arguments), which share no variable."""
 
     def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[Reference, ...]) -> None:
         self.diagrams = diagrams
@@ -783,7 +774,7 @@ class DiagramStep(Step):
         self._reached: dict[str, tuple[Pair, dict[Pair, Branches[DiagramTerm, Pair]]]] = {}
 
     def reads(self, cell: str) -> Iterator[tuple[Reference, str]]:
-        """Yield the cells of the arguments that the recursion splits on or passes over."""
+        """Yield the cells of the arguments that the recursion splits on or skips."""
         side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
         root = side[cell[0]], side[cell[1]]
         before = self.diagrams.pairs
@@ -807,7 +798,7 @@ class DiagramStep(Step):
     def emit(self, cell: str, builder: Builder, value: Value) -> int:
         """Emit g for every pair, deepest level first."""
         one = builder.constant(1)
-        known: dict[int, list[int]] = {}  # by start: products of more and more totals from there
+        known: dict[int, list[int]] = {}  # by start: products of one, two, … totals from there on
 
         def totals(skipped: range) -> int:
             products = known.setdefault(skipped.start, [one])
@@ -848,31 +839,31 @@ class DiagramStep(Step):
         ]
 
 
-# -- the reading in which different names are different columns
+# -- the reading "distinct"
 
-#: Counting with more states (pairs of diagram nodes, columns in use per cell) than this is refused.
+#: The largest number of states (pairs of diagram nodes, columns in use per cell) to count with.
 MAX_STATES = 300_000
 
-#: The search for symmetries is refused when it passes this many comparisons of variables.
+#: The largest number of comparisons of variables in the search for symmetries.
 MAX_SEARCH_STEPS = 10_000_000
 
-#: A formula with more different names is refused before anything is counted.
+#: The largest number of different names.
 MAX_VARIABLES = 4_000
 
-#: Columns in use, per domain, in the cells 11, 10, 01, 00; or, once only one row is still read,
-#: those that are true and false in that row.
+#: Columns in use, per domain, in the cells 11, 10, 01, 00; if only one row is still read, those
+#: that are true and false in that row.
 Used = tuple[tuple[int, ...], ...]
-#: What remains to be counted: a function of x and one of z, and the columns in use.
+#: A state of the counting: a function of x, a function of z, and the columns in use.
 State = tuple[int, int, Used]
-#: What a state is multiplied by: columns of a domain in a cell, less those in use.
+#: The factor of a state: the columns of a domain in a cell, minus those in use.
 ColumnTerm = tuple[int, str, int]
 
 
 def _lower_distinct(formula: Formula, domains: dict[str | None, int]) -> Program:
     """Return the program of a formula in the reading ``distinct``.
 
-    The number of states grows with the third power of the number of variables in the worst case,
-    times the pairs of diagram nodes.
+    In the worst case, the number of states is the number of pairs of diagram nodes times the third
+    power of the number of variables.
     """
     builder = Builder(domains)
     if any(isinstance(leaf, Choice) for leaf in formula.leaves):
@@ -885,10 +876,10 @@ def _lower_distinct(formula: Formula, domains: dict[str | None, int]) -> Program
 def _counts(
     builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
 ) -> dict[str, int]:
-    """Return cells of the feature space of a formula; choices at most MAX_NESTING deep.
+    """Return cells of the feature space of a formula; choices are at most MAX_NESTING deep.
 
-    A choice is alone or negated: the columns that it uses up are not single columns, so "different
-    from them" has no meaning.
+    A choice must be the whole formula, or negated: it does not use single columns, so a variable
+    cannot be "different from them".
     """
     atoms = [leaf for leaf in formula.leaves if not isinstance(leaf, Constant)]
     choice = next((leaf for leaf in atoms if isinstance(leaf, Choice)), None)
@@ -897,8 +888,9 @@ def _counts(
         return {cell: builder.quotient(space.emit(cell), space.symmetries) for cell in cells}
     if len(atoms) > 1:
         raise FormulaError(
-            f"in the reading 'distinct' a choice stands alone or negated; {str(formula)!r} has "
-            "something beside it. Use variables='bound', or multiply two kernels: k1 * k2."
+            f"in the reading 'distinct' a choice must be the whole formula, or negated; "
+            f"{str(formula)!r} has other parts. Use variables='bound', or multiply two kernels: "
+            "k1 * k2."
         )
     atom: Formula = choice
     when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
@@ -981,7 +973,7 @@ class _Space:
         return branches
 
     def _rest(self, used: Used) -> int:
-        """Return the untested variables take any of the columns that are left."""
+        """Return the number of ways in which untested variables take the columns that are left."""
         return self.builder.product(
             self.builder.count(domain, "**", taken)
             for domain, degree in enumerate(self.degrees)
@@ -998,12 +990,12 @@ def _marginal(used: Used, keep_x: bool) -> Used:
 
 
 class _Symmetries:
-    """The permutations of its variables 0 … k−1, all tested, that leave a function unchanged.
+    """The permutations of the variables 0 … k−1, all tested, that leave a function unchanged.
 
-    Their number is the product of orbit lengths along a chain of stabilisers: to how many variables
-    can the first one be moved, then the second one with the first kept fixed, and so on.  A
-    backtracking search compares model counts of cofactors first and whole diagrams last; exchanging
-    two variables of one class (domain) is tried before anything else, and settles most formulas.
+    Their number is the product of orbit lengths along a chain of stabilisers: the number of
+    variables to which the first one can be moved, then the second with the first fixed, and so on.
+    A backtracking search compares model counts of cofactors first and whole diagrams last.
+    Exchanges of two variables of one class (domain) are tried first, and decide most formulas.
     """
 
     def __init__(self, diagrams: Diagrams, top: int, classes: list[int]) -> None:
@@ -1012,7 +1004,7 @@ class _Symmetries:
         self.steps = 0
         self.single = models_with_each(diagrams, top, self.n)
         self._pairs: dict[int, list[int]] = {}
-        #: For every variable the smallest one that it can be exchanged with.
+        #: For every variable, the smallest variable with which it can be exchanged.
         self.exchangeable = list(range(self.n))
         for j in range(self.n):
             for i in range(j):
@@ -1021,11 +1013,11 @@ class _Symmetries:
                     break
 
     def order(self) -> int:
-        """Return their number."""
+        """Return the number of symmetries."""
         order = 1
         for first in range(self.n):
             fixed = {i: i for i in range(first)}
-            goals = self.exchangeable[first + 1 :]  # exchangeable ones: all, or none
+            goals = self.exchangeable[first + 1 :]  # of exchangeable variables, all or none
             order *= 1 + sum(
                 times
                 for kind, times in Counter(goals).items()
@@ -1034,21 +1026,21 @@ class _Symmetries:
         return order
 
     def _swaps(self, i: int, j: int) -> bool:
-        """Return whether the function stays the same when two variables are exchanged."""
+        """Return True if the function stays the same when two variables are exchanged."""
         one, other = (
             self.diagrams.restrict(self.top, {i: value, j: not value}) for value in (True, False)
         )
         return one == other
 
     def _both(self, i: int) -> list[int]:
-        """Return for every variable the number of models in which it and variable i are true."""
+        """Return, for every variable, the number of models in which it and variable i are true."""
         if i not in self._pairs:
             cofactor = self.diagrams.restrict(self.top, {i: True})
             self._pairs[i] = models_with_each(self.diagrams, cofactor, self.n)
         return self._pairs[i]
 
     def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
-        """Return whether some symmetry keeps the fixed variables and moves one to another."""
+        """Return True if a symmetry keeps the fixed variables and moves one variable to another."""
         if self.exchangeable[first] == self.exchangeable[to]:
             return True
         if not self._compatible(fixed, first, to):
@@ -1065,7 +1057,7 @@ class _Symmetries:
         return False
 
     def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
-        """Return images to try: the variable itself, then one of every class of exchangeables."""
+        """Return the images to try: the variable itself, then one of every exchangeable class."""
         taken, seen = set(trail.values()), set[int]()
         found = []
         for to in sorted(range(self.n), key=lambda j: (j != variable, j)):
@@ -1092,7 +1084,7 @@ class _Symmetries:
         return all(before[other] == after[image] for other, image in trail.items())
 
     def _keeps(self, image: dict[int, int]) -> bool:
-        """Return whether renaming the variables gives the same function."""
+        """Return True if renaming the variables gives the same function."""
         d = self.diagrams
 
         def make(level: int, high: int, low: int) -> int:
@@ -1104,12 +1096,12 @@ class _Symmetries:
 
 # -- the readings
 
-#: A formula with more leaves is refused by the readings in which names matter.
+#: The largest number of leaves in the readings in which names matter.
 MAX_LEAVES = 1_000_000
 
 
 class Reading(NamedTuple):
-    """A reading: the function that lowers a formula to a program, and what names mean."""
+    """A reading: the function that lowers a formula to a program, and the meaning of names."""
 
     lower: Callable[[Formula, dict[str | None, int]], Program]
     meaning: str
@@ -1127,7 +1119,7 @@ READINGS = {
 
 
 def check_reading(variables: str) -> str:
-    """Return the reading, if there is one of this name; otherwise raise ParameterError."""
+    """Return the reading if its name is valid; otherwise raise ParameterError."""
     check_choice("variables", variables, tuple(READINGS))
     return variables
 
@@ -1135,8 +1127,8 @@ def check_reading(variables: str) -> str:
 def lower(formula: Formula, variables: str = "bound") -> Program:
     """Return the program that counts a formula's substitutions in a reading of its variables.
 
-    Comparisons are refused; unless names are free, so are names with two domains or inside a choice
-    and outside of it.  A formula, a diagram, or counting that passes a stated size is refused.
+    Raise FormulaError for comparisons, and unless names are free, for a name with two domains or
+    one both inside and outside a choice.  Raise FormulaSizeError above a size limit.
     """
     reading = READINGS[check_reading(variables)]
     for leaf in formula.leaves:
@@ -1152,10 +1144,7 @@ def lower(formula: Formula, variables: str = "bound") -> Program:
 
 
 def _check_names(formula: Formula) -> None:
-    """Refuse what has no meaning, or too much of it, if equal names mean the same variable.
-
-    Equal choices may share names: they are the same choice.
-    """
+    """Raise an error if equal names cannot mean the same variable, or for too many leaves."""
     owner: dict[str, Formula | None] = {}
     pending: list[tuple[Formula, Choice | None]] = [(formula, None)]
     seen: set[Choice] = set()
@@ -1167,8 +1156,8 @@ def _check_names(formula: Formula) -> None:
                 if other is not inside and other != inside:
                     shown = other if inside is None else inside
                     raise FormulaError(
-                        f"the name {leaf.name!r} stands inside {str(shown)!r} and outside of it; a "
-                        "choice's names are its own, as behind a quantifier. "
+                        f"the name {leaf.name!r} occurs both inside and outside {str(shown)!r}, "
+                        "but names inside a choice are local to it, as with a quantifier. "
                         "Rename one of them, or use variables='free'."
                     )
             elif isinstance(leaf, Choice) and leaf not in seen:
@@ -1187,5 +1176,5 @@ def _check_names(formula: Formula) -> None:
     if formula.n_leaves > MAX_LEAVES:
         raise FormulaSizeError(
             f"the formula has {formula.n_leaves:,} leaves; at most {MAX_LEAVES:,} are accepted "
-            "where equal names mean one variable. Use variables='free', or a smaller formula."
+            "if equal names mean one variable. Use variables='free', or a smaller formula."
         )

@@ -1,4 +1,4 @@
-"""Text laid out in columns: blocks with a title on the left, tables, numbers of one format."""
+"""Text in columns: blocks with a title on the left, tables, and numbers in one format."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextvars import ContextVar
 
 #: Scores that are shares, shown in percent.
 SHARES = ("accuracy", "macro F1", "AUC")
-#: Reports keep to so many columns; on a terminal that has fewer, to those.
+#: The largest number of columns of a report, unless the terminal has fewer.
 _WIDTH = ContextVar("width", default=100)
 
 
 def width() -> int:
-    """The number of columns that reports keep to.
+    """Return the number of columns that reports use at most.
 
     >>> width()
     100
@@ -27,7 +27,7 @@ def width() -> int:
 
 @contextmanager
 def within(columns: int) -> Iterator[None]:
-    """Let reports keep to so many columns, if these are fewer than usual; to 60 at least.
+    """Limit reports to ``columns`` columns, but at least 60, within the block.
 
     >>> with within(80):
     ...     width()
@@ -41,7 +41,7 @@ def within(columns: int) -> Iterator[None]:
 
 
 def blocks(pairs: Sequence[tuple[str, str]]) -> str:
-    """Titles on the left of a rule, texts on its right; long lines are continued below.
+    """Return titles and texts as two columns with a rule between them; long lines wrap.
 
     >>> print(blocks([("data", "two rows"), ("kernel", "K = s\\nread as bound")]))
       data │ two rows
@@ -62,7 +62,7 @@ def blocks(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right.
+    """Return a table with the first column on the left and the others on the right.
 
     >>> print(table(["kernel", "accuracy"], [["a & b", "99.1"], ["linear", "98"]]))
     kernel  accuracy
@@ -75,7 +75,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    """Rows of cells as lines of columns: "<" to the left, ">" to the right.
+    """Return rows of cells as lines; in ``sides``, "<" aligns a column left and ">" right.
 
     >>> aligned([["weight", "class"], ["2", "poisonous"]], "><")
     ['weight  class    ', '     2  poisonous']
@@ -90,7 +90,7 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
 
 
 def clip(text: str, limit: int) -> str:
-    """At most so many characters, the last of them "…" if some are left out.
+    """Return at most ``limit`` characters of a text, the last of them "…" if it is cut.
 
     >>> clip("a & b & c", 6), clip("a & b", 6)
     ('a & b…', 'a & b')
@@ -99,7 +99,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, with the noun in the singular where there is one.
+    """Return a number with a noun, in the singular for 1.
 
     >>> counted(1, "epoch"), counted(1200, "rule")
     ('1 epoch', '1,200 rules')
@@ -108,7 +108,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def quoted(names: Sequence[str], most: int = 8) -> str:
-    """The first names in quotation marks.
+    """Return the first names in quotation marks.
 
     >>> quoted(["a", "b", "c"], 2)
     '"a", "b", …'
@@ -117,7 +117,7 @@ def quoted(names: Sequence[str], most: int = 8) -> str:
 
 
 def score_text(name: str, values: Sequence[float]) -> str:
-    """Return the mean of a score and its standard error over folds; "" if a value is not known.
+    """Return the mean of a score and its standard error over folds, or "" if a value is NaN.
 
     >>> score_text("accuracy", [0.9, 1.0]), score_text("R2", [0.5]), score_text("AUC", [math.nan])
     ('95.00 ± 5.00', '0.5', '')
@@ -138,7 +138,7 @@ def score_text(name: str, values: Sequence[float]) -> str:
 
 
 def significant(values: Sequence[float]) -> list[str]:
-    """Numbers with four significant digits of the largest, one format for all.
+    """Return numbers in one format, with four significant digits of the largest.
 
     >>> significant([2.0, 0.25]), significant([1e-9])
     (['2.00', '0.25'], ['1.000e-09'])
@@ -153,7 +153,7 @@ def significant(values: Sequence[float]) -> list[str]:
 
 
 def signed(values: Sequence[float]) -> list[str]:
-    """Return numbers of one format with their signs; nothing for 0.
+    """Return numbers in one format with their signs, and "" for 0.
 
     >>> signed([2.0, 0.0, -0.25])
     ['+2.00', '', '-0.25']
@@ -172,7 +172,7 @@ def preformatted(shown: object) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    r"""Whether a text has an encoding: none of its characters is half of a surrogate pair.
+    r"""Return True if a text can be encoded: no character is half of a surrogate pair.
 
     >>> is_unicode("naïve"), is_unicode("\ud800")
     (True, False)

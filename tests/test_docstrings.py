@@ -1,26 +1,31 @@
 """The form of every public docstring; run as a script, this prints which one has which part.
 
-The checks are numpydoc's.  Left out are those of taste (where the first sentence stands, which mood
-it is in), and those that ask for what is said elsewhere: types of parameters that are told as "as
-in", a section that repeats what the type of a return value says, links to other pages.
+The checks are numpydoc's, without those of taste (the place and the mood of the first sentence), of
+a text next to the type of a return value, and of links to other pages.
 """
 
+import ast
 import inspect
+import re
+import subprocess
 import sys
 from pathlib import Path
 
-from numpydoc.docscrape import get_doc_object
+import pytest
+from numpydoc.docscrape import NumpyDocString, get_doc_object
 from numpydoc.validate import validate
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "site"))
 from building import reference
 
+from formulakern.docstrings import parameters_from
+
 #: Of everything: there is a text; its summary is one sentence, with a period, on a line; what it
 #: says about parameters is about parameters that there are, in numpydoc's form.
 METHODS = {"GL08", "SS01", "SS03", "SS04", "PR02", "PR05", "PR06", "PR10", "YD01"}
-#: Of functions and classes, also: all parameters are there and described, what is returned is said,
-#: and there is an example.
-OBJECTS = METHODS | {"PR01", "PR07", "RT01", "EX01"}
+#: Of functions and classes, also: all parameters are there, with type and text, in the order of the
+#: signature; what is returned is said; and there is an example.
+OBJECTS = METHODS | {"PR01", "PR03", "PR04", "PR07", "RT01", "EX01"}
 #: What describes only what others return.
 RESULTS = {"RuleQuality", "cache.CacheInfo"}
 
@@ -71,6 +76,117 @@ def test_docstrings_have_their_parts():
         for method in methods(name):
             wrong += mistakes(method, METHODS)
     assert not wrong, "\n".join(wrong)
+
+
+def documented(value: object) -> dict[str, tuple[str, str]]:
+    """Return the type and the text of each parameter in an object's own docstring."""
+    document = NumpyDocString(inspect.cleandoc(vars(value).get("__doc__") or value.__doc__ or ""))
+    return {
+        name.strip().lstrip("*"): (entry.type, " ".join(entry.desc))
+        for section in ("Parameters", "Attributes")
+        for entry in document[section]
+        for name in entry.name.split(",")
+    }
+
+
+def test_every_parameter_has_its_own_text():
+    """No reference to another docstring, and no default other than that of the signature."""
+    wrong = []
+    for name in objects():
+        value = reference.find(name)
+        if inspect.isclass(value) and issubclass(value, Exception):
+            continue
+        texts = documented(value)
+        for parameter in inspect.signature(value).parameters.values():
+            kind, text = texts.get(parameter.name, ("", ""))
+            if not text or re.match(r"As (there|(in|for|of) :\w+:)", text):
+                wrong.append(f"{name}: {parameter.name} has the text {text!r}")
+            default = re.search(r"default=([^,]+)$", kind)
+            try:
+                differs = default and ast.literal_eval(default[1]) != parameter.default
+            except ValueError:  # a name
+                continue
+            if differs:
+                wrong.append(f"{name}: {parameter.name} is {kind}, not {parameter.default!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+class Source:
+    """Some parameters.
+
+    Parameters
+    ----------
+    first, second : int
+        Two numbers.
+
+    third : str
+        A text,
+
+        of two paragraphs.
+
+    Returns
+    -------
+    int
+    """
+
+    def __init__(self, third, first, second): ...
+
+
+def test_parameters_come_from_sources_in_the_order_of_the_signature():
+    @parameters_from(Source)
+    def function(second, own, third):
+        """Do something.
+
+        Parameters
+        ----------
+        own : float
+            The text of its own.
+        third : bytes
+            Another text.
+
+        Returns
+        -------
+        int
+        """
+
+    lines = function.__doc__.splitlines()
+    assert lines[2:12] == [
+        "Parameters",
+        "----------",
+        "second : int",
+        "    Two numbers.",
+        "own : float",
+        "    The text of its own.",
+        "third : bytes",
+        "    Another text.",
+        "",
+        "Returns",
+    ]
+
+
+def test_parameters_come_from_base_classes():
+    @parameters_from()
+    class Derived(Source):
+        """Another class.
+
+        Returns
+        -------
+        int
+        """
+
+    own, texts = inspect.cleandoc(Source.__doc__), documented(Derived)
+    assert list(texts) == ["third", "first", "second"]
+    assert texts == documented(Source)
+    assert Derived.__doc__.endswith(own[own.index("\n\nReturns") :])
+
+
+@pytest.mark.parametrize("level", ["-O", "-OO"])
+def test_docstrings_may_be_stripped(level):
+    code = "import formulakern as fk; print((fk.FormulaKernel.__doc__ or '').count('scale :'))"
+    done = subprocess.run(
+        [sys.executable, level, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ("1" if level == "-O" else "0")
 
 
 def main() -> None:

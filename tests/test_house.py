@@ -28,6 +28,7 @@ STOREYS = (
         "cache",
         "compilation",
         "deadline",
+        "docstrings",
         "grammar",
         "interrupts",
         "markup",

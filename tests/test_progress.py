@@ -129,7 +129,7 @@ LIMITED = {
     "HKLClassifierCV": "stopped by the time limit after 0 of 4 settings: .* Allow more time, or",
     "PRLClassifierCV": "stopped by the time limit after 0 of 6 settings: .* Allow more time, or",
     "FormulaSVCCV": "stopped by the time limit after 0 of 10 values of C: .* pass fewer values",
-    "FormulaSearch": "time limit: of 450 rows candidates were compared on .* Allow more time",
+    "FormulaSearch": "time limit: candidates were compared on .* of 450 rows, .* Allow more time",
 }
 
 

@@ -1,9 +1,9 @@
 """Writers of blocks: kernel values from joint counts, multiplied and joined as they are stored.
 
-A kernel of counts writes a row of a tile, 256 values, and goes on to the next.  What is done with
-the values afterwards (division by the lengths of the rows, a weight, addition to the values of
-another kernel, multiplication with them) is done at once, in the same loop, while they are in the
-first-level cache: it costs nothing beside writing them to memory.
+A kernel of counts writes the 256 values of a row of a tile at a time.  All further operations
+(division by the lengths of the rows, a weight, addition to the values of another kernel or
+multiplication with them) follow in the same loop, while the values are in the first-level cache.
+Their cost is small next to that of writing to memory.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from formulakern.backends.tables import ROWS, BlockWriter, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
-#: Values that the steps of a composed kernel pass over together: one megabyte.
+#: Values that a composed kernel processes at a time: one megabyte.
 BAND = 1 << 17
-#: Values that NumPy computes together.
+#: Values that NumPy computes at a time.
 FEW_PAIRS = 1 << 15
-#: Values below this cannot leave float64 by the few roundings on the way.
+#: Values below this stay in float64 under a few roundings.
 SAFE = 1e308
 
 Join = Literal["store", "add", "multiply"]
-#: The values of a block from the joint counts of its pairs of rows, in NumPy.
+#: Returns the values of a block from the joint counts of its pairs of rows, in NumPy.
 InNumPy = Callable[[PairedTables, tuple[Any, ...], slice, slice], FloatArray]
 
-#: The operation of a join on blocks of values.
+#: The operation on blocks of values for each join.
 UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
 _NO_FACTORS, _NO_ROWS = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """What values are multiplied by: the inverse lengths of their rows, then a weight.
+    """Factors of values: the inverse lengths of their rows, then a weight.
 
-    value · max(x_i, z_j) · min(x_i, z_j) · weight, rounded in this order: so it is the same for
-    (x, z) and (z, x).  ``x`` and ``z`` are 1/√K(x, x), 0 for rows without length, or empty;
-    ``same`` is which row of z is the row of x itself, -1 for none: its cosine with itself is 1.
+    The result is value · max(x_i, z_j) · min(x_i, z_j) · weight, rounded in this order, so that it
+    is equal for (x, z) and (z, x).  ``x`` and ``z`` are 1/√K(x, x), 0 for rows without length, or
+    empty.  ``same`` is the row of z that is the row of x itself, or -1; its cosine is 1.
     """
 
     x: FloatArray = field(default_factory=lambda: _NO_FACTORS)
@@ -55,7 +55,7 @@ class Factors:
     weight: float = 1.0
 
     def then(self, later: Factors) -> Factors | None:
-        """These and the later ones as one; None where that is more than they hold."""
+        """Merge with ``later``, or return None if they cannot be merged."""
         if not len(self.x) and self.weight == 1.0:
             return later
         if not len(later.x) and self.weight == 1.0:
@@ -63,7 +63,7 @@ class Factors:
         return None
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> Factors:
-        """Those of some rows of x."""
+        """Return the factors of some rows of x."""
         x = self.x[rows] if len(self.x) else self.x
         same = self.same[rows] if len(self.same) else self.same
         return replace(self, x=x, same=same)
@@ -83,12 +83,12 @@ class Factors:
                 block *= self.weight
 
     def bound(self, before: float) -> float:
-        """No value exceeds this after it, where none exceeded ``before``."""
+        """Return a bound on the values after multiplication, from a bound before it."""
         return (2.0 if len(self.x) else before) * self.weight
 
     @cached_property
     def for_loop(self) -> tuple[int, int, int, float]:
-        """As the compiled loop takes them, as long as this lives."""
+        """The arguments of the compiled loop, valid during the lifetime of this object."""
         x, z, same = (
             int(part.ctypes.data) if len(part) else 0 for part in (self.x, self.z, self.same)
         )
@@ -99,19 +99,19 @@ class Factors:
 class CountWriter:
     """A :data:`.tables.BlockWriter` by joint counts: compiled, or in NumPy for little work.
 
-    The values are multiplied by ``before``, stored in the output, added to what it holds or
-    multiplied with it, and the output is multiplied by ``after``.
+    The values are multiplied by ``before``, and stored in the output, added to it or multiplied
+    with it; then the output is multiplied by ``after``.
     """
 
     tables: PairedTables
-    #: C-contiguous arrays from which else the values are computed.
+    #: C-contiguous arrays of all other numbers from which the values are computed.
     data: tuple[Any, ...]
-    #: Which of the data belong to the rows of x, their last axis.
+    #: The positions of the data whose last axis is the rows of x.
     of_x: tuple[int, ...]
     #: ``finish`` of :mod:`formulakern.backends.loops`, or a function of ``tables``, ``data``, rows
     #: and columns.
     values: CompiledFunction[..., int] | InNumPy
-    #: No value exceeds it.
+    #: An upper bound on the values.
     bound: float = inf
     before: Factors = field(default_factory=Factors)
     join: Join = "store"
@@ -138,7 +138,7 @@ class CountWriter:
 
     @cached_property
     def packed(self) -> IntArray:
-        """The data as the compiled code takes it; the arrays live as long as this."""
+        """The data for the compiled code; the arrays must outlive it."""
         return packed(self.data, len(self.tables.sizes))
 
     def _by_numpy(self, rows: slice, columns: slice, block: FloatArray) -> None:
@@ -153,7 +153,7 @@ class CountWriter:
         self.after.multiply(rows, columns, block)
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> CountWriter:
-        """A fill whose row i is row ``rows[i]`` of x, at the cost of copying these rows."""
+        """Return a writer whose row i is row ``rows[i]`` of x, by copying these rows."""
         data = list(self.data)
         for place in self.of_x:
             data[place] = np.ascontiguousarray(data[place][..., rows])
@@ -166,7 +166,7 @@ class CountWriter:
         )
 
     def multiplied(self, factors: Factors) -> CountWriter | None:
-        """The same, the output multiplied as well; None where factors stand there already."""
+        """Return a writer that also multiplies the output, or None if it has factors already."""
         place = "before" if self.join == "store" else "after"
         together = getattr(self, place).then(factors)
         return None if together is None else replace(self, **{place: together})
@@ -174,10 +174,7 @@ class CountWriter:
 
 @dataclass(frozen=True, eq=False)
 class ChainedWriter:
-    """Fills of the same block, one after the other, in bands of rows that stay in a cache.
-
-    The first overwrites, the others change what they find; no value exceeds ``bound`` at the end.
-    """
+    """Writers of one block in order, in bands that stay in a cache; the first overwrites it."""
 
     parts: tuple[BlockWriter, ...]
     bound: float = inf
@@ -191,7 +188,7 @@ class ChainedWriter:
 
 
 def cut(rows: slice, height: int) -> Iterator[slice]:
-    """Yield parts of some rows, each of this height but perhaps the last."""
+    """Yield consecutive parts of some rows, each of this height except perhaps the last."""
     for start in range(rows.start, rows.stop, height):
         yield slice(start, min(start + height, rows.stop))
 
@@ -202,13 +199,13 @@ def within(some: slice, rows: slice) -> slice:
 
 
 def then(inner: BlockWriter, change: BlockWriter, bound: float = inf) -> ChainedWriter:
-    """Fill with ``inner``, then change what it wrote: ``change(rows, columns, block)``."""
+    """Write with ``inner``, then change the block by ``change(rows, columns, block)``."""
 
     return ChainedWriter((*_parts(inner), change), bound)
 
 
 def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
-    """Fill, then multiply, in the loop that counts if there is one; refuse infinite values."""
+    """Write, then multiply, in the counting loop if there is one; check for infinite values."""
     *first, last = _parts(fill)
     bound = factors.bound(bound_of(fill))
     together = last.multiplied(factors) if isinstance(last, CountWriter) else None
@@ -220,7 +217,7 @@ def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
 
 
 def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> BlockWriter:
-    """Fill with the first, then add the others, or multiply with them; refuse infinite values."""
+    """Write with the first, then add or multiply the others; check for infinite values."""
     first, *others = fills
     parts = [*_parts(first)]
     for fill in others:
@@ -233,7 +230,7 @@ def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> Bl
 
 
 def rows_of(fill: BlockWriter, positions: npt.NDArray[np.intp]) -> BlockWriter:
-    """Return a fill whose row i is row ``positions[i]`` of x; nothing is laid out again."""
+    """Return a writer whose row i is row ``positions[i]`` of x, without a new layout."""
     if isinstance(fill, CountWriter):
         return fill.rows_at(positions)
     if isinstance(fill, ChainedWriter) and all(isinstance(p, CountWriter) for p in fill.parts):
@@ -247,7 +244,7 @@ def rows_of(fill: BlockWriter, positions: npt.NDArray[np.intp]) -> BlockWriter:
 
 
 def check_finite(values: FloatArray) -> FloatArray:
-    """The values, or MagnitudeError."""
+    """Return the values, or raise MagnitudeError if one is not finite."""
     if not np.isfinite(values).all():
         raise MagnitudeError(
             "a sum or product of kernel values is beyond 1.8e308, the end of float64. "
@@ -261,19 +258,19 @@ def _parts(fill: BlockWriter) -> tuple[BlockWriter, ...]:
 
 
 def bound_of(fill: BlockWriter) -> float:
-    """No value of the fill exceeds this."""
+    """Return an upper bound on the values of the writer."""
     return fill.bound if isinstance(fill, CountWriter | ChainedWriter) else inf
 
 
 def _checked(fill: CountWriter | ChainedWriter) -> BlockWriter:
-    """The same, its values checked where they may leave float64."""
+    """Return the writer, with a check of its values if they may leave float64."""
     if fill.bound < SAFE:
         return fill
     return then(fill, lambda _, __, block: check_finite(block))
 
 
 def _apart(fill: BlockWriter, ufunc: np.ufunc) -> BlockWriter:
-    """Fill memory of its own, then join."""
+    """Write to separate memory, then join."""
 
     def join(rows: slice, columns: slice, block: FloatArray) -> None:
         values = np.empty(block.shape)

@@ -1,18 +1,17 @@
-"""Program → the values on two tables: exact, tabulated or compiled, and which of these pays.
+"""Program → the kernel values on two tables: exact, tabulated or compiled, and the choice of one.
 
-Exact integers are the specification that every backend must equal, for whole tables or for chosen
-counts: int64 if that suffices, else Python's own.  Every operation is a sum or product of
-non-negative numbers, so a float64 result is accurate unless a number left its range on the way: a
-count that overflowed, or a probability so small that a factor may have been flushed to zero.  The
-guard computes those entries, and only those, again.
+Exact integers, int64 or Python's own, are the specification that every backend must match.  Every
+operation is a sum or product of non-negative numbers.  Therefore a float64 result is accurate
+unless a number left the range of float64: a count that overflowed, or a probability so small that
+a factor may have become zero.  The guard computes only those entries again.
 
-A kernel with few different values is tabulated: one-hot data has a single p, and any formula is
-then one table of p + 1 numbers.  No code is compiled for it, and for few pairs of rows none at all:
-NumPy counts and looks up.
+A kernel with few different values is tabulated.  One-hot data, for example, have a single p, and
+any formula on them is one table of p + 1 numbers.  Tabulated formulas need no compiled code of
+their own, and for few pairs of rows NumPy counts and looks up.
 
-Compiled formulas are Python source, the only code that is written as text.  It consists of
-positions, integers and a few fixed words.  So nothing of the user's text reaches it, and equal
-programs give equal source.  It imports nothing: beside Python's own functions it uses ``NAMES``.
+Compiled formulas are generated Python source, the only code that is written as text.  The source
+consists of positions, integers and fixed words.  It therefore contains no text from the user, and
+equal programs have equal source.  It imports nothing, and uses only builtins and ``NAMES``.
 """
 
 from __future__ import annotations
@@ -52,28 +51,28 @@ from formulakern.program import (
 
 Scale = Literal["count", "probability"]
 
-#: Values are computed from exact integers where these have at most so many bits.
+#: Values are computed from exact integers of at most this many bits.
 MAX_EXACT_BITS = 16_384
-#: Above this a count may have overflowed on the way; its inverse for probabilities.
+#: Above this a count may have overflowed; below its inverse a probability may be inaccurate.
 SAFE = 10**290
-#: Exact re-evaluation of more (operations × words per number) than this is refused.
+#: The largest exact re-evaluation, in operations × words per number.
 MAX_EXACT_WORK = 2_000_000_000
-#: What an operation with exponents of any size costs, in operations on words.
+#: The cost of an operation on extended floats, in operations on words.
 EXTENDED_WORDS = 100
-#: Tables with more entries in all are not built, nor those that take more operations; longer ones
-#: than the last are built in float64 and not in Python integers.
+#: The largest number of entries of a table and of operations to build it; above the last number of
+#: operations, a table is built in float64 instead of Python integers.
 MAX_ENTRIES, MAX_TABULATED, MAX_EXACT_OPERATIONS = 3 << 21, 200_000_000_000, 4_000_000
-#: Programs with more operations per pair would take the compiler minutes.
+#: The largest number of operations per pair to compile; more take the compiler minutes.
 MAX_COMPILED = 3_000
-#: Nanoseconds to lay out tables however few entries they have, to look one up, to compile a formula
-#: or to import numba, and to read a compiled formula from disk.
+#: Nanoseconds to lay out tables of any size, to look up one value, to compile a formula or import
+#: numba, and to read a compiled formula from disk.
 LAYING_OUT, LOOKING_UP, COMPILING, READING = 3e5, 0.3, 4e8, 1.2e7
-#: The interpreter is out of reach if it takes more nanoseconds.
+#: The longest time of the interpreter, in nanoseconds.
 PATIENCE = 6e10
 
 
 class Support(NamedTuple):
-    """Yes, or no with the reason."""
+    """True or False with a reason, for the support of a task."""
 
     ok: bool
     reason: str
@@ -81,7 +80,7 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A program to be evaluated on two tables, at a scale.
+    """A program to be evaluated on two tables.
 
     ``scale="count"`` gives K itself, ``"probability"`` K divided by the dimension.
     """
@@ -92,18 +91,18 @@ class Task:
 
     @property
     def n_pairs(self) -> int:
-        """Number of kernel values."""
+        """The number of kernel values."""
         rows, columns = self.tables.shape
         return rows * columns
 
     @property
     def counting(self) -> float:
-        """Nanoseconds in which the compiled loop counts and stores, about."""
+        """The approximate nanoseconds in which the compiled loop counts and stores."""
         return self.n_pairs * (0.5 + 0.1 * int(self.tables.spans[-1]))
 
     @cached_property
     def bound(self) -> int:
-        """No number on the way to a kernel value exceeds this, unless it is ``BEYOND``."""
+        """An upper bound on all numbers on the way to a kernel value, or ``BEYOND``."""
         tables = self.tables
         most_x, most_z = (
             [int(row.max(initial=0)) for row in counts]
@@ -113,36 +112,32 @@ class Task:
 
     @property
     def exact_everywhere(self) -> bool:
-        """Whether all backends give the same values to the last bit: integers below 2⁵³."""
+        """True if all backends give the same values to the last bit: integers below 2⁵³."""
         return self.scale == "count" and self.bound < 2**53
 
     @property
     def largest(self) -> float:
-        """No kernel value exceeds this: infinite, if the bound is beyond float64."""
+        """An upper bound on the kernel values, infinite if it is beyond float64."""
         if self.scale == "probability":
-            return 2.0  # a share, and its roundings
+            return 2.0  # above a share with its rounding errors
         return float(self.bound) if self.bound <= FLOAT64_MAX else inf
 
     @property
     def weighted(self) -> bool:
-        """Whether counts are divided by the numbers of columns, so that nothing can overflow.
-
-        That needs a homogeneous program; a choice of features is none, and its probability is
-        computed from whole numbers.
-        """
+        """True if counts are divided by the numbers of columns, if the program is homogeneous."""
         return self.scale == "probability" and self.program.degrees is not None
 
     def weights(self) -> list[float] | None:
-        """What every count is multiplied by, per domain (None: by nothing)."""
+        """Return the factor of each domain's counts, or None if there are none."""
         if not self.weighted:
             return None
         return [1.0 / max(size, 1) for size in self.tables.sizes]
 
     def factor(self) -> float:
-        """Return what the program's value, on weighted counts if they are, is multiplied by.
+        """Return the factor of the program's value, which is on weighted counts if ``weighted``.
 
-        It is 0 or infinite if it is beyond float64: a finite multiple of the divisor is 0 then, and
-        everything else becomes infinite or not a number, which the guard computes again.
+        It is 0 or infinite if it is beyond float64.  Then values that are not a finite multiple of
+        the divisor become infinite or not a number, and the guard computes them again.
         """
         if self.scale == "count":
             return 1 / self.program.divisor
@@ -155,7 +150,7 @@ class Task:
 
     @cached_property
     def bits(self) -> float:
-        """The exact integers on the way to a value have at most about so many bits."""
+        """The approximate largest number of bits of exact integers on the way to a value."""
         if self.limit is not None:
             return float(2 * self.limit.bit_length())
         sizes, program = self.tables.sizes, self.program
@@ -166,16 +161,16 @@ class Task:
 
     @property
     def exact(self) -> bool:
-        """Whether exact integers are short enough to be computed for every value."""
+        """True if exact integers are short enough to be computed for every value."""
         return self.bits <= MAX_EXACT_BITS
 
     @cached_property
     def limit(self) -> int | None:
-        """What is larger may be taken as this: it makes every value that it is in infinite.
+        """An integer that may replace all larger ones, because every value with one is infinite.
 
-        That is so at scale="count": products and sums of non-negative integers do not get smaller
-        again, but for the divisions by symmetries, and none of these divides by more than its part
-        of the limit.  Probabilities divide what is beyond float64 too.
+        At scale="count", sums and products of non-negative integers do not decrease.  Divisions by
+        symmetries do, but each divides by at most its part of the limit.  Probabilities have no
+        limit, because they divide numbers beyond float64.
         """
         if self.scale == "probability" or self.bound <= FLOAT64_MAX:
             return None
@@ -183,26 +178,25 @@ class Task:
         return int(2**1025 * self.program.divisor * prod(divisors))
 
     def divided_by(self) -> int:
-        """Return what the program's value is divided by, at scale="probability"."""
+        """Return the divisor of the program's value at scale="probability"."""
         return max(dimension(self.program, self.tables.sizes), 1) * self.program.divisor
 
     def _dimension(self, shares: bool = False) -> Extended:
-        """The dimension times the divisor; with shares, of what the weights leave of it."""
+        """Return the dimension times the divisor; with ``shares``, from counts as shares."""
         zeros = [np.zeros((), dtype=np.int64) for _ in self.tables.sizes]
         program, sizes = self.program, self.tables.sizes
         return run_extended(program, (zeros,) * 3, sizes, program.dimension, shares)
 
     @property
     def dtype(self) -> type[Any]:
-        """``int64`` if no number can pass it, else ``object`` for Python integers."""
+        """``int64`` if no number can exceed it, otherwise ``object`` for Python integers."""
         return np.int64 if self.bound < 2**63 else object
 
     def values(self, counts: Triples, refuse: bool = True) -> FloatArray:
         """Return the kernel for arrays of counts, computed in integers and rounded once.
 
-        Integers of more than ``MAX_EXACT_BITS`` bits are computed to 53 of them.  Values outside
-        the range of float64 at this scale are refused by MagnitudeError; with ``refuse=False`` they
-        become infinite or not a number.
+        Integers of more than ``MAX_EXACT_BITS`` bits are computed to 53 bits.  Values outside the
+        range of float64 raise MagnitudeError; with ``refuse=False`` they become infinite or NaN.
         """
         shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
         rounded, zero = self._rounded(counts)
@@ -212,7 +206,7 @@ class Task:
             lost = ~zero & (rounded < np.finfo(np.float64).tiny)
             if refuse and lost.any():
                 raise MagnitudeError(
-                    "a kernel value is below 2.2e-308 at scale='probability', where float64 ends: "
+                    "a kernel value at scale='probability' is below 2.2e-308, the end of float64: "
                     "too few of the substitutions are true in both rows. "
                     "Use scale='count', or a formula with fewer literals."
                 )
@@ -220,7 +214,7 @@ class Task:
         return np.broadcast_to(rounded, shape)
 
     def _rounded(self, counts: Triples) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """Return the values, infinite beyond float64, and which of them are 0."""
+        """Return the values, infinite beyond float64, and a mask of the values that are 0."""
         program, sizes, count = self.program, self.tables.sizes, self.scale == "count"
         dtype = self.dtype
         if dtype is object and not self.exact:
@@ -255,20 +249,20 @@ def _quotient(value: int, divide: int) -> float:
 
 
 def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
-    """The same function, its out-of-range entries replaced by exact ones."""
+    """Return the writer with its out-of-range entries replaced by exact ones."""
     if task.weighted:
         pairs = zip(task.tables.sizes, task.program.degrees or (), strict=False)
         weighted_bits = sum(min(degree, 1e300) * log2(max(n, 1)) for n, degree in pairs)
         if weighted_bits < log2(SAFE):
             return fill
-        # what was flushed to zero, or lost digits, before the factor came is below this after it
+        # values that underflowed or lost digits before the factor are below this after it
         smallest = max(task.factor(), 1.0) / SAFE
     else:
         whole = task.scale == "count"
         divided_by = 1 if whole else task.divided_by() if task.exact else BEYOND
         if max(task.bound, divided_by) < SAFE:
             return fill
-        smallest = 0.0 if divided_by < SAFE else inf  # beyond: all of it again, exactly
+        smallest = 0.0 if divided_by < SAFE else inf  # inf: all values are computed again
 
     def checked(rows: slice, columns: slice, block: FloatArray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -296,43 +290,39 @@ def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.boo
         if task.scale == "count":
             raise task.too_large()
         raise MagnitudeError(
-            "some kernel values lie below 1e-290 at scale='probability' and the program is too "
+            "some kernel values at scale='probability' are below 1e-290, and the program is too "
             "long to compute them exactly. Use a formula with fewer literals."
         )
     return task.values(tuple(map(list, np.split(keys, 3))))[inverse.ravel()]
 
 
-# -- the backends: whether they can serve a task, about how many nanoseconds they take once their
-# -- code is compiled, and the writer of blocks; all work that is not per pair is done for it
+# -- the backends: support for a task, approximate nanoseconds without compiling, and the writer of
+# -- blocks with all work that is not per pair done in advance
 
 
 class InterpreterBackend:
-    """Exact integers for every pair, rounded once, in NumPy; needs no compiler.
-
-    Where they would have more than ``MAX_EXACT_BITS`` bits, floating point with exponents of any
-    size: see :class:`formulakern.program.Extended`.
-    """
+    """Exact integers in NumPy, or extended floats above ``MAX_EXACT_BITS`` bits."""
 
     name = "interpreter"
 
     def supports(self, task: Task) -> Support:
-        """Always."""
+        """Return True, with the type of the numbers."""
         if task.exact:
             return Support(True, "exact integers for every pair")
         return Support(
             True,
-            f"integers of {task.bits:.3g} bits are too long for every pair: "
-            "53 bits, and exponents of any size",
+            f"integers of {task.bits:.3g} bits are too long for every pair, so values have "
+            "53 bits and exponents of any size",
         )
 
     def size(self, task: Task) -> float:
-        """Counting takes 3 ns a word; an operation takes 1 ns, and more on long integers."""
+        """Return the time: 3 ns to count a word, 1 ns an operation, and more on long integers."""
         operation = 1.1 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
         words = int(task.tables.spans[-1])
         return task.n_pairs * (3 + 3 * words + operation * len(task.program.kernel_nodes))
 
     def compile(self, task: Task) -> BlockWriter:
-        """Nothing to compile."""
+        """Return the writer of blocks; nothing is compiled."""
 
         def values(tables: PairedTables, _: object, rows: slice, columns: slice) -> FloatArray:
             s = tables.joint_counts(rows, columns)
@@ -349,20 +339,20 @@ class LookupBackend:
     name = "lookup"
 
     def supports(self, task: Task) -> Support:
-        """Yes, if the tables have at most ``MAX_ENTRIES`` entries."""
+        """Return True if the tables have at most ``MAX_ENTRIES`` entries."""
         tables = task.tables
         x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
         entries = count_entries(tables)
         if entries > MAX_ENTRIES:
             return Support(False, f"{entries:,} triples of counts are too many to tabulate")
         if entries * len(task.program.kernel_nodes) > MAX_TABULATED:
-            return Support(False, "the program is too long to be tabulated")
+            return Support(False, "the program is too long to tabulate")
         pairs = x.shape[1] * z.shape[1]
         what = "one table" if pairs == 1 else f"{pairs:,} tables"
         return Support(True, f"{what} of {entries:,} numbers in all hold every value of the kernel")
 
     def size(self, task: Task) -> float:
-        """Laying out takes some 0.3 ms; an entry takes 45 ns and its operations."""
+        """Return the time: 0.3 ms for the layout, and 45 ns with its operations for an entry."""
         entries = count_entries(task.tables)
         operation = 1.4 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
         build = entries * (45 + operation * len(task.program.kernel_nodes))
@@ -370,18 +360,18 @@ class LookupBackend:
         return LAYING_OUT + build + task.counting + each * task.n_pairs
 
     def compile(self, task: Task) -> BlockWriter:
-        """Build the tables."""
+        """Build the tables and return the writer of blocks."""
         layout = lay_out(task.tables)
         return guarded(task, layout.look_up(task.tables, _tabulated(task, layout)))
 
 
 def _tabulated(task: Task, layout: Layout) -> FloatArray:
-    """Return the values of all entries, 0 where no pair of rows can have the counts."""
+    """Return the values of all entries, 0 for counts that no pair of rows can have."""
     table = np.zeros(len(layout.possible))
     here = np.flatnonzero(layout.possible)
     counts = tuple([ones[here] for ones in each] for each in (layout.s, layout.p, layout.q))
     if task.dtype is np.int64 or len(here) * len(task.program.kernel_nodes) <= MAX_EXACT_OPERATIONS:
-        # what does not fit is refused only where it is looked up, by the guard
+        # the guard raises an error for a value beyond float64 when it is looked up
         table[here] = task.values(counts, refuse=False)
         return table
     with np.errstate(over="ignore", invalid="ignore"):
@@ -391,9 +381,9 @@ def _tabulated(task: Task, layout: Layout) -> FloatArray:
     return table
 
 
-#: What emitted source may use.
+#: The names that emitted source may use.
 NAMES = {"choose": choose, "whole": whole, "inf": inf}
-#: Largest number of operands written into one expression; longer ones become several lines.
+#: The largest number of operands in one expression; longer ones become several lines.
 _WIDTH = 16
 
 
@@ -403,7 +393,7 @@ class NumbaBackend:
     name = "numba"
 
     def supports(self, task: Task) -> Support:
-        """Yes, up to ``MAX_COMPILED`` operations per pair."""
+        """Return True for up to ``MAX_COMPILED`` operations per pair."""
         operations = len(task.program.stages.pair)
         if operations > MAX_COMPILED:
             return Support(
@@ -412,17 +402,17 @@ class NumbaBackend:
         return Support(True, f"{operations:,} operations per pair, compiled into the counting loop")
 
     def size(self, task: Task) -> float:
-        """An operation takes 0.02 ns, many pairs at a time."""
+        """Return the time: 0.02 ns for an operation, because many pairs are computed at a time."""
         return 1e5 + task.counting + 0.022 * task.n_pairs * len(task.program.stages.pair)
 
     def compile(self, task: Task) -> BlockWriter:
-        """Emit, compile (or read from the cache), and compute what is known before the pairs."""
+        """Emit and compile (or load) the loop, and compute all numbers that precede the pairs."""
         program, tables = task.program, task.tables
         weights = task.weights()
         stage = program.stages
 
         def known(positions: tuple[int, ...], counts: Any) -> FloatArray:
-            """Numbers that depend on one row only, for every row."""
+            """Return the numbers that depend on one row only, for every row."""
             ones = list(counts)
             with np.errstate(over="ignore", invalid="ignore"):
                 sizes = tables.sizes
@@ -442,7 +432,7 @@ class NumbaBackend:
 
 
 def loop_of_task(task: Task) -> CompiledFunction[..., Any]:
-    """The compiled formula of a task; what was emitted before is not emitted again."""
+    """Return the compiled formula of a task, emitted once per program."""
     return _loop_of_program(task.program, task.weighted)
 
 
@@ -453,7 +443,7 @@ def _loop_of_program(program: Program, weighted: bool) -> CompiledFunction[..., 
 
 @cache
 def loop_of(source: str) -> CompiledFunction[..., Any]:
-    """The loop over blocks for the source of a pair function; equal programs share it."""
+    """Return the loop over blocks for the source of a pair function; equal programs share it."""
     return evaluate.having(pair=compiled_text(source, "pair", **NAMES))
 
 
@@ -463,10 +453,10 @@ def loop_of(source: str) -> CompiledFunction[..., Any]:
 def emit_pair(program: Program, weighted: bool) -> str:
     """Return the source of ``pair``: the kernel of one pair of rows from their counts.
 
-    With ``weighted`` counts are divided by the number of columns.  The function, like
-    :func:`formulakern.backends.loops.pair`, begins by naming what it reads: for every domain g the
-    counts ``s{g} p{g} q{g} n{g}`` (and the weight ``w{g}``), and the numbers known before, ``t{i}``
-    per table, ``x{i}`` and ``z{i}`` per row, where i is the position in the program.
+    With ``weighted``, counts are divided by the number of columns.  The function first names its
+    inputs, see :func:`formulakern.backends.loops.pair`: for every domain g the counts ``s{g} p{g}
+    q{g} n{g}`` (and the weight ``w{g}``), and the numbers computed before, ``t{i}`` per table,
+    ``x{i}`` and ``z{i}`` per row, where i is the position in the program.
     """
     stage = program.stages
 
@@ -501,7 +491,7 @@ def emit_pair(program: Program, weighted: bool) -> str:
 
 @dataclass(frozen=True)
 class _Expressions:
-    """Expressions in the names of operands, to be assigned one after the other; _ is the last."""
+    """Expressions to be assigned one after the other; ``_`` is the result of the previous one."""
 
     weighted: bool
 
@@ -538,39 +528,40 @@ def _float(value: int) -> str:
 # -- the choice of a backend
 
 Backend: TypeAlias = InterpreterBackend | LookupBackend | NumbaBackend
-#: name → backend, in the order of the house
+#: The backends by name.
 BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (InterpreterBackend(), LookupBackend(), NumbaBackend())
 }
 
 
 class Choice(NamedTuple):
-    """The backend for a task, and why."""
+    """The backend for a task, with the reason."""
 
     backend: Backend
     reason: str
 
 
 def check_backend(name: str) -> str:
-    """Return the name if there is such a backend, or if it is "auto"; else raise ParameterError."""
+    """Return the name if it is a backend or "auto"; otherwise raise ParameterError."""
     check_choice("backend", name, ("auto", *BACKENDS))
     return name
 
 
 def choose_backend(name: str, task: Task) -> Choice:
-    """Return the backend of this name for a task; ``"auto"`` is the one of the smallest ``size``.
+    """Return the named backend for a task; ``"auto"`` is the one with the smallest ``size``.
 
-    If all backends give the same values to the last bit, the choice depends on whether the formula
-    is compiled: it is tabulated or interpreted at first, and compiled when that has taken as long
-    as compiling.  Otherwise it depends on the formula, the shapes of the tables and the numbers of
-    ones alone.  A backend that cannot serve the task, or within reason, is refused.
+    If all backends give the same values to the last bit, the choice depends on previous calls: a
+    formula is tabulated or interpreted at first, and compiled when this has taken as long as
+    compiling.  Otherwise it depends only on the formula, the shapes of the tables and the numbers
+    of ones.  Raise ParameterError for a backend that does not support the task, and
+    FormulaSizeError if every backend would take too long.
     """
     if name != "auto":
         backend = BACKENDS[check_backend(name)]
         support = backend.supports(task)
         if not support.ok:
             raise ParameterError(
-                f"backend={name!r} cannot serve this: {support.reason}. Use backend='auto'."
+                f"backend={name!r} cannot compute this: {support.reason}. Use backend='auto'."
             )
         return Choice(backend, support.reason)
     sizes = {"interpreter": BACKENDS["interpreter"].size(task)}
@@ -580,7 +571,7 @@ def choose_backend(name: str, task: Task) -> Choice:
         sizes["numba"] = BACKENDS["numba"].size(task)
         tabulated_at_least = LAYING_OUT + task.counting + LOOKING_UP * task.n_pairs
         if sizes["numba"] <= min(sizes["interpreter"], tabulated_at_least):
-            return Choice(BACKENDS["numba"], fused.reason)  # without a look at the numbers of ones
+            return Choice(BACKENDS["numba"], fused.reason)  # whatever the numbers of ones are
     tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:
         sizes["lookup"] = BACKENDS["lookup"].size(task)
@@ -598,7 +589,7 @@ def choose_backend(name: str, task: Task) -> Choice:
             f"{tabulated.reason}. Use a shorter formula, fewer rows, or one-hot coded columns."
         )
     reasons = {
-        "interpreter": f"{1e-9 * sizes['interpreter']:.2g} s in all are less than compiling takes",
+        "interpreter": f"{1e-9 * sizes['interpreter']:.2g} s in all, less than compiling takes",
         "lookup": tabulated.reason,
         "numba": fused.reason,
     }
@@ -606,10 +597,7 @@ def choose_backend(name: str, task: Task) -> Choice:
 
 
 def _compiling(task: Task) -> float:
-    """Return the nanoseconds until the formula is compiled.
-
-    If values may differ between backends, it is the time as if nothing were compiled.
-    """
+    """Return the nanoseconds to compile, ignoring earlier compilation if values may differ."""
     loop = loop_of_task(task)
     if task.exact_everywhere and loop.made:
         return 0.0

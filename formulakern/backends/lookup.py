@@ -1,8 +1,8 @@
 """Lookup tables: values by the counts of a pair of rows, all in one long table.
 
-A kernel of counts is a function of the integers (s, p, q) only.  For every pair of numbers of ones
+A kernel of counts is a function of the integers (s, p, q).  For every pair of numbers of ones
 (p, q) that occurs, the long table holds the value for every s.  A row of x has a place in the
-table, a row of z has one relative to it, and every column that both share has a stride.
+table, a row of z a place relative to it, and each domain a stride per column that both rows share.
 """
 
 from __future__ import annotations
@@ -23,18 +23,15 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The place of (x, z) is x_start + z_start + Σ_g strides_g · ⟨x,z⟩_g; the counts of each place.
-
-    With one domain the stride is 1 for all rows of z.
-    """
+    """The places x_start + z_start + Σ_g strides_g · ⟨x,z⟩_g of pairs, and the counts of places."""
 
     x_start: Integers  # (rows of x,)
     z_start: Integers  # (rows of z,)
     strides: Integers  # (domains, rows of z)
-    s: Integers  # (domains, entries), and so are p and q
+    s: Integers  # (domains, entries), like p and q
     p: Integers
     q: Integers
-    possible: npt.NDArray[np.bool_]  # (entries,): whether a pair of rows can have these counts
+    possible: npt.NDArray[np.bool_]  # (entries,): True if a pair of rows can have these counts
 
     def look_up(self, tables: PairedTables, table: FloatArray) -> CountWriter:
         """Return the entries of a table at the places of all pairs of rows."""
@@ -51,12 +48,12 @@ def look_up_sums(
 ) -> CountWriter:
     """Return K(x, z) = table[x_start + z_start + Σ_g strides_g·⟨x,z⟩_g].
 
-    Starts are zeros by default; a term may be negative if the sum is not.  With a single domain
-    the stride is one number, with more there is one for every domain and row of z.  Every index
-    that occurs must be inside the table, which is not checked.
+    Starts are zeros by default; a term may be negative if the sum is not.  With one domain the
+    stride is one number; with more there is one for every domain and row of z.  Every index that
+    occurs must be inside the table, which is not checked.
     """
     domains = len(tables.sizes)
-    # unsigned, the sum is right wherever it is not negative; a copy of the table may be written to
+    # a sum of unsigned terms is right if it is not negative; the loop needs a writeable table
     starts = (
         np.zeros(rows, dtype=np.uint64) if start is None else start.astype(np.uint64)
         for rows, start in zip(tables.shape, (x_start, z_start), strict=True)
@@ -74,7 +71,7 @@ def look_up_sums(
         return np.asarray(table[place.astype(np.intp)])
 
     loop = look_up if domains == 1 else look_up_domains
-    numbers = int(tables.spans[-1]) + domains + 1  # of every pair
+    numbers = int(tables.spans[-1]) + domains + 1  # for every pair
     pays = loop.pays(tables.shape[0] * tables.shape[1] * numbers)
     bound = bound if np.isfinite(bound) else np.inf
     return CountWriter(tables, data, (0,), loop if pays else values, bound)
@@ -88,10 +85,10 @@ def count_entries(tables: PairedTables) -> int:
 
 
 def row_classes(counts: Integers) -> tuple[Integers, Integers]:
-    """The different columns of counts (one per class of rows), and the class of every row."""
+    """Return the different columns of counts, one per class of rows, and the class of every row."""
     first = np.zeros(min(1, counts.shape[1]), dtype=np.intp)
     row_class = np.zeros(counts.shape[1], dtype=np.int64)
-    for ones in counts:  # domain after domain, which is faster than sorting columns whole
+    for ones in counts:  # one domain at a time is faster than sorting whole columns
         if (ones != ones[:1]).any():
             key = row_class * (ones.max() + 1) + ones
             _, first, row_class = np.unique(key, return_index=True, return_inverse=True)
@@ -99,7 +96,7 @@ def row_classes(counts: Integers) -> tuple[Integers, Integers]:
 
 
 def lay_out(tables: PairedTables) -> Layout:
-    """Return the places of all triples: for every class of rows of x one block of all of z."""
+    """Return the places of all triples; a class of rows of x has one block for all rows of z."""
     x, x_class = row_classes(tables.x_counts)
     z, z_class = row_classes(tables.z_counts)
     lengths = z + 1

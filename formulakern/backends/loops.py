@@ -1,13 +1,12 @@
-"""The compiled loops over pairs of rows: counting the ones they share, and what becomes of these.
+"""The compiled loops over pairs of rows: joint counts, and kernel values from them.
 
 The columns of a table are bits of 64-bit words.  Rows of x keep their words together.  Rows of z
 are regrouped into *panels* of 16, word by word, so that one vector register holds the same word of
-eight rows.  Four rows of x meet one panel in registers: per word two loads, eight ANDs, eight
-vector popcounts and eight additions for 64 pairs.
+eight rows.  Registers hold four rows of x and one panel: each word takes two loads, eight ANDs,
+eight vector popcounts and eight additions for 64 pairs.
 
-The counting and the vector width are written in LLVM;
-``tests/benchmarks/test_gram.py`` measures what each is worth.  Processors without vector popcount
-get LLVM's own expansion of it.
+The counting and the vector width are written in LLVM; ``tests/benchmarks/test_gram.py`` measures
+the gain of each.  Processors without vector popcount use LLVM's own expansion.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from formulakern.arrays import IntArray
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import CompiledFunction, compiled, intrinsic
 
-#: Columns of the result that are finished together; a multiple of PANEL.
+#: Columns of the result that are computed at a time; a multiple of PANEL.
 TILE = 256
-#: What is done with the values of a row: stored, added to what is there, multiplied with it.
+#: Codes of a join: the values of a row are stored, added to the output or multiplied with it.
 STORED, ADDED, MULTIPLIED = 0, 1, 2
 JOINS = {"store": STORED, "add": ADDED, "multiply": MULTIPLIED}
-#: Addresses and lengths that a kernel may be given; see ``packed``.
+#: The largest number of addresses and lengths of a kernel's data; see ``packed``.
 MOST_DATA = 16
-#: Words of z that stay in the cache while all rows of x pass.
+#: Words of z that stay in the cache during the pass over all rows of x.
 CACHED = 131_072
 
-#: :class:`.block_writers.Factors`: addresses of x, z and same, 0 for none, and the weight.
+#: :class:`.block_writers.Factors`: addresses of x, z and same (0 for none), and the weight.
 _FACTORS = "Tuple((int64, int64, int64, float64))"
 
 
-# -- what loops need of LLVM and cannot say in Python: vectors, addresses, calls
+# -- LLVM code for vectors, addresses and calls, which Python cannot express
 
-#: 64-bit numbers in the vectors that are written into the code.
+#: 64-bit numbers in a vector of the emitted code.
 LANES = 8
 
 
@@ -46,9 +45,9 @@ LANES = 8
 def vectorized(typing_context: Any) -> Any:
     """Let the loops of the calling function use the widest vectors.
 
-    Called in a function that writes to none of the memory it reads: its array arguments are
-    declared free of aliases, without which LLVM gives up on functions of many arrays.  The width is
-    a preference; a processor without 512-bit vectors takes what it has.
+    The caller must not write to memory that it also reads: its array arguments are declared free of
+    aliases, because otherwise LLVM does not vectorise functions of many arrays.  The width is a
+    preference; a processor without 512-bit vectors uses narrower ones.
     """
     from numba import types
 
@@ -57,11 +56,11 @@ def vectorized(typing_context: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         from llvmlite import ir
 
-        # llvmlite writes out any name, but its method add() knows only those without a value
+        # llvmlite writes any attribute, but its method add() accepts only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         words, reals = ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()
         for argument in builder.function.args:
-            if argument.type in (words, reals):  # data, not book-keeping
+            if argument.type in (words, reals):  # data only
                 argument.add_attribute("noalias")
         return context.get_dummy_value()
 
@@ -70,7 +69,7 @@ def vectorized(typing_context: Any) -> Any:
 
 @intrinsic
 def array_at(typing_context: Any, address: Any, shape: Any, dtype: Any) -> Any:
-    """The C-contiguous array of this shape that begins at an address, given as an integer."""
+    """Return the C-contiguous array of this shape that begins at an integer address."""
     from numba import types
 
     kind = types.Array(dtype.instance_type, len(shape), "C")
@@ -97,7 +96,7 @@ def array_at(typing_context: Any, address: Any, shape: Any, dtype: Any) -> Any:
 
 @intrinsic
 def address_of(typing_context: Any, array: Any) -> Any:
-    """Where an array begins, as an integer; it must be kept alive."""
+    """Return the address of an array as an integer; the array must be kept alive."""
     from numba import types
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -131,9 +130,9 @@ def call_at(typing_context: Any, code: Any, numbers: Any) -> Any:
 def count_panel(
     typing_context: Any, x: Any, z: Any, start: Any, stop: Any, tile: Any, column: Any
 ) -> Any:
-    """``tile[r, column + c] = Σ popcount(x[r, word] & z[word, c])`` over words ``start … stop``.
+    """Set ``tile[r, column + c] = Σ popcount(x[r, word] & z[word, c])`` over ``start … stop``.
 
-    All arrays are C-contiguous uint64.
+    All arrays are C-contiguous uint64; the sum is over words.
     """
     from numba import types
 
@@ -150,7 +149,7 @@ def count_panel(
         _, _, start, stop, _, column = arguments
 
         def place(argument: int, *index: Any) -> Any:
-            """The place of an entry of an array, for its word or a vector from there."""
+            """Return a pointer to an entry of an array, for its word or a vector from there on."""
             kind = sig.args[argument]
             array = make_array(kind)(context, builder, arguments[argument])
             return cgutils.get_item_pointer(context, builder, kind, array, index)
@@ -191,10 +190,10 @@ def count_panel(
 
 @compiled()
 def count_tile(x: Any, z_panels: Any, start: Any, stop: Any, tile: Any) -> None:
-    """Count jointly ROWS rows of x, uint64 (ROWS, words), and panels of z, (panels, words, PANEL).
+    """Count ROWS rows of x, uint64 (ROWS, words), with panels of z, (panels, words, PANEL).
 
-    ``tile``, uint64 (ROWS, TILE), receives the counts by the words ``start`` to ``stop`` of one
-    domain, up to the end of the last panel.
+    ``tile``, uint64 (ROWS, TILE), receives the joint counts over the words ``start`` to ``stop`` of
+    one domain, up to the end of the last panel.
     """
     for panel in range(len(z_panels)):
         count_panel(x, z_panels[panel], start, stop, tile, panel * PANEL)
@@ -204,25 +203,25 @@ def count_tile(x: Any, z_panels: Any, start: Any, stop: Any, tile: Any) -> None:
 
 
 def finish(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
-    """What becomes of the counts of one row, given what else is read: ``data``, a tuple.
+    """Compute the kernel values of one row from its counts and the tuple ``data``.
 
-    ``values[j]`` receives the kernel of row ``row`` of x and row ``column + j`` of z.  They share
-    ``tile[g, r, j]`` ones in domain g.  The positions are unsigned, for which numba leaves out the
-    wrapping of negative indices that stops vectors.
+    ``values[j]`` receives the kernel of row ``row`` of x and row ``column + j`` of z, which share
+    ``tile[g, r, j]`` ones in domain g.  Positions are unsigned, so that numba omits the wrapping of
+    negative indices, which prevents vectors.
     """
     raise NotImplementedError
 
 
 def unpacked(data: Any) -> Any:
-    """The arrays that ``finish`` reads, from their addresses and shapes: int64 (numbers,)."""
+    """Return the arrays for ``finish`` from their addresses and shapes, int64 (numbers,)."""
     raise NotImplementedError
 
 
 def _entry(values: Any, length: Any, counts: Any, row: Any, column: Any, data: Any) -> int:
-    """``finish`` as the loop over blocks calls it: at an address, with addresses and numbers.
+    """Call ``finish`` with addresses and numbers, at an address for the loop over blocks.
 
-    So the loop is compiled once for all kernels, and for a new one these few lines alone.  Six
-    numbers are handed over in registers: others would have to wait for what was stored before.
+    The loop is thus compiled once for all kernels, and only these lines for a new one.  Six numbers
+    are passed in registers; more would wait for earlier stores.
     """
     known = array_at(data, (MOST_DATA,), np.int64)
     finish(
@@ -244,14 +243,14 @@ def _finishing(
 
 
 def packed(arrays: Sequence[npt.NDArray[Any]], domains: int) -> IntArray:
-    """Addresses and shapes of C-contiguous arrays, for ``unpacked``; at last how many domains."""
+    """Return addresses and shapes of C-contiguous arrays for ``unpacked``, then ``domains``."""
     numbers = [n for array in arrays for n in (array.ctypes.data, *array.shape)]
     return np.array([*numbers, *[0] * (MOST_DATA - 1 - len(numbers)), domains], dtype=np.int64)
 
 
 @compiled(forceinline=True)
 def _divide(to: Any, values: Any, mine: Any, z: Any, column: Any) -> None:
-    """The values of one row, from this column, times inverse lengths, the larger first."""
+    """Multiply the values of one row, from this column, by inverse lengths, the larger first."""
     vectorized()
     for j in range(np.uint64(len(to))):
         other = z[column + j]
@@ -283,10 +282,7 @@ def _multiply(to: Any, values: Any, others: Any) -> None:
 
 @compiled(forceinline=True)
 def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
-    """Multiply a row of values, from this column of z, by :class:`.block_writers.Factors`.
-
-    Both are addresses, and may be equal: what is read is written at the same index.
-    """
+    """Multiply values at an address by :class:`.block_writers.Factors`, from this column of z."""
     x, z, same, weight = factors
     values = array_at(given, (length,), np.float64)
     changed = array_at(to, (length,), np.float64)
@@ -305,7 +301,7 @@ def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: An
 
 @compiled(forceinline=True)
 def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
-    """Add values to those that are found, or multiply them; all are addresses."""
+    """Add values to those found, or multiply them; all arguments are addresses."""
     values = array_at(given, (length,), np.float64)
     others = array_at(found, (length,), np.float64)
     joined = array_at(to, (length,), np.float64)
@@ -322,29 +318,29 @@ def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
     "UniTuple(int64, 4), float64[:, :])"
 )
 def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, out: Any) -> None:
-    """Fill a block of a matrix: count tile by tile, and finish row by row.
+    """Fill a block of a matrix: count tile by tile, and compute values row by row.
 
     Parameters
     ----------
     tables : tuple
         x_words, z_panels and spans of :class:`.tables.PairedTables`.
     memory : tuple
-        To work in: uint64 (domains, ROWS, TILE), float64 (TILE,).
+        Working memory: uint64 (domains, ROWS, TILE), float64 (TILE,).
     finish : tuple
-        The address of what turns counts into values, and what it reads beside them; see ``packed``.
+        The address of the function from counts to values, and its data; see ``packed``.
     steps : tuple
-        What is done with the values of a row at once: they are multiplied by factors, stored in
-        the block or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
+        The operations on the values of a row: they are multiplied by factors and stored in the
+        block or joined with it (see ``JOINS``), and the result is multiplied by factors.
     block : tuple of int
-        First and last row of x, first and last row of z; the last ones are left out.
+        First and last row of x, first and last row of z, with the last rows excluded.
     out : float64 (rows, columns), with contiguous rows
     """
     x_words, z_panels, spans = tables
     tile, apart = memory
     code, data = finish
     join, before, after = steps
-    # addresses, not parts of arrays: numba counts references to these, and each time the processor
-    # waits until all that was stored has reached the memory
+    # addresses instead of slices, because numba counts references to slices, and the processor then
+    # waits for all earlier stores each time
     to, step, aside = address_of(out), out.strides[0], address_of(apart)
     counts, others = address_of(tile), address_of(data)
     x_begin, z_begin, words = address_of(x_words), address_of(z_panels), x_words.shape[1]
@@ -382,7 +378,7 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ou
 
 @compiled(forceinline=True)
 def _look_up(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
-    """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
+    """Look up ``table[x + z + stride · count]`` for a single domain and the starts of the rows."""
     vectorized()
     x, z, stride, table = data
     start, step = x[row], stride[0]
@@ -392,7 +388,7 @@ def _look_up(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -
 
 @compiled(forceinline=True)
 def _look_up_domains(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
-    """``table[x + z + Σ_g stride_g · count_g]``; every row of z has its own strides."""
+    """Look up ``table[x + z + Σ_g stride_g · count_g]``; every row of z has its own strides."""
     vectorized()
     x, z, strides, table = data
     start, n = x[row], np.uint64(len(z))
@@ -418,16 +414,16 @@ look_up_domains = _finishing(_look_up_domains, _tabulated)
 
 
 def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
-    """The kernel of one pair of rows; the emitter writes one for every program.
+    """Return the kernel of one pair of rows; the emitter writes such a function for each program.
 
     Parameters
     ----------
     tile : uint64 (domains, ROWS, TILE)
         ``tile[g, r, j]`` columns of domain g are true in both rows.
     data : tuple
-        ``x`` and ``z``, float64 (numbers, rows): what is known of every row, ``x[:, row]`` and
-        ``z[:, column]``; ``sizes`` and ``once``, float64 (numbers,): what is known of the domains,
-        and of the tables; and (1,) what the caller multiplies the result by.
+        ``x`` and ``z``, float64 (numbers, rows), the numbers of every row, ``x[:, row]`` and
+        ``z[:, column]``; ``sizes`` and ``once``, float64 (numbers,), the numbers of the domains and
+        of the tables; and (1,), the factor by which the caller multiplies the result.
     """
     raise NotImplementedError
 
@@ -451,13 +447,13 @@ def _known(data: Any) -> Any:
     )
 
 
-#: To be given a function ``pair``.
+#: A template, to be given a function ``pair``.
 evaluate = _finishing(_evaluate, _known)
 
 
 @compiled(forceinline=True)
 def choose(count: Any, lower: Any) -> Any:
-    """C(count, lower); a factor is 0 where count < lower, and every partial product an integer."""
+    """Return C(count, lower); it is 0 if count < lower, and all partial products are integers."""
     value = count
     for i in range(1, lower):
         value = value * (count - i) / (i + 1.0)
@@ -466,7 +462,7 @@ def choose(count: Any, lower: Any) -> Any:
 
 @compiled(forceinline=True)
 def whole(value: Any) -> Any:
-    """A quotient that is an integer, as one, where float64 holds it."""
+    """Round a quotient that is known to be an integer, if float64 holds that integer."""
     return np.rint(value) if value < 2.0**50 else value
 
 
@@ -487,6 +483,6 @@ def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
     )
 )
 def look_up_rows(index: Any, table: Any, start: Any, stop: Any, out: Any) -> None:
-    """``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
+    """Set ``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
     for i in range(start, stop):
         _look_up_numbers(out[i], index[i], table)

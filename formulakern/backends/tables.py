@@ -1,7 +1,4 @@
-"""Two tables as a kernel receives them: read once, and laid out for counting in each domain.
-
-Per domain there are the numbers of ones, and all bits in panels.
-"""
+"""Pairs of tables for a kernel: read once, with counts and bit panels for each domain."""
 
 from __future__ import annotations
 
@@ -18,20 +15,20 @@ from formulakern.encoding.strict import RealTable, read_packed, read_real
 from formulakern.errors import DataError
 from formulakern.tables.read import column_positions
 
-#: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
+#: Rows of x that are counted at a time, and rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16
 
 Counts = npt.NDArray[np.int64]
-#: ``write(rows, columns, block)`` stores K for these rows of x and columns (rows of z) in a block,
-#: float64, whose rows are contiguous.  ``columns.start`` is a multiple of 16.  A writer is safe to
-#: call from several threads at once.
+#: ``write(rows, columns, block)`` stores K for these rows of x and columns (rows of z) in a
+#: float64 block with contiguous rows.  ``columns.start`` is a multiple of 16.  Several threads may
+#: call a writer at once.
 BlockWriter: TypeAlias = Callable[[slice, slice, FloatArray], object]
 Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class PairedTables:
-    """What a program reads of two tables x and z."""
+    """The data of two tables x and z that a program reads."""
 
     #: Number of columns of every domain.
     sizes: tuple[int, ...]
@@ -40,29 +37,26 @@ class PairedTables:
     z_counts: Counts
     #: The bits: (rows of x padded to a multiple of ROWS by zeros, words).
     x_words: Words
-    #: The bits of z, PANEL rows side by side: (panels, words, PANEL).
+    #: The bits of z, PANEL rows next to each other: (panels, words, PANEL).
     z_panels: Words
     #: The words of domain g are ``spans[g] … spans[g + 1]``.
     spans: Counts
-    #: Whether z is x.
+    #: True if z is x.
     symmetric: bool
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows of x, rows of z."""
+        """The numbers of rows of x and of z."""
         return self.x_counts.shape[1], self.z_counts.shape[1]
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> PairedTables:
-        """Some rows of x, in any order, against all rows of z, which are not laid out again."""
+        """Return a pair with some rows of x, in any order, and the same layout of z."""
         padded = np.zeros((-(-len(rows) // ROWS) * ROWS, self.x_words.shape[1]), dtype=np.uint64)
         np.take(self.x_words, rows, axis=0, out=padded[: len(rows)])
         return replace(self, x_counts=self.x_counts[:, rows], x_words=padded, symmetric=False)
 
     def joint_counts(self, rows: slice, columns: slice) -> Counts:
-        """⟨x,z⟩ of every domain for a block of pairs, in NumPy: int64 (domains, rows, columns).
-
-        The memory for one word of the block is used beside the result.
-        """
+        """Return ⟨x,z⟩ of every domain for a block of pairs, int64 (domains, rows, columns)."""
         x = self.x_words[rows]
         first, last = columns.start // PANEL, -(-columns.stop // PANEL)
         z = self.z_panels[first:last].transpose(1, 0, 2).reshape(self.z_panels.shape[1], -1)
@@ -118,7 +112,7 @@ def _panels(words: Words) -> Words:
     return panels
 
 
-# -- what a kernel receives
+# -- the tables that a kernel receives
 
 Value = TypeVar("Value")
 
@@ -134,12 +128,12 @@ class RowPair:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows of X, rows of Z."""
+        """The numbers of rows of X and of Z."""
         return self.x.n_rows, self.x.n_rows if self.z is None else self.z.n_rows
 
     @property
     def symmetric(self) -> bool:
-        """Whether Z is X."""
+        """True if Z is X."""
         return self.z is None
 
     def rows_of_x(self) -> Self:
@@ -156,8 +150,8 @@ class RowPair:
         return pair
 
     def remembered(self, owner: object, make: Callable[[Self], Value]) -> Value:
-        """Return what an object makes of this pair, made once."""
-        _, value = self._once(id(owner), lambda: (owner, make(self)))  # it keeps the owner alive
+        """Return ``make(pair)``, computed once for each owner."""
+        _, value = self._once(id(owner), lambda: (owner, make(self)))  # keeps the owner alive
         return value
 
     def _once(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -170,8 +164,8 @@ class RowPair:
 class TablePair(RowPair):
     """Tables X and Z of 0 and 1 with equal columns, read and checked.
 
-    ``Z=None``, or the same object as X, makes the Gram matrix symmetric.  With ``real`` other
-    finite numbers are read too: if one of the tables holds any, both are real tables.
+    The Gram matrix is symmetric if ``Z`` is None or the same object as X.  With ``real``, other
+    finite numbers are accepted; if one of the tables holds any, both are read as real tables.
     """
 
     def __init__(self, X: Any, Z: Any = None, *, real: bool = False) -> None:
@@ -190,26 +184,26 @@ class TablePair(RowPair):
 
     @property
     def is_real(self) -> bool:
-        """Whether the tables are real ones: they have values, and no counts."""
+        """True if the tables hold real values, and therefore have no counts."""
         return isinstance(self.x, RealTable)
 
     @property
     def values(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The entries of X and of Z, both float64 (rows, n); of real tables."""
+        """The entries of X and of Z, both float64 (rows, n), for real tables only."""
         x, z = self.x, self.x if self.z is None else self.z
         if not (isinstance(x, RealTable) and isinstance(z, RealTable)):
-            raise DataError("tables of 0 and 1 are packed: read their counts by tables().")
+            raise DataError("tables of 0 and 1 are packed; use their counts, by tables().")
         return x.values, z.values
 
     def columns_of(self, domain: str | None, domains: Mapping[str, Any]) -> Columns:
-        """Return the columns of a domain (None: all of them), by position in X."""
+        """Return the columns of a domain by position in X, or None for all of them."""
         if domain is None:
             return None
         if domain not in domains:
             known = ", ".join(map(repr, domains)) or "none"
             raise DataError(
-                f"the formula names the domain {domain!r}, and the kernel knows {known}. "
-                f"Say which columns it has: domains={{{domain!r}: [columns]}}."
+                f"the formula names the domain {domain!r}, but the kernel has the domains {known}. "
+                f"Pass the columns of the domain: domains={{{domain!r}: [columns]}}."
             )
         return column_positions(self.x, domains[domain])
 
@@ -225,7 +219,7 @@ class TablePair(RowPair):
 
     def _select(self, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
         if isinstance(table, RealTable):
-            raise DataError("a table of real numbers has no counts: read its values.")
+            raise DataError("a table of real numbers has no counts; use its values.")
         if columns is None:
             return table
         return self._once((table is self.x, columns), lambda: table.select(columns))

@@ -1,7 +1,7 @@
-"""Data sets, and those that are rules: published ones with their exact contents, and truth tables.
+"""Data sets that follow rules: published ones, with their exact contents, and truth tables.
 
-Column names and codes of the published sets are those of the files at the UCI repository, so that
-formulas carry over.
+Column names and codes of the published sets match the files at the UCI repository, so that formulas
+can be used with both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from formulakern.syntax.leaves import Choice
 from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
 
-#: 2^n rows are made for n columns; more columns than this are refused.
+#: The largest number of columns; n columns have 2^n rows.
 MAX_COLUMNS = 20
 
 PLACES = product(("top", "middle", "bottom"), ("left", "middle", "right"))
@@ -62,9 +62,9 @@ class Dataset:
     name : str
         Short name of the data set.
     description : str
-        What it is and where it comes from.
+        The contents and the origin of the data set.
     target_name : str, default="class"
-        What the class is called.
+        The name of the class column.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def tic_tac_toe(*, return_X_y: Literal[False] = ...) -> Dataset: ...
 @overload
 def tic_tac_toe(*, return_X_y: Literal[True]) -> Pair: ...
 def tic_tac_toe(*, return_X_y: bool = False) -> Dataset | Pair:
-    """All 958 boards with which a game of tic-tac-toe can end when x moves first.
+    """Return all 958 final boards of tic-tac-toe games in which x moves first.
 
     Parameters
     ----------
@@ -122,8 +122,9 @@ def tic_tac_toe(*, return_X_y: bool = False) -> Dataset | Pair:
     Returns
     -------
     Dataset
-        Nine columns ``top-left-square`` … of x, o and b (blank); the class is ``positive`` (626
-        rows) where x has three in a row, else ``negative``. Rows in the order of the UCI file.
+        Nine columns ``top-left-square`` … of x, o and b (blank).  The class is ``positive`` (626
+        rows) if x has three in a row, otherwise ``negative``.  Rows are in the order of the UCI
+        file.
 
     References
     ----------
@@ -147,22 +148,23 @@ def monks(problem: int = ..., *, return_X_y: Literal[False] = ...) -> Dataset: .
 @overload
 def monks(problem: int = ..., *, return_X_y: Literal[True]) -> Pair: ...
 def monks(problem: int = 1, *, return_X_y: bool = False) -> Dataset | Pair:
-    """One of the three MONK's problems on all 432 robots, without noise.
+    """Return one of the three MONK's problems on all 432 robots, without noise.
 
     1. a1 = a2 or a5 = 1; 2. exactly two of a1 … a6 are 1; 3. (a5 = 3 and a4 = 1) or (a5 != 4 and
-    a2 != 3). (The published *training* file of problem 3 has 5 % class noise; this set has none.)
+    a2 != 3).  The published *training* file of problem 3 has 5 % class noise; this set has none.
 
     Parameters
     ----------
     problem : {1, 2, 3}, default=1
+        The number of the problem.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Dataset.
 
     Returns
     -------
     Dataset
-        Columns a1 … a6 (whole numbers from 1 to 3, 3, 2, 3, 4, 2, which stand for categories: use
-        ``PropositionEncoder(nominal="all")``); the class is 1 where the rule holds, else 0.
+        Columns a1 … a6 of whole numbers from 1 to 3, 3, 2, 3, 4, 2.  They are categories: use
+        ``PropositionEncoder(nominal="all")``.  The class is 1 if the rule is true, otherwise 0.
 
     Raises
     ------
@@ -191,7 +193,7 @@ def balance_scale(*, return_X_y: Literal[False] = ...) -> Dataset: ...
 @overload
 def balance_scale(*, return_X_y: Literal[True]) -> Pair: ...
 def balance_scale(*, return_X_y: bool = False) -> Dataset | Pair:
-    """Where a balance tips: left weight times distance against right weight times distance.
+    """Return all states of a balance, labelled by the side with the larger weight times distance.
 
     Parameters
     ----------
@@ -232,15 +234,15 @@ def poker_hands(
     *,
     return_X_y: bool = False,
 ) -> Dataset | Pair:
-    """Poker hands of five cards, drawn at random and labelled by the rules of the game.
+    """Return poker hands of five cards, drawn at random and labelled by the rules of the game.
 
     Parameters
     ----------
     n : int, default=25010
-        Number of hands. Up to 2,598,960 they are different sets of cards; beyond, drawn with
-        replacement. The cards of a hand lie in random order.
+        Number of hands.  Up to 2,598,960 hands are different sets of cards; larger numbers are
+        drawn with replacement.  The cards of a hand are in random order.
     random_state : int, numpy.random.Generator or None
-        Seed of the drawing.
+        Seed of the random draw.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Dataset.
 
@@ -285,7 +287,7 @@ def poker_labels(suits: NDArray[Any], ranks: NDArray[Any]) -> NDArray[np.int64]:
     """
     ranks = np.sort(ranks, axis=1)
     pairs = sum((ranks[:, i] == ranks[:, j]).astype(np.int64) for i in range(5) for j in range(i))
-    # number of equal pairs among the ten: 1 pair, 2 two pairs, 3 three, 4 full house, 6 four
+    # by the number of equal pairs: 1 pair, 2 two pairs, 3 three of a kind, 4 full house, 6 four
     label: NDArray[np.int64] = np.array([0, 1, 2, 3, 6, 0, 7])[pairs]
     flush = (suits == suits[:, :1]).all(axis=1)
     royal = (ranks == np.array([1, 10, 11, 12, 13])).all(axis=1)
@@ -298,20 +300,20 @@ def poker_labels(suits: NDArray[Any], ranks: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
-    """All 2ⁿ assignments of n Boolean columns, labelled by a formula.
+    """Return all 2ⁿ assignments of n Boolean columns, labelled by a formula.
 
     Parameters
     ----------
     formula : str or Formula
-        Its variables name the first columns, in the order of the text; the other columns are
-        irrelevant.
+        The formula.  Its variables name the first columns, in the order of the text; the other
+        columns are irrelevant.
     n : int, default=10
         Number of columns, from the number of variables to ``MAX_COLUMNS``.
 
     Returns
     -------
     Dataset
-        2ⁿ rows; ``target`` is 1 where the formula is true, else 0.  The first column changes
+        2ⁿ rows; ``target`` is 1 if the formula is true, otherwise 0.  The first column changes
         slowest.
 
     Raises
@@ -328,14 +330,14 @@ def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
     parsed = parse(formula) if isinstance(formula, str) else formula
     if any(isinstance(leaf, Choice) for leaf in parsed.leaves):
         raise FormulaError(
-            f"{str(parsed)!r} chooses different features, which is for kernels; rows are labelled "
-            "by a formula over named columns. Write it out with &, | and ~."
+            f"{str(parsed)!r} contains a choice of features, which only kernels support. Write the "
+            "formula with named columns, &, | and ~."
         )
     names = [variable.name for variable in parsed.variables]
     if isinstance(n, bool) or n != int(n) or not max(len(names), 1) <= n <= MAX_COLUMNS:
         raise ParameterError(
-            f"n is an integer from the number of variables ({len(names)}) to {MAX_COLUMNS}; "
-            f"got {n!r}. 2^n rows are made."
+            f"n={n!r}; expected an integer from the number of variables ({len(names)}) to "
+            f"{MAX_COLUMNS}, because n columns have 2^n rows."
         )
     for position in range(len(names) + 1, n + 1):
         name = f"x{position}"
@@ -353,7 +355,7 @@ def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
     )
 
 
-#: The sets that :func:`load` makes.
+#: The data sets of :func:`load`.
 BUILT_IN: dict[str, Callable[[], Dataset]] = {
     "tic-tac-toe": tic_tac_toe,
     **{f"monks-{problem}": partial(monks, problem) for problem in MONKS_RULES},
@@ -362,7 +364,7 @@ BUILT_IN: dict[str, Callable[[], Dataset]] = {
 
 
 def load(name: str) -> Dataset:
-    """Make a built-in data set.
+    """Return a built-in data set.
 
     Parameters
     ----------
@@ -386,7 +388,7 @@ def load(name: str) -> Dataset:
     if name not in BUILT_IN:
         raise ParameterError(
             f"no built-in data set {name!r}; there are {', '.join(BUILT_IN)}. "
-            "For a file: fk.datasets.read_table(path)."
+            "To read a file, call fk.datasets.read_table(path)."
         )
     return BUILT_IN[name]()
 
@@ -399,10 +401,7 @@ def _dataset(
 
 
 def _final_boards() -> dict[str, list[str]]:
-    """Return the boards at which a game ends by its winner, in the order of the UCI file.
-
-    Winners are x, o and nobody; in each list, x comes before o before b.
-    """
+    """Return the final boards by winner ("" for a draw), in the order of the UCI file."""
     ended: dict[str, list[str]] = {"x": [], "o": [], "": []}
     for board in map("".join, product("xob", repeat=9)):
         ahead = board.count("x") - board.count("o")
@@ -415,7 +414,7 @@ def _final_boards() -> dict[str, list[str]]:
 
 
 def _cards_of(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """The five cards (0 to 51, descending) of every hand number, by the combinatorial system."""
+    """Return the cards (0 to 51, descending) of hand numbers in the combinatorial number system."""
     rest = numbers.astype(np.int64)
     cards = np.empty((len(rest), 5), dtype=np.int64)
     for chosen in range(5, 0, -1):

@@ -34,8 +34,8 @@ DELIMITERS = (",", ";", "\t")
 GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
 PARQUET_ENDINGS = (".parquet", ".pq")
 #: The first bytes of other kinds of files, and their names.
-OTHERS = {b"PK\x03\x04": "a zip file, as a workbook is", b"\xd0\xcf\x11\xe0": "an old workbook"}
-#: What reads as a number, and what of it is whole and fits into 64 bits.
+OTHERS = {b"PK\x03\x04": "a zip file or a workbook", b"\xd0\xcf\x11\xe0": "an old workbook"}
+#: Text that is read as a number, and whole numbers that fit into 64 bits.
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE = r"^([0-9]{1,18}|[+-][0-9]{1,17})$"
 
@@ -48,45 +48,46 @@ def read_table(
     encoding: str | None = None,
     delimiter: str | None = None,
 ) -> Dataset:
-    """Read a file of delimited text or of Parquet; one of its columns is the class.
+    """Read a file of delimited text or Parquet, with one column as the class.
 
     Parameters
     ----------
     path : str or path
-        A text file with a header line, plain or compressed by gzip; fields may be in double
-        quotes, blanks around a value are dropped, and so are empty lines.  Or a Parquet file, whose
-        columns keep their types.
+        A text file with a header line, plain or compressed by gzip, or a Parquet file.  In a text
+        file, fields may be in double quotes; blanks around a value and empty lines are dropped.
+        The columns of a Parquet file keep their types.
     target : str, optional
-        The name of the class column; default: the last column.
+        The name of the class column; by default the last column.
     missing : collection of str, default=("?", "")
-        The signs of a missing value, in text files.
+        The texts that mean a missing value in text files.
     encoding : str, optional
-        Of a text file, as Python names it; default: UTF-8, with or without a byte order mark.
+        The encoding of a text file, by its name in Python; by default UTF-8, with or without a byte
+        order mark.
     delimiter : str, optional
-        One character; default: a tab in a file ``*.tsv``, else the most frequent of comma,
+        One character; by default a tab for ``*.tsv``, otherwise the most frequent of comma,
         semicolon and tab in the header.
 
     Returns
     -------
     Dataset
-        Of a text file, a column in which every value reads as a number is numeric (NaN = missing),
-        one in which every value reads as a date or time is temporal, the others are text (None =
-        missing). The class is an array of numbers or of str.
+        In a text file, a column of numbers only is numeric (NaN = missing), and a column of dates
+        or times only is temporal; all others are text (None = missing).  The class is an array of
+        numbers or of str.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     DataError
-        If it is empty, no text in this encoding, has lines of different lengths (the message has
-        the line's number), equal names in the header, no class column of that name, or rows without
-        class.
+        If the file is empty, is not text in this encoding, has lines of different lengths (the
+        message gives the line number), equal names in the header, no such class column, or rows
+        without a class.
     ParameterError
-        If there is no such encoding, or the delimiter is not one character.
+        If the encoding does not exist, or the delimiter is not one character.
 
     Notes
     -----
-    Linear in the size of the file. 32,561 rows of 15 columns take about 0.3 s.
+    Time is linear in the size of the file; 32,561 rows of 15 columns take about 0.3 s.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def open_table(
 ) -> TableFile:
     """Open a file of any size, whose rows are read when they are needed.
 
-    The parameters and errors are those of :func:`read_table`; a header without rows is allowed.
+    Parameters and errors are those of :func:`read_table`, but a header without rows is allowed.
     """
     path = Path(path)
     _check_format(encoding, delimiter)
@@ -158,12 +159,12 @@ def open_table(
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of rows, which is read whole or in partitions.
+    """A file of rows that is read whole or in partitions.
 
-    The columns of a text file get their kinds from all values in the whole file: numbers, or dates
-    and times of one kind, or text.  ``frames(n_rows)`` iterates over polars frames of this many
-    rows, or of any number for None.  ``missing`` has the signs of a missing value in a text file,
-    whose frames hold text; None for a file whose columns have types.
+    The kind of a column of a text file (numbers, dates and times of one kind, or text) depends on
+    all values in the file.  ``frames(n_rows)`` iterates over polars frames of this many rows, or of
+    any number for None.  ``missing`` holds the texts that mean a missing value in a text file,
+    whose frames hold text; it is None for a file whose columns have types.
     """
 
     path: Path
@@ -172,9 +173,9 @@ class TableFile:
     missing: frozenset[str] | None = None
 
     def read(self, target: str) -> Table:
-        """Read the whole file; the column ``target`` has numbers or text, and no dates.
+        """Read the whole file; dates in the column ``target`` of a text file stay text.
 
-        Raises DataError if the file is damaged or has no rows.
+        Raise DataError if the file is damaged or has no rows.
         """
         import polars
 
@@ -214,13 +215,13 @@ class TableFile:
         return Table({name: _typed(self._entries(frame[name]), kinds[name]) for name in self.names})
 
     def _entries(self, texts: polars.Series) -> polars.Series:
-        """Return the texts without blanks around them; null if missing."""
+        """Return the texts without surrounding blanks, and null for missing values."""
         stripped = texts.str.strip_chars()
         return stripped.set(stripped.is_in(list(self.missing or ())), None)
 
 
 def _kind(entries: polars.Series) -> set[str]:
-    """Return the kind of the entries that are not missing; none if there are none."""
+    """Return the kind of the entries that are not missing, or nothing if all are missing."""
     import polars
 
     known = entries.drop_nulls()
@@ -248,7 +249,7 @@ def _typed(entries: polars.Series, kind: Any) -> NDArray[Any]:
 
 
 def _classes(table: Table, name: str, path: Path) -> NDArray[Any]:
-    """Return the class of every row: numbers, or text."""
+    """Return the class of every row, as numbers or text."""
     absent = np.flatnonzero(table.missing(name))
     if len(absent):
         raise DataError(
@@ -272,19 +273,19 @@ def _check_format(encoding: str | None, delimiter: str | None) -> None:
             io.TextIOWrapper(io.BytesIO(), encoding)
         except (LookupError, TypeError, ValueError):
             raise ParameterError(
-                f"encoding={encoding!r}; expected one that Python knows, such as 'utf-8', "
+                f"encoding={encoding!r}; expected an encoding of Python, such as 'utf-8', "
                 "'latin-1', 'cp1252' or 'utf-16'."
             ) from None
     wrong = not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0'
     if delimiter is not None and wrong:
         raise ParameterError(
-            f"delimiter={delimiter!r}; expected one character, such as ';', and neither a quote "
-            "nor the end of a line."
+            f"delimiter={delimiter!r}; expected one character, such as ';', but not a quote or the "
+            "end of a line."
         )
 
 
 def _records(path: Path, encoding: str | None, delimiter: str | None) -> Iterator[list[str]]:
-    """Iterate over the values of all lines that are not empty; the first is the header."""
+    """Iterate over the values of all lines that are not empty, beginning with the header."""
     first = next((line for line in _lines(path, encoding) if line.strip()), None)
     if first is None:
         raise DataError(f"{path.name} is empty; expected a header line and rows.")
@@ -302,7 +303,7 @@ def _records(path: Path, encoding: str | None, delimiter: str | None) -> Iterato
             width = width or len(values)
             if len(values) != width:
                 raise DataError(
-                    f"line {records.line_num} of {path.name} has {len(values)} values and the "
+                    f"line {records.line_num} of {path.name} has {len(values)} values, but the "
                     f"header has {width}; every line has one value per column. Put a value that "
                     "contains the delimiter in double quotes."
                 )
@@ -310,14 +311,14 @@ def _records(path: Path, encoding: str | None, delimiter: str | None) -> Iterato
     except csv.Error as error:
         raise DataError(
             f"line {records.line_num} of {path.name} cannot be read as delimited text: {error}. "
-            "Double a quote that is inside quotes."
+            "Write a quote inside quotes twice."
         ) from error
     if not width:
         raise DataError(f"{path.name} names no columns; expected a header line and rows.")
 
 
 def _lines(path: Path, encoding: str | None) -> Iterator[str]:
-    """Iterate over the lines of a text file, whose faults become sentences with their place."""
+    """Iterate over the lines of a text file; raise DataError with the place of a fault."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP_MAGIC
     opened: Any = gzip.open if packed else open
@@ -332,19 +333,19 @@ def _lines(path: Path, encoding: str | None) -> Iterator[str]:
                 yield line
     except UnicodeError as error:
         fault = str(error)
-        if isinstance(error, UnicodeDecodeError):  # in what was read after the line before
+        if isinstance(error, UnicodeDecodeError):  # in text after the last complete line
             number += 1 + error.object.count(b"\n", 0, error.start)
             fault = f"byte {error.object[error.start]:#04x} in line {number}"
         raise DataError(
-            f"{path.name} is not {encoding or 'UTF-8'} text: {fault}. Save it as UTF-8, or say its "
-            "encoding, such as 'latin-1' or 'utf-16'."
+            f"{path.name} is not {encoding or 'UTF-8'} text: {fault}. Save it as UTF-8, or pass "
+            "its encoding, such as 'latin-1' or 'utf-16'."
         ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{path.name} is damaged: gzip cannot read it ({error}).") from error
 
 
 def _delimiter(path: Path, header: str) -> str:
-    """Return a tab for ``*.tsv``, else the most frequent delimiter of the header."""
+    """Return a tab for ``*.tsv``, otherwise the most frequent delimiter of the header."""
     if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]):
         return "\t"
     return max(DELIMITERS, key="".join(header.split('"')[::2]).count)  # outside quotes
@@ -356,13 +357,13 @@ def _header(values: Sequence[str], path: Path) -> tuple[str, ...]:
     for position, name in enumerate(names):
         if not name:
             raise DataError(
-                f"column {position} of {path.name} has no name in the header line; "
-                "give every column one."
+                f"column {position} of {path.name} has no name in the header line. "
+                "Name every column."
             )
         if name in seen:
             raise DataError(
-                f'two columns of {path.name} are named "{name}"; a rule could not tell them apart. '
-                "Rename one of them in the header line."
+                f'two columns of {path.name} are named "{name}", but rules refer to columns by '
+                "name. Rename one of them in the header line."
             )
         seen.add(name)
     return tuple(names)
@@ -381,7 +382,7 @@ def _parquet_frames(path: Path, rows: int | None) -> Iterator[polars.DataFrame]:
 
 @contextmanager
 def _parquet(path: Path) -> Iterator[polars.LazyFrame]:
-    """Scan a Parquet file; what polars cannot read is a DataError."""
+    """Scan a Parquet file; raise DataError if polars cannot read it."""
     import polars
 
     try:

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, ParameterError
 from formulakern.optional import new_axes
 from formulakern.rules.class_rules import RuleList
@@ -628,6 +629,7 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     return ax
 
 
+@parameters_from(gram)
 @picture
 def kernel_pca(
     kernel: Any,
@@ -646,12 +648,8 @@ def kernel_pca(
 
     Parameters
     ----------
-    kernel : Kernel, fitted estimator, callable or ndarray of shape (n_rows, n_rows)
-        As in :func:`gram`.
     X : table of shape (n_rows, n_columns), optional
         The rows; not with a matrix.
-    y : array-like of shape (n_rows,), optional
-        Classes, or numbers (fractions, or more than twenty different ones).
     components : tuple of two int
         Which components, from 0.
     {shared}

@@ -69,12 +69,24 @@ def bar_of(self: Any) -> Progress:
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
-    ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
-    (a sparse table of 0 and 1 stays as it is), None takes a table of 0 and 1 as it is, and a
-    transformer is cloned and fitted.
+    Estimators are data classes: each parameter is a field.  Subclasses that have these parameters
+    share their texts.
 
-    The estimators are data classes: a parameter is a field, written once, of which the
-    ``__init__`` that scikit-learn looks at is made.
+    Parameters
+    ----------
+    encoder : "auto", None or transformer, default="auto"
+        The encoder of tables as 0 and 1.  ``"auto"`` fits ``PropositionEncoder()``, and keeps a
+        sparse table of 0 and 1 as it is.  None: the table must be 0/1.  A transformer is cloned and
+        fitted.
+    class_weight : mapping of class to weight, or "balanced", optional
+        Multiplies the weights of the rows of a class.  ``"balanced"``: by a factor that is
+        inversely proportional to the number of its rows.
+    time_limit : float, optional
+        The most seconds for the whole fit, encoding and compilation included.  The best model found
+        by then is kept, with its proven gap and a ConvergenceWarning.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal or in a notebook, and elsewhere writes lines to
+        standard error; 2 does both.
 
     Attributes
     ----------

@@ -13,10 +13,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
+from formulakern.estimators.svm.machines import FormulaSVC
 from formulakern.estimators.targets import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
@@ -27,85 +29,79 @@ from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance
 from formulakern.syntax.formula import Formula
 
-#: Rows that features are drawn by, if the table stays in its partitions.
+#: The number of rows from which features are drawn, if the table stays in its partitions.
 DRAWN_ROWS = 100_000
 
 
 @lazy_transform
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
-    """The features of a formula's kernel, one sparse column each: explicit, for linear models.
+    """The features of a formula's kernel as sparse columns, for linear models.
 
     The kernel of a formula counts the substitutions that are true in both rows (see
-    :func:`formulakern.kernel`).  So with a column φ_f for each feature f, 1 where it is true, and
-    w_f substitutions that give it,
+    :func:`formulakern.kernel`).  Let φ_f(x) be 1 if feature f is true in x, else 0, and let w_f be
+    the number of substitutions that give f.  Then
 
         K(x, z) = Σ_f w_f·φ_f(x)·φ_f(z),
 
-    and a linear model on the columns √w_f·φ_f is the model with kernel K: its time and memory grow
+    and a linear model on the columns √w_f·φ_f is the model with kernel K.  Its time and memory grow
     with the number of rows, not with their square.
 
-    Where there are more features than ``n_components``, an unbiased sample of them is taken:
-    feature f with a probability π_f that grows with how often it is true in training, and
-    √(w_f/π_f) in the place of √w_f.  Then E[φ(x)·φ(z)] = K(x, z), wherever one of both rows is a
-    training row; :meth:`error_bound` says how far off it may be.
+    If there are more features than ``n_components``, an unbiased sample is drawn: feature f with a
+    probability π_f that grows with its frequency in training, and the factor √(w_f/π_f) in place of
+    √w_f.  Then E[φ(x)·φ(z)] = K(x, z) if x or z is a training row; :meth:`error_bound` bounds the
+    error.
 
     Parameters
     ----------
     formula : str, Formula or Kernel, default="a & b"
-        A kernel is taken as it is; ``variables`` and ``domains`` then do not apply.  Sums,
-        multiples, cosines and products of formula kernels will do, and families of conjunctions
-        or disjunctions of :mod:`formulakern.boolean`.
+        A formula, or a kernel: a sum, multiple, cosine or product of formula kernels, or a family
+        of conjunctions or disjunctions of :mod:`formulakern.boolean`.  With a kernel, ``variables``
+        and ``domains`` have no effect.
     n_components : int or None, default=10_000
-        All features, if they are not more; else so many of them at most are drawn.  None: all of
-        them, or an error.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in the formula mean.
+        The most features; if there are more, a sample of at most this size is drawn.  None: all
+        features, or an error.
     normalize : bool, default=True
-        Divide rows by √K(x, x), so that products are cosines K(x, z) / √(K(x, x)·K(z, z)).  Where
-        all features are taken, rows have length 1.
-    encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1, as in :class:`formulakern.FormulaSVC`.
-    domains : mapping of str to columns, optional
-        For formulas with domains: columns of the *input* table, by name or position; a domain
-        then holds all propositions about them.
+        Divide rows by √K(x, x), so that products are cosines K(x, z) / √(K(x, x)·K(z, z)).  If all
+        features are used, rows have length 1.
     sparse_output : bool, default=True
-        A SciPy CSR array; else a dense one.
+        Return a SciPy CSR array instead of a dense array.
     dtype : dtype, default=numpy.float64
         float64 or float32.
     random_state : int, RandomState or None, default=0
-        Of the sample.
+        Draws the sample.
 
     Attributes
     ----------
     kernel_ : Kernel
-        K, between encoded rows.
+        The kernel K between encoded rows.
     n_features_out_ : int
         The number of columns.
     weights_ : ndarray of shape (n_features_out,), float64
-        w_f, or w_f/π_f: a column is the root of it where its rule is true (before rows are divided
-        by their lengths).
+        w_f, or w_f/π_f; its root is the value of a column if its rule is true, before rows are
+        divided by their lengths.
     dimension_ : int
         The number of substitutions that K counts.
     exact_ : bool
-        Whether all features were taken.
+        True if all features are used.
     encoder_ : transformer or None
     propositions_ : tuple of str
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the columns have names.
 
     Notes
     -----
-    Columns are evaluated 64 rows at a time on packed propositions, and written in the order of the
-    rows: F features on m rows cost O(F·m/64) word operations, and the output.  Memory beside the
-    packed table and the output is constant; of a table that does not fit, transform parts.
+    Columns are evaluated 64 rows at a time on packed propositions: F features on m rows cost
+    O(F·m/64) word operations, and the output.  Apart from the packed table and the output, memory
+    is constant; transform a table that does not fit in parts.
 
-    Collections of dask are fitted on partition by partition, and transformed lazily.  Where their
-    packed rows are more than :func:`formulakern.gather_limit` allows, features are drawn by 100,000
-    rows, themselves drawn at random; all features need no rows.  A linear model that learns from
-    parts takes one block after the other, of which the matrix alone is in memory::
+    Dask collections are fitted partition by partition, and transformed lazily.  If their packed
+    rows exceed :func:`formulakern.gather_limit`, features are drawn from 100,000 random rows; all
+    features need no rows.  A linear model with ``partial_fit`` learns from one block after the
+    other, so that only the matrix of one block is in memory::
 
         features = FormulaFeatures("a & b").fit(frame.drop(columns="y"))
         model = SGDClassifier(loss="log_loss")
@@ -114,8 +110,8 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             values = features.transform(part.drop(columns="y")).compute()
             model.partial_fit(values, part["y"].compute(), classes=[0, 1])
 
-    At most some four million substitutions are listed.  A larger space is sampled without that, by
-    drawing training rows and substitutions that are true in them.
+    At most about four million substitutions are listed.  A larger space is sampled by drawing
+    training rows and substitutions that are true in them.
 
     References
     ----------
@@ -165,7 +161,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         X : table of shape (n_rows, n_columns)
             Anything that :class:`formulakern.Table` reads.  A sparse 0/1 table stays sparse.
         y : array-like of shape (n_rows,), optional
-            For encoders that read classes.
+            Classes, for encoders whose cut points depend on them.
 
         Returns
         -------
@@ -175,16 +171,16 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            If the table cannot be read, or no feature is true in it and a sample is to be drawn.
+            If the table cannot be read, or a sample is needed and no feature is true in the table.
         FormulaSyntaxError, FormulaSizeError, ParameterError
-            If the formula or a parameter is wrong, the features of a kernel are not listed one by
-            one, there are none, or too many for ``n_components=None``.
+            If the formula or a parameter is wrong, or the kernel has no features, features that
+            cannot be listed, or too many for ``n_components=None``.
         """
         self._fit_packed(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and transform the same table, which is encoded once.
+        """Fit and transform the same table, which is encoded only once.
 
         Parameters
         ----------
@@ -193,24 +189,24 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_array or ndarray of shape (n_rows, n_features_out)
-            Of a collection of dask as :meth:`transform` gives it.
+            Of a dask collection, a dask array as in :meth:`transform`.
         """
         table = self._fit_packed(X, y)
         return self.transform(X) if is_dask(X) else self._features_of(table)
 
     def transform(self, X: Any) -> Any:
-        """The features of every row.
+        """Return the features of every row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            With the columns of training.
+            A table with the columns of training.
 
         Returns
         -------
         csr_array or ndarray of shape (n_rows, n_features_out), of ``dtype``
-            Of a frame or array of dask an array of dask, a block of such a matrix for every
-            partition, computed where the partition is.
+            Of a dask frame or array, a dask array with one block for each partition, which is
+            computed in the worker of the partition.
 
         Raises
         ------
@@ -221,16 +217,16 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         return self._features_of(self._read_table(X))
 
     def error_bound(self, delta: float = 0.05) -> float:
-        """A bound on the error of the products, that holds with probability 1 − δ at least.
+        """Return a bound on the error of the products that holds with probability at least 1 − δ.
 
-        What is bounded is √ of the mean of (φ(x)·φ(z) − K(x, z))² over all pairs of training rows:
-        in units of cosines, if ``normalize``.  It is 0 where all features are taken, and at most
-        (1 + √ln(1/δ))/√r for r independent draws from a space of any size.
+        The error is the root of the mean of (φ(x)·φ(z) − K(x, z))² over all pairs of training rows,
+        in units of cosines if ``normalize`` is true.  The bound is 0 if all features are used, and
+        at most (1 + √ln(1/δ))/√r for r independent draws from a space of any size.
 
         Parameters
         ----------
         delta : float, default=0.05
-            Between 0 and 1.
+            δ, above 0 and at most 1.
 
         Returns
         -------
@@ -259,12 +255,12 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         return self._chosen.error_bound(float(delta))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
-        """The columns as rules, which :func:`formulakern.rule` reads.
+        """Return the columns as rules, which :func:`formulakern.rule` reads.
 
         Parameters
         ----------
         input_features : array of str of shape (n_features,), optional
-            The names of the input columns, if training had none; else they must be the same.
+            The names of the input columns if training had none; otherwise the same names.
 
         Returns
         -------
@@ -273,7 +269,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            If the names are not those of the training table, or not as many.
+            If the names differ from those of the training table, or their number does.
         """
         check_is_fitted(self, "weights_")
         leaves = self._encoding.leaves
@@ -296,7 +292,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         return found
 
     def _fit_packed(self, X: Any, y: Any) -> PackedTable:
-        """Fit, and the encoded table."""
+        """Fit, and return the encoded table."""
         check_integer("n_components", self.n_components, otherwise="None for all")
         check_flag("normalize", self.normalize)
         check_flag("sparse_output", self.sparse_output)
@@ -304,7 +300,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(f"dtype={self.dtype!r}; expected numpy.float64 or numpy.float32.")
         if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
             raise ParameterError(
-                f"{self.formula!r} reads {self.formula.reads}, and FormulaFeatures tables."
+                f"{self.formula!r} reads {self.formula.reads}; expected a kernel of tables."
             )
         table: PackedTable | PackedPartitions = self._fit_table(X, y)
         seed = random_source(self.random_state).randint(2**31 - 1)
@@ -320,7 +316,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         )
         if not len(self._chosen.features):
             raise ParameterError(
-                f"{made!r} is true in no row, whatever is substituted, so that it has no features."
+                f"{made!r} is false in every row under every substitution. Use another formula."
             )
         self.dimension_ = sum(space.size for space in spaces)
         self.exact_ = self._chosen.complete

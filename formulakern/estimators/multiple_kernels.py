@@ -1,4 +1,4 @@
-"""Classification with a weighted sum of the kernels of several formulas, the weights learned."""
+"""Classification with a learned weighted sum of the kernels of several formulas."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.display.plots import bar_chart, colour_of
+from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -44,13 +45,13 @@ if TYPE_CHECKING:
 
 
 HEAD = ("formula", "weight", "share of the model")
-#: Characters of a formula in the table.
+#: The most characters of a formula in the table.
 WIDTH = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FormulaWeights:
-    """What each formula weighs in a sum of kernels, and how much of the model is its own.
+    """The weight of each formula in a sum of kernels, and its share of the model.
 
     Parameters
     ----------
@@ -58,10 +59,10 @@ class FormulaWeights:
     weights : float64 (number of formulas,)
         η_r of K = Σ_r η_r K_r.
     shares : float64 (number of formulas,)
-        ‖w_r‖²/η_r as a share of their sum, the squared length of the model's normal vector:
-        what the features of this formula contribute.
+        ‖w_r‖²/η_r as a share of their sum, which is the squared length of the model's normal
+        vector: the contribution of the features of this formula.
     method : str
-        How the weights were learnt, and the gap that is proven.
+        The method by which the weights were learned, and the proven gap.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class FormulaWeights:
 
     @property
     def order(self) -> list[int]:
-        """The positions of the formulas, the largest weight first."""
+        """The positions of the formulas, largest weight first."""
         return [int(r) for r in np.argsort(-self.weights, kind="stable")]
 
     def __repr__(self) -> str:
@@ -107,7 +108,7 @@ class FormulaWeights:
         return small_table(HEAD, rows, "r>>", foot=self.method)
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a DataFrame with a row for each formula, in the order that they were given in."""
+        """Return a DataFrame with a row for each formula, in the given order."""
         columns = {"formula": [*self.formulas], "weight": self.weights, "share": self.shares}
         return data_frame(columns)
 
@@ -120,73 +121,61 @@ class FormulaWeights:
         return ax
 
 
-#: The formulas by default.
+#: The default formulas.
 FORMULAS = ("a", "a & b", "a | b", "a & ~b", "a ^ b", "(a & b) | c")
-#: A kernel of less than this share of the largest weight is left out of the sum.
+#: Kernels with at most this share of the largest weight are left out of the sum.
 NEGLIGIBLE = 1e-9
-#: Kernel values that are held at a time in prediction.
+#: The most kernel values that are held at a time in prediction.
 PREDICTION_BLOCK = 1 << 24
-#: Nor is a kernel divided by a variance below this share of its largest value: it is constant.
+#: A kernel is constant, and not scaled, if its variance is at most this share of its largest value.
 CONSTANT = 1e-9
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
-    The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
-    side by side, those of the r-th multiplied by √η_r.  The weights η_r ≥ 0 are learnt, in one of
-    two ways:
+    The kernel is K = Σ_r η_r K_r, with K_r the kernel of the r-th formula.  Its features are those
+    of all formulas, multiplied by √η_r.  The weights η_r ≥ 0 are learned in one of two ways:
 
-    * ``method="easy"`` (EasyMKL, Aiolli & Donini): two points, one in the convex hull of each
-      class, are brought as near as they come in the plain sum of all kernels, where λ draws them to
-      the means of the classes.  η_r is the share of the r-th kernel in their squared distance;
-      the weights sum to 1.
-    * ``method="lp"`` (Kloft et al.): weights of ‖η‖_p ≤ 1 and the support vector machine minimise
-      ½ Σ_r ‖w_r‖²/η_r + C Σ_i max(0, 1 − y_i f(x_i)) together.  p = 1 leaves few formulas,
+    * ``method="easy"`` (EasyMKL, Aiolli & Donini) finds the closest two points in the convex hulls
+      of the classes, under the plain sum of all kernels; λ draws them to the means of the classes.
+      η_r is the share of the r-th kernel in their squared distance; the weights sum to 1.
+    * ``method="lp"`` (Kloft et al.) minimises ½ Σ_r ‖w_r‖²/η_r + C Σ_i max(0, 1 − y_i f(x_i)) over
+      weights with ‖η‖_p ≤ 1 and the support vector machine together.  p = 1 selects few formulas,
       p = ∞ is the plain sum.
 
-    Several classes are compared one against one, as in :class:`FormulaSVC`; all pairs share the
-    weights: the squared distances, or the objectives, are summed over the pairs.  So there is one
-    kernel for all classes, few weights to read, and the rows of all pairs to learn them from.
+    More than two classes are compared in pairs, as in :class:`FormulaSVC`.  All pairs share one
+    kernel: the squared distances, or the objectives, are summed over the pairs.
 
     Parameters
     ----------
     formulas : sequence of str, Formula or Kernel
-        By default ``a``, ``a & b``, ``a | b``, ``a & ~b``, ``a ^ b`` and ``(a & b) | c``.  A kernel
-        is taken as it is; ``variables`` and ``domains`` then do not apply.
+        By default ``a``, ``a & b``, ``a | b``, ``a & ~b``, ``a ^ b`` and ``(a & b) | c``.  For a
+        kernel, ``variables`` and ``domains`` have no effect.
     method : {"easy", "lp"}, default="easy"
-        How weights are learnt.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in a formula mean.
+        The method by which weights are learned.
     C : float, default=3.0
         Penalty parameter of margin errors.
     lam : float, default=0.1
         λ of ``method="easy"``, from 0 (the hulls of the classes) to 1 (their means).
     p : float, default=1.5
-        Of ``method="lp"``: at least 1; ``float("inf")`` for equal weights.
+        p of ``method="lp"``, at least 1; ``float("inf")`` for equal weights.
     normalize : bool, default=True
         Use cosines K_r(x, z) / √(K_r(x, x)·K_r(z, z)).
     unit_variance : bool, default=True
-        Then divide every kernel by the variance of its feature vectors, the mean squared distance
-        from their mean in the training rows, so that weights are comparable (Kloft et al., section
-        3.3.2).  Without it, formulas of more variables weigh more in most tables: their cosines of
-        different rows are smaller, and rows are further apart.
-    encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1; see :class:`FormulaSVC`.
-    domains : mapping of str to columns, optional
-        For formulas with domains; see :class:`FormulaSVC`.
+        Then divide every kernel by the variance of its feature vectors, their mean squared distance
+        from the mean of the training rows, so that weights are comparable (Kloft et al., section
+        3.3.2).  Otherwise formulas of more variables have larger weights in most tables, because
+        their cosines of different rows are smaller.
     class_weight : mapping or "balanced", optional
-        Weights of the rows of a class: they multiply C, and a row of weight 2 counts as two rows
-        when weights of kernels are learnt.
+        The weights of the rows of a class.  They multiply C, and a row of weight 2 counts as two
+        rows when the weights of kernels are learned.
     tol : float, default=1e-3
-        The relative duality gap to reach: of the distances of hulls, or of the objective of "lp".
+        The relative duality gap to reach, of the distance of the hulls or the objective of "lp".
     max_iter : int, default=200
-        At most so many rounds of "lp".
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has one column per class, or per pair of classes.
-    verbose : int, default=0
-        Show how far the weights are, on standard error.
+        The most rounds of "lp".
 
     Attributes
     ----------
@@ -198,12 +187,12 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         Σ_r η_r K_r, without kernels of weight 0.
     gap_ : float
         The relative duality gap.  "easy": of the distances of the hulls, the largest of all pairs
-        of classes.  "lp": the support vector machine with these weights has an objective that is at
-        most this share above the smallest that any weights allow.
+        of classes.  "lp": the objective of the support vector machine exceeds the smallest one of
+        any weights by at most this share.
     n_iter_ : int
         Rounds of "lp", or steps of "easy".
     summary_ : FormulaWeights
-        Prints as a table of the weights; ``to_frame()``, ``plot()``.
+        The weights, which print as a table; with ``to_frame()`` and ``plot()``.
     classes_ : ndarray of shape (n_classes,)
     encoder_ : transformer or None
     propositions_ : tuple of str
@@ -211,16 +200,16 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     svc_ : PairwiseModel
         The solved model, on the weighted sum of Gram matrices.
     support_, n_support_, dual_coef_, intercept_ : ndarray
-        As in :class:`sklearn.svm.SVC`.
+        See :class:`sklearn.svm.SVC`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the columns have names.
 
     Notes
     -----
-    The joint counts of all pairs of rows are found once, and a kernel costs its values on the few
-    different ones: twenty formulas take little longer than one.  Memory is that of one
-    Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
+    The joint counts of all pairs of rows are computed once, and each kernel is evaluated at the few
+    different ones, so that twenty formulas take little longer than one.  Memory is one Gram matrix,
+    one or two bytes more per pair of rows, and the copies of the solver.
 
     References
     ----------
@@ -263,7 +252,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     rules = rules
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Encode the table, learn the weights, solve.
+        """Encode the table, learn the weights, and train.
 
         Parameters
         ----------
@@ -272,7 +261,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         y : array-like of shape (n_rows,)
             Classes, of any type.
         sample_weight : array-like of shape (n_rows,), optional
-            Multiplies C per row; a row of weight 2 is the same as two rows, one of weight 0 is left
+            Multiplies C per row.  A row of weight 2 counts as two rows; rows of weight 0 are left
             out.
 
         Returns
@@ -283,7 +272,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         Raises
         ------
         DataError
-            If the table, the classes or their weights cannot be read, or there is one class only.
+            If the table, the classes or their weights cannot be read, or there is only one class.
         FormulaSyntaxError, ParameterError
             If a formula or a parameter is wrong.
         GramSizeError
@@ -330,7 +319,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
     def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:
         return Limits(min(1e-3, self.tol), seconds=deadline.left())
 
-    # -- what is computed ---------------------------------------------------------------------
+    # -- the weights --------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_choice("method", self.method, ("easy", "lp"))
@@ -345,11 +334,11 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         check_integer("max_iter", self.max_iter)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
-        """Return the kernel of one formula, as :class:`FormulaSVC` makes it."""
+        """Return the kernel of one formula, by :class:`FormulaSVC`."""
         if isinstance(formula, Kernel) and formula.reads != "tables":
             raise ParameterError(
-                f"{formula!r} reads {formula.reads}, and FormulaMKL tables. Add kernels of strings "
-                "with + and use fk.StringSVC(kernel)."
+                f"{formula!r} reads {formula.reads}, but FormulaMKL needs kernels of tables. Add "
+                "kernels of strings with + and use fk.StringSVC(kernel)."
             )
         model = FormulaSVC(formula, **self._shared_parameters(FormulaSVC()))
         model.encoder_ = self.encoder_
@@ -361,12 +350,12 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         options: dict[str, Any] = {"tol": self.tol, "progress": progress}
         if self.method == "easy":
             found = easy_weights(family, tasks, self.lam, **options)
-            what, advice = "the gap of the distance of the classes", "A larger lam is easier."
+            what, advice = "the gap of the distance of the classes", "Use a larger lam."
         else:
             p, C, most = float(self.p), float(self.C), int(self.max_iter)
             found = lp_norm_weights(family, tasks, p, C, max_iter=most, **options)
             what = "the gap of the objective"
-            advice = "Allow more rounds, max_iter, or a larger tol; or take a larger p."
+            advice = "Increase max_iter, tol or p."
         warn_unless(found.converged, what, found.gap, self.tol, advice)
         return found
 
@@ -386,7 +375,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         )
 
     def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
-        """Σ_i w_i K(x_i, x) over the support vectors; all kernels share the counts of a pair."""
+        """Return Σ_i w_i K(x_i, x) over the support vectors; all kernels share the joint counts."""
         found = np.empty((rows.n_rows, len(weights)))
         height = max(1, PREDICTION_BLOCK // max(len(self.support_), 1))
         for start in range(0, rows.n_rows, height):

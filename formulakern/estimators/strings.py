@@ -1,4 +1,4 @@
-"""Support vector classification of strings, and the k-mers at positions that it votes by."""
+"""Support vector classification of strings, and the weights of k-mers at positions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer
 from formulakern.display.plots import SEQUENTIAL, axes_for, colour_scale, escaped
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.svm.machines import PairwiseMachine, number_C, search_penalties
+from formulakern.estimators.svm.machines import (
+    FormulaSVC,
+    PairwiseMachine,
+    number_C,
+    search_penalties,
+)
 from formulakern.estimators.targets import (
     TrainingData,
     require_target,
@@ -55,18 +61,18 @@ class PositionWeight(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PositionWeights:
-    """The heaviest k-mers of a support vector machine, by position; made by ``position_weights()``.
+    """The heaviest k-mers of a support vector machine, by position, from ``position_weights()``.
 
-    Prints as a table, and is a sequence of :class:`PositionWeight`.
+    It is a sequence of :class:`PositionWeight`, and prints as a table.
 
     Parameters
     ----------
     items : tuple of PositionWeight
         For every pair of classes, the largest weights first.  Weights are positive: the k-mer
-        speaks for ``winner``.  Positions count from 0.
+        supports ``winner``.  Positions count from 0.
     importance : dict
         (class, other class) → float64 of shape (longest k-mer, length): the largest absolute weight
-        of any k-mer, by k − 1 and position; 0 where no k-mer fits.
+        of any k-mer, by k − 1 and position; 0 if no k-mer fits.
 
     Examples
     --------
@@ -113,7 +119,7 @@ class PositionWeights:
         return data_frame(dict(zip(HEAD, map(list, columns), strict=True)))
 
     def plot(self, ax: Axes | None = None, pair: tuple[Any, Any] | None = None) -> Axes:
-        """Draw what :meth:`StringSVC.plot_positions` draws."""
+        """Draw a heat map of the importance; see :meth:`StringSVC.plot_positions`."""
         pair = next(iter(self.importance)) if pair is None else pair
         if pair not in self.importance:
             known = ", ".join(map(str, self.importance))
@@ -139,10 +145,10 @@ def position_weights(
     top: int,
     max_length: int | None,
 ) -> PositionWeights:
-    """Return the weights of k-mers in Σ_j c_j·K(x_j, ·), exactly.
+    """Return the exact weights of k-mers in Σ_j c_j·K(x_j, ·).
 
-    A k-mer u at position i has the weight w(u, i) = β_k Σ_j c_j Σ_t δ_|i − t|·[u at t in x_j]; the
-    number of k-mers is (strings) · (length) · (max_length).
+    A k-mer u at position i has the weight w(u, i) = β_k Σ_j c_j Σ_t δ_|i − t|·[u at t in x_j].  At
+    most (strings) · (length) · (max_length) k-mers are weighed.
     """
     from scipy.sparse import coo_array
 
@@ -183,7 +189,7 @@ def position_weights(
 
 
 def _toeplitz(deltas: FloatArray, n: int) -> Any:
-    """The matrix of δ_|i − t|, sparse."""
+    """Return the sparse matrix of δ_|i − t|."""
     from scipy.sparse import diags_array
 
     some = deltas[:n]
@@ -191,59 +197,53 @@ def _toeplitz(deltas: FloatArray, n: int) -> Any:
     return diags_array([some[abs(s)] for s in offsets], offsets=offsets, shape=(n, n)).tocsr()
 
 
-#: What C="cv" chooses from.
+#: The candidates of C="cv".
 CANDIDATES = (0.1, 1.0, 10.0, 100.0)
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
-    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
+    More than two classes are compared in pairs (one against one), as in
+    :class:`sklearn.svm.SVC`.
 
     Parameters
     ----------
     kernel : str or Kernel, default="weighted_degree(20)"
-        A kernel of strings, or the text of one: a function of ``fk.strings`` with its parameters.
+        A kernel of strings, or its text: a function of ``fk.strings`` with its parameters.
     column : str or int, optional
-        Of a table, the column that holds the strings, by name or position; by default the only
-        column of text.
+        The column of a table that has the strings, by name or position; by default the only column
+        of text.
     C : "auto", float or "cv", default="auto"
-        Penalty parameter of margin errors; "auto" is 1.  "cv": the one of 0.1, 1, 10 and 100 with
-        the best accuracy in a cross-validation of the training rows, the smallest of equals.
+        Penalty parameter of margin errors; "auto" is 1.  "cv": the value of 0.1, 1, 10 and 100 with
+        the best cross-validated accuracy; the smallest of equals.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)).
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
     cv : "auto", int, splitter or iterable, default="auto"
-        The cross-validation of C="cv": a number of stratified folds, ``"auto"`` is 5, or what
-        scikit-learn takes.
-    tol : float, default=1e-3
-        The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
-    max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row if that is more.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has one column per class, or per pair of classes.
+        The folds of C="cv", in any form that scikit-learn reads; an integer is the number of
+        stratified folds.  ``"auto"`` is 5.
     cache_size : float, default=200
-        Megabytes.  A Gram matrix that takes no more, or half of the free memory, is held.
+        Megabytes.  The solver holds the Gram matrix if it takes no more than this, or than half of
+        the free memory.
     random_state : int, default=0
-        Seed of the folds.
+        The seed of the folds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     kernel_ : Kernel
     C_ : float
-        The penalty that was used.
+        The penalty parameter that was used.
     cv_accuracy_ : dict
-        Only of C="cv": the mean accuracy of each candidate.
+        The mean accuracy of each candidate; only with C="cv".
     svc_ : PairwiseModel
         The solved model.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
-        As in :class:`sklearn.svm.SVC`.
+        See :class:`sklearn.svm.SVC`.
     gap_, stopped_
-        As in :class:`FormulaSVC`.
+        See :class:`FormulaSVC`.
 
     References
     ----------
@@ -275,7 +275,7 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
     save = save
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Choose C if that is asked for, and solve.
+        """Choose C if it is "cv", and train.
 
         Parameters
         ----------
@@ -333,33 +333,33 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         return strings
 
     def position_weights(self, top: int = 20, max_length: int | None = None) -> PositionWeights:
-        """The heaviest k-mers of the hypothesis, by position.
+        """Return the heaviest k-mers of the model, by position.
 
         The decision for z is b + Σ w(u, i) / ‖z‖ over all k-mers u of z and their positions i, with
         w(u, i) = β_k Σ_j α_j y_j [u at i in x_j] / ‖x_j‖ over the support vectors x_j, where
         ‖x‖ = √K(x, x), or 1 without ``normalize``.  With shifts, [u at i in x_j] is the sum over t
-        of δ_|i − t|·[u at t in x_j].  All k-mers of all support vectors are looked at: no k-mer has
-        a larger weight than those that are listed.
+        of δ_|i − t|·[u at t in x_j].  All k-mers of all support vectors are compared, so that no
+        k-mer has a larger weight than the listed ones.
 
-        Weights are those of single k-mers: what the k-mers inside and around one add to the
-        decision is theirs, where POIMs (Sonnenburg et al. 2008) would count it, too.
+        The weight of a k-mer does not include the weights of the k-mers inside and around it, which
+        POIMs (Sonnenburg et al. 2008) include.
 
         Parameters
         ----------
         top : int, default=20
-            How many, for each pair of classes.
+            The number of k-mers for each pair of classes.
         max_length : int, optional
-            Of the k-mers; by default the kernel's degree.
+            The largest length of a k-mer; by default the degree of the kernel.
 
         Returns
         -------
         PositionWeights
-            Prints as a table; ``to_frame()`` gives a DataFrame, ``plot()`` draws it.
+            Prints as a table; ``to_frame()`` returns a DataFrame, and ``plot()`` draws it.
 
         Raises
         ------
         ParameterError
-            If the kernel is no weighted degree kernel, or a parameter is wrong.
+            If the kernel is not a weighted degree kernel, or a parameter is wrong.
         """
         check_is_fitted(self, "svc_")
         check_integer("top", top)
@@ -368,8 +368,8 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         kernel = kernel.kernel if isinstance(kernel, NormalizedKernel) else kernel
         if not isinstance(kernel, WeightedDegreeKernel):
             raise ParameterError(
-                f"the features of {kernel!r} have no positions, or it is no weighted degree kernel "
-                'by itself; use kernel="weighted_degree(d)" or "weighted_degree_shifts(d, S)".'
+                f"the kernel is {kernel!r}; expected a weighted degree kernel. Use "
+                'kernel="weighted_degree(d)" or "weighted_degree_shifts(d, S)".'
             )
         rows = self._support_rows
         lengths = inverse_length(kernel.diagonal(rows)) if normalized else np.ones(rows.n_rows)
@@ -382,23 +382,24 @@ class StringSVC(PairwiseMachine, ClassifierMixin, BaseEstimator):  # type: ignor
         pair: tuple[Any, Any] | None = None,
         max_length: int | None = None,
     ) -> Axes:
-        """The largest weight of any k-mer, by its length and position, as a heat map.
+        """Draw the largest weight of any k-mer by its length and position, as a heat map.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new axes by default.
+            New axes by default.
         pair : tuple of two classes, optional
             The first pair by default.
         max_length : int, optional
-            Of the k-mers; by default the kernel's degree.
+            The largest length of a k-mer; by default the degree of the kernel.
 
         Raises
         ------
         MissingDependencyError
             If matplotlib is not installed.
         ParameterError
-            As :meth:`position_weights`, or if there is no such pair.
+            If the kernel is not a weighted degree kernel, ``pair`` is not a pair of classes, or
+            ``max_length`` is wrong.
         """
         return self.position_weights(1, max_length).plot(ax, pair)
 

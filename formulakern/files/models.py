@@ -25,7 +25,7 @@ from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
 
-#: The classes that files may name, by module; the module is not in the files.
+#: The classes that files may name, by module; files do not name modules.
 CLASSES = {
     "builtins": "range slice",
     "datetime": "date datetime time timedelta timezone",
@@ -73,7 +73,7 @@ CLASSES = {
 
 
 def known_names() -> dict[str, str]:
-    """Name in a file → ``"module:name"``, of the learners too."""
+    """Map the names in a file to ``"module:name"``, including the learners."""
     listed = {
         name: f"{module}:{name}" for module, names in CLASSES.items() for name in names.split()
     }
@@ -92,10 +92,7 @@ RULE_MODULES = (
 
 
 def rule_names() -> dict[str, str]:
-    """Map names in a file to ``"module:name"``, as needed without scikit-learn.
-
-    Stand-ins from :mod:`formulakern.rules.saved` replace the classes that only learning needs.
-    """
+    """Map the names in a file to ``"module:name"``, with stand-ins for classes of learning."""
     stand_ins = {row.estimator: "SavedRules" for row in LEARNERS.values()}
     stand_ins["PropositionEncoder"] = "SavedEncoder"
     return {
@@ -108,12 +105,12 @@ def rule_names() -> dict[str, str]:
 
 #: Types that parameters may be.
 PLAIN_TYPES = (bool, int, float, str, object)
-#: Kinds of numbers that arrays hold: bool, integers, floats, text, instants and their differences.
+#: Kinds of NumPy dtypes in files: bool, integers, floats, text, instants and their differences.
 KINDS = "biufUmM"
 
 
 def canonical(plain: Any) -> str:
-    """The one text of a plain value: no blanks, no number that JSON lacks.
+    """Return the canonical text of a plain value: no blanks, and only numbers that JSON has.
 
     >>> canonical({"a": [1, 2.5, None]})
     '{"a":[1,2.5,null]}'
@@ -122,12 +119,13 @@ def canonical(plain: Any) -> str:
 
 
 class Writer:
-    """Plain values of objects.
+    """Converter of objects to plain values.
 
-    None, truth values, integers, finite floats, texts and lists are written as they are; everything
-    else is an object of JSON with one member, whose name is its kind.  An object or array that
-    occurs twice is written once, and then referred to by its number in the order in which they end.
-    Values of a ``cached_property`` are written only if the class has its own ``__getstate__``.
+    None, truth values, integers, finite floats, texts and lists are written unchanged.  Anything
+    else becomes a JSON object with one member, whose name is its kind.  An object or array that
+    occurs again is written as a number: the position of its first occurrence in the order in which
+    they end.  Values of a ``cached_property`` are written only if the class has its own
+    ``__getstate__``.
 
     Examples
     --------
@@ -138,7 +136,7 @@ class Writer:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = {target: name for name, target in names.items()}
         self._known: dict[int, int] = {}
-        self._held: list[Any] = []  # so that no id is used twice
+        self._held: list[Any] = []  # keeps objects alive, so that ids stay unique
         self._open: set[int] = set()
         self._kinds: dict[type, Callable[[Any], Any]] = {
             float: str,
@@ -150,7 +148,7 @@ class Writer:
         }
 
     def __call__(self, value: Any) -> Any:
-        """The plain value."""
+        """Return the plain value."""
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
@@ -191,7 +189,7 @@ class Writer:
         return plain
 
     def _of_array(self, array: Any) -> list[Any]:
-        """The dtype, the shape, and all values in the order of rows."""
+        """Return the dtype, the shape, and all values in row order."""
         if type(array) is not np.ndarray or array.dtype.kind not in KINDS + "O":
             raise DataError(
                 f"{type(array).__name__} of {array.dtype} cannot be written; expected an array of "
@@ -211,11 +209,11 @@ class Writer:
         return [array.dtype.newbyteorder("<").str, list(array.shape), values, *order]
 
     def _of_object(self, value: Any) -> list[Any]:
-        """The name of the class or function, its arguments, and the state."""
+        """Return the name of the class or function, its arguments, and the state."""
         try:
             made = value.__reduce_ex__(4)
             function, arguments, state, items, pairs = (*made, None, None, None)[:5]
-        except (TypeError, ValueError):  # a generator, a file, the text of a name
+        except (TypeError, ValueError):  # for example a generator or an open file
             raise self._unknown(value) from None
         if items is not None or pairs is not None:
             raise self._unknown(value)
@@ -244,13 +242,13 @@ class Writer:
     def _unknown(self, value: Any) -> DataError:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         return DataError(
-            f"a file of this library holds no {kind}: {clip(repr(value), 60)}. Use numbers, texts "
-            "and objects of this library as parameters, or joblib.dump for a model with others."
+            f"a model file cannot hold {kind}, such as {clip(repr(value), 60)}. Use numbers, texts "
+            "and objects of this library as parameters, or write the model by joblib.dump."
         )
 
 
 class Reader:
-    """Objects of the plain values that :class:`Writer` makes.
+    """Converter of the plain values of :class:`Writer` to objects.
 
     Examples
     --------
@@ -281,13 +279,13 @@ class Reader:
         }
 
     def __call__(self, plain: Any) -> Any:
-        """The object."""
+        """Return the object."""
         if isinstance(plain, list):
             return list(map(self, plain))
         if not isinstance(plain, dict):
             return plain
         if len(plain) != 1:
-            raise DataError(f"{clip(repr(plain), 60)} has not one member")
+            raise DataError(f"{clip(repr(plain), 60)} does not have exactly one member")
         ((name, held),) = plain.items()
         if name not in self._kinds:
             raise DataError(f"{name!r} is not a kind of value")
@@ -312,7 +310,7 @@ class Reader:
         made = function(*given) if name.endswith("()") else function.__new__(function, *given)
         for written in state:
             if any(key.startswith("__") for key in written):
-                raise DataError(f"{name!r} has attributes that are never written")
+                raise DataError(f"{name!r} has attributes that files may not contain")
             found = {key: self(value) for key, value in written.items()}
             if hasattr(made, "__setstate__"):
                 made.__setstate__(found)
@@ -331,15 +329,15 @@ class Reader:
         elif kind.kind in KINDS:
             flat = np.array(values, dtype=kind)
         else:
-            raise DataError(f"an array of {dtype}")
+            raise DataError(f"arrays of {dtype} are not supported")
         whole = flat.reshape(shape)
         return np.asfortranarray(whole) if order == "F" else whole
 
 
 def _text_of(formula: Formula) -> dict[str, str] | None:
-    """Return the formula as text if it is read as the same formula.
+    """Return the formula as text if the text is read as the same formula, otherwise None.
 
-    The text of a category has no order of all categories.
+    The text of an ordered category lacks the order of all categories.
     """
     leaves = (leaf for leaf in formula.leaves if isinstance(leaf, Comparison))
     if any(isinstance(leaf.value, Level) for leaf in leaves):
@@ -356,7 +354,7 @@ def _text_of(formula: Formula) -> dict[str, str] | None:
 
 @contextmanager
 def _inside(name: str) -> Iterator[None]:
-    """Add the name of an attribute to errors."""
+    """Add the name of an attribute to the message of a DataError."""
     try:
         yield
     except DataError as error:
@@ -367,7 +365,7 @@ def _inside(name: str) -> Iterator[None]:
         raise DataError(f"in {name}: {text}") from None
 
 
-#: The format that is written and read.
+#: The format of the files.
 FORMAT = "formulakern/model/1"
 
 
@@ -375,19 +373,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file of plain JSON, which :func:`formulakern.load` reads.
 
     The file holds the parameters, the encoder and the learned values: formulas and rules as text,
-    arrays as lists of numbers, a float as the shortest decimal that is read as the same float.
-    The model that is read predicts the same, to the last bit of its numbers, and is written as the
-    same bytes.  A complete file replaces an existing one.
+    arrays as lists of numbers, and each float as the shortest decimal that is read as the same
+    float.  The model that is read back gives the same predictions to the last bit, and is written
+    as the same bytes.  An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
     path : str or path
-        Of the file, ``model.json`` for example.
+        The path of the file, such as ``model.json``.
 
     Raises
     ------
     DataError
-        If a parameter is an object that such files do not hold, such as a foreign encoder.
+        If a parameter cannot be written to such a file, for example an encoder of another library.
 
     Examples
     --------
@@ -406,7 +404,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     except RecursionError:
         raise DataError(
             f"a parameter of this {type(model).__name__} contains itself, or is nested too "
-            "deeply to be written. Give plain values."
+            "deeply to be written. Pass plain values."
         ) from None
     header = {
         "format": FORMAT,
@@ -425,16 +423,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path
-        Of a file that ``save`` wrote.
+        The path of a file that ``save`` wrote.
 
     Returns
     -------
     estimator
-        Fitted as it was.  A model that ``formulakern learn`` wrote has the attribute ``training_``,
+        The fitted model.  A model that ``formulakern learn`` wrote has the attribute ``training_``,
         a dict: ``"data"`` is the name of the file, ``"date"`` the day as text, ``"rows"`` and
         ``"columns"`` the size of the table, ``"digest"`` its :attr:`Table.digest`, and
         ``"scores"`` the held-out scores, such as ``{"5 folds": {"hkl": {"accuracy": [0.9, …]}}}``
-        with a number for each fold.
+        with one number per fold.
 
     Raises
     ------
@@ -443,7 +441,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Notes
     -----
-    Only listed classes of this library, of the standard library and of scikit-learn are built.
+        Only listed classes of this library, the standard library and scikit-learn are built.
     The digest detects damage; it is not a signature.
 
     Examples
@@ -465,13 +463,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_rules(path: str | os.PathLike[str]) -> Any:
-    """Read a model as :func:`load` does, without its learner if its rules do all the work.
+    """Read a model as :func:`load` does, but without its learner if its rules are sufficient.
 
     Returns
     -------
     SavedRules or estimator
-        SavedRules if the rules are on the named columns of a table.  It predicts and explains as
-        the estimator does, without scikit-learn and without the modules of the learner.
+        SavedRules if the rules are on the named columns of a table.  It predicts and explains like
+        the estimator, without scikit-learn and without the modules of the learner.
 
     Raises
     ------
@@ -510,7 +508,7 @@ def _damaged(path: str | os.PathLike[str]) -> DataError:
 
 
 def _built(path: str | os.PathLike[str], whole: dict[str, Any], names: Mapping[str, str]) -> Any:
-    """Build the model of the classes that ``names`` lists; raise DataError if it is damaged."""
+    """Build the model from the classes in ``names``; raise DataError if the file is damaged."""
     try:
         digest = hashlib.sha256(
             canonical(whole["model"]).encode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""Files that are replaced only once they are complete."""
+"""Files that are replaced only when they are complete."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the path of a new file, which replaces ``path`` when the block ends without an error.
+    """Yield the path of a new file, which replaces ``path`` if the block ends without an error.
 
-    After an error the old file is unchanged and the new one is deleted.  A symbolic link stays: the
-    file that it leads to is replaced, and its permissions are kept.  A device or pipe is written
-    directly.
+    After an error, the old file is unchanged and the new one is deleted.  A symbolic link stays;
+    its target is replaced, and keeps its permissions.  A device or pipe is written directly.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Blocks of kernel values → Gram matrix: whole, band by band, or only its product with vectors.
+"""Blocks of kernel values → Gram matrix: whole, by bands, or only its product with vectors.
 
-Symmetric matrices are filled by halves.  Threads take blocks from one queue; the loops that fill
-them run without Python's lock.  All threads of a call end with it, so kernels may be used from any
-thread and in forked workers, and be interrupted.
+Symmetric matrices are computed by halves.  Threads take blocks from one queue, and their loops run
+without Python's lock.  All threads of a call end with it, so kernels may be used from any thread
+and in forked workers, and may be interrupted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
 #: Rows and columns of a block.
 Block = tuple[slice, slice]
 
-#: Rows and columns of the blocks of a symmetric matrix: one is mirrored while the cache holds it,
-#: and the rows of its mirror image are long enough (a kilobyte) for memory.
+#: Rows and columns of the blocks of a symmetric matrix.  A block is mirrored while the cache holds
+#: it, and the rows of its mirror image (a kilobyte) are long enough for memory.
 SYMMETRIC_BLOCK = (128, 512)
-#: Rows and pairs of the largest other blocks.  All rows of a block pass before the next columns
-#: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
+#: The largest rows and pairs of other blocks.  All rows of a block are computed before the next
+#: columns, so many are better; an interrupt waits for the current block, so few pairs are better.
 MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
-#: For each so many pairs there is a thread: they take as long as starting it on a busy machine.
-#: For fewer than these no block is begun.
+#: Pairs for each thread, which take as long as starting one on a busy machine, and the smallest
+#: number of pairs of a block.
 FEW_PAIRS, MIN_PAIRS = 1 << 18, 1 << 14
-#: Smaller matrices, in bytes, are allocated without asking how much memory is left.
+#: Smaller matrices, in bytes, are allocated without a check of the free memory.
 SMALL = 1 << 26
 
 
@@ -48,9 +48,9 @@ def fill_matrix(
 ) -> npt.NDArray[Any]:
     """Fill the blocks of a C-contiguous matrix, and return it.
 
-    Of a symmetric one only blocks on and above the diagonal are filled; the rest is mirrored.  Row
-    ``first`` of x is the first one; ``progress`` is called with the share of the blocks that are
-    done, from the calling thread.
+    For a symmetric matrix, only blocks on and above the diagonal are computed, and mirrored.  The
+    first row of the matrix is row ``first`` of x.  ``progress`` is called from the calling thread
+    with the share of the blocks that are done.
     """
     values = np.asarray(matrix)  # views of memory maps are slow
 
@@ -69,7 +69,7 @@ def fill_matrix(
 def output(
     shape: tuple[int, int], out: npt.NDArray[Any] | None, dtype: str = "float64"
 ) -> npt.NDArray[Any]:
-    """Return the matrix to write to: ``out``, checked, or a new one if it fits into memory."""
+    """Return the output matrix: ``out``, checked, or a new one if it fits into memory."""
     if out is None:
         _check_memory(shape, np.dtype(dtype).itemsize)
         return np.empty(shape, dtype=dtype)
@@ -87,7 +87,7 @@ def output(
 
 
 def float_type(dtype: npt.DTypeLike | None, out: Any) -> str:
-    """Return the name of the type of the entries, float64 or float32: ``dtype``, or that of out."""
+    """Return the type of the entries, "float64" or "float32": ``dtype``, or the type of out."""
     asked = getattr(out, "dtype", "float64") if dtype is None else dtype
     try:
         name = np.dtype(asked).name
@@ -103,13 +103,13 @@ def _check_memory(shape: tuple[int, int], itemsize: int) -> None:
     needed = itemsize * shape[0] * shape[1]
     if needed <= SMALL:
         return
-    import psutil  # only a large matrix is worth loading it for
+    import psutil  # loaded for large matrices only
 
     left = psutil.virtual_memory().available
     if needed > left:
         raise GramSizeError(
-            f"the Gram matrix of {shape[0]:,} x {shape[1]:,} rows takes {needed / 2**30:.1f} GiB, "
-            f"and {left / 2**30:.1f} GiB of memory are free. Use fewer rows, an approximation: "
+            f"the Gram matrix of {shape[0]:,} x {shape[1]:,} rows needs {needed / 2**30:.1f} GiB, "
+            f"but {left / 2**30:.1f} GiB of memory are free. Use fewer rows, an approximation: "
             "sklearn.kernel_approximation.Nystroem(kernel=...), or a file: "
             "out=np.lib.format.open_memmap(...)."
         )
@@ -130,7 +130,7 @@ def n_threads() -> int:
 
 
 def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Block]:
-    """Yield bands of rows of a suitable height: rows are written from left to right."""
+    """Yield bands of rows of a suitable height, over all columns."""
     if height is None:
         width = max(shape[1], 1)
         height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
@@ -152,10 +152,10 @@ def work_off(
     one: Callable[[slice, slice], None],
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Call ``one(rows, columns)`` for every block, from several threads where that pays.
+    """Call ``one(rows, columns)`` for every block, from several threads if there is enough work.
 
-    The first exception in any thread ends the work, and is raised.  ``progress`` is called from the
-    calling thread, with the share of the blocks that have been begun.
+    The first exception in any thread ends the work and is raised.  ``progress`` is called from the
+    calling thread with the share of the blocks that have been begun.
     """
     queue = deque(blocks)
     n_blocks = len(queue)
@@ -183,10 +183,10 @@ def work_off(
     else:
         from concurrent.futures import ThreadPoolExecutor
 
-        # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
-        # leave its lock held by this thread, and a helper that waits for it would wait for ever
+        # compile in this thread before the others start: an interrupt inside numba can leave its
+        # lock held by this thread, and a helper that needs the lock would wait for ever
         one(*queue.popleft())
-        with ThreadPoolExecutor(threads - 1) as pool:  # waits for its threads in any case
+        with ThreadPoolExecutor(threads - 1) as pool:  # always waits for its threads
             helpers = [pool.submit(work) for _ in range(threads - 1)]
             work(progress)
         for helper in helpers:
@@ -195,26 +195,26 @@ def work_off(
         progress(1.0)
 
 
-#: Rows and columns of the tiles that are rounded, or multiplied by vectors, while the cache holds
+#: Rows and columns of the tiles that are rounded or multiplied by vectors while the cache holds
 #: them: two megabytes for each thread.
 TILE = 64, 4096
-#: Bytes of a band of rows of a matrix that is written to a file, or handed out in bands.
+#: Bytes of a band of rows of a matrix that is written to a file or returned in bands.
 MAX_BAND = 1 << 26
 
 
 def tiles(rows: slice, columns: slice, size: tuple[int, int]) -> Iterator[Block]:
-    """Return the parts of a block, from left to right in each band of rows."""
+    """Return the tiles of a block, from left to right in each band of rows."""
     return itertools.product(cut(rows, size[0]), cut(columns, size[1]))
 
 
 class _Tiles:
-    """Memory for one tile of values, for each thread."""
+    """Memory for one tile of values in each thread."""
 
     def __init__(self) -> None:
         self._mine = threading.local()
 
     def filled(self, fill: BlockWriter, rows: slice, columns: slice) -> FloatArray:
-        """Return the values of a tile, until the next one."""
+        """Return the values of a tile, valid until the next call in this thread."""
         if not hasattr(self._mine, "memory"):
             self._mine.memory = np.empty(TILE[0] * TILE[1])
         shape = (rows.stop - rows.start, columns.stop - columns.start)
@@ -224,10 +224,10 @@ class _Tiles:
 
 
 def narrowed(fill: BlockWriter) -> BlockWriter:
-    """Return the same for matrices of float32: every value rounded once, from its float64.
+    """Return a writer for matrices of float32: every float64 value is rounded once.
 
-    The relative error of this rounding is at most 2⁻²⁴ ≈ 6·10⁻⁸; that of values below 1.2·10⁻³⁸ may
-    be larger, as float32 ends there (the absolute one is at most 2⁻¹⁵⁰).
+    The relative error of the rounding is at most 2⁻²⁴ ≈ 6·10⁻⁸.  It may be larger for values below
+    1.2·10⁻³⁸, the end of float32; their absolute error is at most 2⁻¹⁵⁰.
     """
     memory = _Tiles()
     fits = bound_of(fill) < float(np.finfo(np.float32).max)
@@ -247,15 +247,15 @@ def narrowed(fill: BlockWriter) -> BlockWriter:
 
 
 def transposing(fill: BlockWriter) -> BlockWriter:
-    """Return blocks of a symmetric matrix, the transpose of what is above below its diagonal.
+    """Return a writer of symmetric matrices that copies values above the diagonal to below it.
 
-    So any band of rows is that of the whole matrix, to the last bit, although K(x, z) and K(z, x)
-    are rounded in different orders.
+    Any band of rows is then equal to these rows of the whole matrix to the last bit, although
+    K(x, z) and K(z, x) are rounded in different orders.
     """
 
     def mirrored(rows: slice, columns: slice, block: FloatArray) -> None:
         start = min(max(columns.start, rows.start), columns.stop)  # the diagonal begins here
-        left = max(columns.start, start // PANEL * PANEL)  # where fills may begin
+        left = max(columns.start, start // PANEL * PANEL)  # a position where blocks may begin
         if start < columns.stop:
             fill(rows, slice(left, columns.stop), block[:, left - columns.start :])
         if start > columns.start:
@@ -281,16 +281,13 @@ def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> I
 def fill_file(
     matrix: np.memmap[Any, Any], fill: BlockWriter, progress: Callable[[float], None] | None = None
 ) -> None:
-    """Fill a memory map from top to bottom, leaving what was written to the file's cache.
-
-    The memory of the process stays that of some bands.
-    """
+    """Fill a memory map by bands from top to bottom, and release the memory of each band."""
     whole: Any = matrix._mmap  # type: ignore[attr-defined]
     begin = matrix.ctypes.data - np.frombuffer(whole, dtype=np.uint8).ctypes.data
     for rows in bands(matrix.shape, matrix.itemsize):
         fill_matrix(matrix[rows], False, fill, first=rows.start)
         if hasattr(whole, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
-            # from the page of its first byte; a page of the band before is read again if asked for
+            # from the page of its first byte, which also holds the end of the previous band
             first = (begin + rows.start * matrix.strides[0]) // mmap.PAGESIZE * mmap.PAGESIZE
             last = begin + rows.stop * matrix.strides[0]
             whole.madvise(mmap.MADV_DONTNEED, first, last - first)
@@ -299,7 +296,7 @@ def fill_file(
 
 
 def product(fill: BlockWriter, shape: tuple[int, int], vectors: FloatArray) -> FloatArray:
-    """Return K times some vectors without K, the same however many threads there are."""
+    """Return K times some vectors without storing K; the number of threads has no effect on it."""
     out = np.zeros((shape[0], vectors.shape[1]))
     memory = _Tiles()
 

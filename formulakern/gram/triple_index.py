@@ -1,9 +1,9 @@
-"""Many kernels on one pair of tables: which joint counts each pair of rows has, found once.
+"""Many kernels on one pair of tables, with the joint counts of each pair of rows found once.
 
-A formula's kernel is a function of (s, p, q), and the pairs of rows of two tables share few
-different triples of counts.  So number the triples that occur, keep for every pair of rows the
-number of its triple, and the Gram matrix of any kernel is its values on the triples, looked up
-pair by pair: nothing is counted again, and nothing is compiled for a kernel.
+A formula's kernel is a function of (s, p, q), and the pairs of rows of two tables have few
+different triples of counts.  The index numbers the triples that occur, and stores the number of the
+triple of every pair of rows.  The Gram matrix of any kernel is then its values on the triples,
+looked up for each pair, without counting or compiling again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 
-#: Tables with more triples than this are not numbered.
+#: The largest number of triples.
 MAX_TRIPLES = 3 << 21
-#: Nor those with more possible triples for each pair of rows.
+#: The largest number of possible triples for each pair of rows.
 TRIPLES_PER_PAIR = 6
-#: So many triples are numbered even where there are fewer pairs of rows.
+#: The number of triples that is always accepted.
 FEW_TRIPLES = 1 << 12
-#: Pairs that a thread looks up at a time: 1.3 milliseconds, for which starting a thread pays.
+#: Pairs that a thread looks up at a time: 1.3 milliseconds, enough to start a thread for.
 LOOKED_UP_TOGETHER = 1 << 22
 
 
@@ -43,16 +43,16 @@ class Counts:
     s: IntArray
     p: IntArray
     q: IntArray
-    #: Whether x and z are one row, not only equal ones.
+    #: True if x and z are one row, not only equal rows.
     same: npt.NDArray[np.bool_]
 
 
 class TripleIndex:
-    """The triples of counts that occur between two tables, and which of them every pair has.
+    """The triples of counts that occur between two tables, and the triple of every pair of rows.
 
-    If z is x, a row with itself is a triple of its own, and the index is symmetric, (s, p, q) also
-    for (s, q, p), so that every matrix looked up is symmetric to the last bit.  One pass over the
-    pairs of rows, one or two bytes for each in most cases.
+    If z is x, a row with itself has a triple of its own, and (s, p, q) and (s, q, p) have one
+    number, so that every matrix looked up is symmetric to the last bit.  The cost is one pass over
+    the pairs of rows, and one or two bytes for each in most cases.
     """
 
     def __init__(self, tables: PairedTables) -> None:
@@ -64,7 +64,7 @@ class TripleIndex:
             )
         layout = lay_out(tables)
         n_layout = layout.s.shape[1]
-        # behind the counts of the layout stand those of rows with themselves
+        # the counts of rows with themselves follow those of the layout
         own, x_class = row_classes(tables.x_counts if tables.symmetric else tables.x_counts[:, :0])
         n_all = n_layout + own.shape[1]
         index = np.empty(tables.shape, dtype=np.min_scalar_type(n_all - 1))
@@ -86,28 +86,25 @@ class TripleIndex:
 
     @staticmethod
     def serves(tables: PairedTables) -> bool:
-        """Whether the possible triples are few: at most 6 per pair of rows, and 6 million.
-
-        Those that occur, on which kernels are computed, are fewer by far.
-        """
+        """Return True for at most 6 possible triples per pair of rows, and 6 million in all."""
         rows, columns = tables.shape
         most = min(MAX_TRIPLES, max(TRIPLES_PER_PAIR * rows * columns, FEW_TRIPLES))
         return bool(rows and columns) and count_entries(tables) <= most
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows of x, rows of z."""
+        """The numbers of rows of x and of z."""
         return self.index.shape[0], self.index.shape[1]
 
     def look_up(self, values: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return the matrix of ``values[index]``, a value for each triple, in ``out`` if given."""
+        """Return the matrix ``values[index]`` of one value per triple, in ``out`` if given."""
         n_triples = self.counts.same.size
         if values.shape != (n_triples,):
             raise ParameterError(
                 f"values has shape {values.shape}; expected one for each of {n_triples:,} triples."
             )
         matrix = output(self.shape, out)
-        table = np.array(values, dtype=np.float64)  # contiguous, and writeable for the loop's type
+        table = np.array(values, dtype=np.float64)  # contiguous and writeable, as the loop needs
         if not look_up_rows.pays(matrix.size):
             matrix[...] = table[self.index]
             return matrix
@@ -120,14 +117,14 @@ class TripleIndex:
 
 
 def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
-    """The different rows of these counts with themselves, and for every count its row."""
+    """Return the different rows of these counts with themselves, and the row of every count."""
     rows, which = row_classes(ones)
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 
 
 def _places(tables: PairedTables, layout: Layout) -> BlockWriter:
-    """For every pair of rows where a tabulated kernel would look its value up."""
-    itself = np.arange(layout.s.shape[1], dtype=np.float64)  # looked up, a place gives its number
+    """Return a writer of the place of every pair of rows in a lookup table."""
+    itself = np.arange(layout.s.shape[1], dtype=np.float64)  # the value at a place is its number
     look_up = layout.look_up(tables, itself)
 
     def fill(rows: slice, columns: slice, block: Any) -> None:

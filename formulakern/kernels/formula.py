@@ -25,6 +25,7 @@ from formulakern.backends.evaluation import (
 from formulakern.backends.lookup import row_classes
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_choice, check_no_keyword
+from formulakern.docstrings import parameters_from
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel, Section, n_columns
@@ -193,14 +194,15 @@ _rewrite_short = lru_cache(maxsize=256)(rewrite)
 _lower_short = lru_cache(maxsize=256)(lower)
 
 
+@parameters_from(kernel)
 @dataclass(eq=False, repr=False)
 class FormulaKernel(Kernel):
     """The kernel of a formula, built by :func:`kernel`.
 
     Parameters
     ----------
-    formula, variables, domains, scale, backend
-        The parameters of :func:`kernel`, and attributes of the same names.
+    formula : Formula
+        The formula.  All parameters are attributes.
 
     Examples
     --------

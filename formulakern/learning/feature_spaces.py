@@ -1,10 +1,10 @@
 """The features of a kernel: spaces of clauses and of substitutions, to be searched or listed.
 
-A kernel is a sum K(x, z) = Σ_t c_t·s_t(x)·s_t(z)·K_t(x, z) of *terms*: c_t is a weight, and s_t(x),
-for cosines, is 1 over the length of a row. The features of K_t are clauses, or the instances of one
-formula: its substitutions. A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over all
-features, with w_φ = Σ_i α_i y_i φ(x_i): :func:`parts_of` finds the heaviest of them,
-:func:`spaces_of` is for listing or sampling them.
+A kernel is a sum K(x, z) = Σ_t c_t·s_t(x)·s_t(z)·K_t(x, z) of *terms*, where c_t is a weight; in
+cosines, s_t(x) is 1 over the length of a row. The features of K_t are clauses, or the instances of
+one formula: its substitutions. A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over all
+features, with w_φ = Σ_i α_i y_i φ(x_i). :func:`parts_of` finds the heaviest of them;
+:func:`spaces_of` serves to list or sample them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, fold
 from formulakern.syntax.leaves import Choice
 
-#: What joins the variables of a plain clause.
+#: The form of a plain clause by the connective of its variables.
 FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
     AND: "conjunction",
     OR: "disjunction",
@@ -50,7 +50,7 @@ FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
     "any": "disjunction",
 }
 
-#: Features with their weights, largest absolute weight first, and what is known of all others.
+#: Features with their weights, largest absolute weight first, and a bound on all others.
 Found = tuple[list[tuple[Instance, float]], MiningResult]
 
 
@@ -58,11 +58,11 @@ Found = tuple[list[tuple[Instance, float]], MiningResult]
 class Space:
     """The substitutions of one formula, in which equal names are one column.
 
-    If ``distinct``, different names are different columns.  With ``every_variable`` variables on
-    which the truth value does not depend are substituted, too.  ``ranges`` has the positions of the
-    columns of variables that do not range over all ``n_columns``.  ``size`` substitutions are
-    counted.  A true feature is ``root`` = √c, divided by the lengths √K(x, x) of the row in the
-    kernels ``divisors``.
+    If ``distinct``, different names are different columns.  With ``every_variable``, variables that
+    do not affect the truth value are substituted, too.  ``ranges`` has the positions of the columns
+    of variables that do not range over all ``n_columns``.  ``size`` is the number of substitutions.
+    A true feature is ``root`` = √c, divided by the lengths √K(x, x) of the row in the kernels
+    ``divisors``.
     """
 
     formula: Formula
@@ -76,15 +76,15 @@ class Space:
 
     @property
     def weight(self) -> float:
-        """c: what each substitution adds to the kernel, where it is true in both rows."""
+        """The contribution c of each substitution to the kernel if it is true in both rows."""
         return self.root**2
 
     @property
     def expansion(self) -> Expansion:
         """The template with its choices written out; every substitution is an instance.
 
-        In the reading "distinct" those that are one feature, and count once, are one instance for
-        formulas of at most six variables.
+        In the reading "distinct", substitutions that give one feature count once; they are one
+        instance for formulas of at most six variables.
         """
         return expand(
             self.formula,
@@ -95,14 +95,11 @@ class Space:
         )
 
     def columns_of(self, variable: Variable) -> tuple[int, ...]:
-        """Return the columns that may stand for a variable, by position."""
+        """Return the positions of the columns that may replace a variable."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))
 
     def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
-        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
-
-        Every Boolean feature once, whatever the number of substitutions that give it.
-        """
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|, each Boolean one once."""
         result = mine_templates(
             self.formula, columns, weights, distinct=self.distinct, columns=self.ranges, **options
         )
@@ -116,7 +113,7 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Clauses:
-    """Conjunctions or disjunctions of columns or literals; ``root``, ``divisors`` as of a Space."""
+    """Conjunctions or disjunctions of columns or literals, scaled like a :class:`Space`."""
 
     features: FeatureSpace
     n_columns: int
@@ -129,8 +126,8 @@ class Clauses:
         longest = n if features.max_length is None else min(features.max_length, n)
         if longest > MAX_SLOTS:
             raise ParameterError(
-                f"clauses of up to {longest} columns are not listed; at most {MAX_SLOTS} are. Use "
-                "a family of shorter clauses."
+                f"clauses of up to {longest} columns cannot be listed; the limit is {MAX_SLOTS} "
+                "columns. Use a family of shorter clauses."
             )
         for length in range(features.min_length, longest + 1):
             for negated in range(length + 1 if features.signed else 1):
@@ -171,7 +168,7 @@ class Clauses:
 
 
 def _clause(signed: Sequence[bool], either: bool) -> tuple[Formula, tuple[Variable, ...]]:
-    """A conjunction or disjunction of variables, of which some are negated."""
+    """Return a conjunction or disjunction of variables, some of which are negated."""
     places = tuple(Variable(f"x{k}") for k in range(len(signed)))
     literals = [~v if negated else v for v, negated in zip(places, signed, strict=True)]
     if not literals:
@@ -183,14 +180,14 @@ def _clause(signed: Sequence[bool], either: bool) -> tuple[Formula, tuple[Variab
 def _terms_of(
     kernel: Kernel, pair: TablePair, root: float = 1.0, divisors: tuple[Kernel, ...] = ()
 ) -> Iterator[Space | Clauses]:
-    """Return the spaces whose sum a kernel is: those of sums, multiples and cosines of kernels."""
+    """Yield the spaces whose sum is a kernel, through sums, multiples and cosines of kernels."""
     n = pair.x.n_columns
     if isinstance(kernel, NormalizedKernel):
         inner = kernel.kernel.within_range(pair)
         yield from _terms_of(inner, pair, root, (inner, *divisors))
     elif isinstance(kernel, ScaledKernel):
         yield from _terms_of(kernel.kernel, pair, root * math.sqrt(kernel.weight), divisors)
-    elif isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
+    elif isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it equals the inner kernel
         yield from _terms_of(kernel.kernel, pair, root, divisors)
     elif isinstance(kernel, SumKernel):
         for part in kernel.parts:
@@ -205,32 +202,31 @@ def _terms_of(
             total := rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
         )
     ):
-        kernel.diagonal_of(pair)  # the columns are enough
+        kernel.diagonal_of(pair)  # the columns suffice
         yield Clauses(kernel.features, n, root / math.sqrt(total), divisors)
     else:
         raise ParameterError(
-            f"the features of {kernel!r} are not listed one by one: no column can stand for each, "
-            "and none can be named as a rule. Use a formula kernel, a family of conjunctions or "
-            "disjunctions, sums, multiples, cosines or products of formula kernels, or "
-            "sklearn.kernel_approximation.Nystroem(kernel=k)."
+            f"the features of {kernel!r} cannot be listed as columns or rules. Use a formula "
+            "kernel, a family of conjunctions or disjunctions, sums, multiples, cosines or "
+            "products of formula kernels, or sklearn.kernel_approximation.Nystroem(kernel=k)."
         )
 
 
 def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
-    """Return the spaces whose weighted sum a kernel is.
+    """Return the spaces whose weighted sum is a kernel.
 
-    These are formula kernels, families of conjunctions or disjunctions, sums, multiples and cosines
-    of these, and products of formula kernels; others raise ParameterError.  Of ``rows`` the columns
-    matter.
+    The kernel may be a formula kernel, a family of conjunctions or disjunctions, a sum, multiple or
+    cosine of these, or a product of formula kernels; others raise ParameterError.  Only the columns
+    of ``rows`` matter.
     """
     terms = _terms_of(kernel, TablePair(rows))
     return [one for term in terms for one in ([term] if isinstance(term, Space) else term.spaces())]
 
 
 def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArray | float]]:
-    """Return the searches of a kernel's features, and what values in each row are multiplied by.
+    """Return the searches of a kernel's features, and the factor of the values in each row.
 
-    ``rows`` are those whose weights will be summed; normalised kernels divide by their lengths.
+    ``rows`` are the rows whose weights will be summed; normalised kernels divide by their lengths.
     Raises ParameterError if the features are not clauses or instances of a template.
     """
     pair = TablePair(rows)
@@ -248,13 +244,13 @@ def parts_of(kernel: Kernel, rows: Any) -> list[tuple[Space | Clauses, FloatArra
 
 
 def _inverse_root(dimension: int) -> float:
-    """1/√N, for integers of any size; 0 beyond float64."""
+    """Return 1/√N for integers of any size; 0 beyond float64."""
     digits = max(0, dimension.bit_length() - 1000) // 2
     return 1.0 / math.sqrt(dimension >> (2 * digits)) * 2.0**-digits if dimension else 1.0
 
 
 def _clauses(space: Space) -> FeatureSpace | None:
-    """Return the clauses that are the instances of a formula over all columns, if it is plain."""
+    """Return the clauses that equal the instances of a formula over all columns, or None."""
     formula = space.formula
     if isinstance(formula, Variable):
         return FeatureSpace("conjunction", False, 1, 1)
@@ -270,7 +266,7 @@ def _clauses(space: Space) -> FeatureSpace | None:
 
 
 def _substitutions(kernel: FormulaKernel | ProductKernel, pair: TablePair) -> Space:
-    """The substitutions of a formula; of a product of formula kernels, of their conjunction."""
+    """Return the substitutions of a formula, or of the conjunction of a product's formulas."""
     parts = kernel.parts if isinstance(kernel, ProductKernel) else (kernel,)
     alone, factors = len(parts) == 1, list[FormulaKernel]()
     for part in parts:
@@ -278,16 +274,15 @@ def _substitutions(kernel: FormulaKernel | ProductKernel, pair: TablePair) -> Sp
             alone or (part.variables != "distinct" and part.scale == "count")
         ):
             raise ParameterError(
-                f"the features of {kernel!r} are not listed one by one: a product is searched "
-                "where its factors are formula kernels in the readings 'bound' or 'free', at "
-                "scale='count'."
+                f"the features of {kernel!r} cannot be listed: the factors of a product must be "
+                "formula kernels in the readings 'bound' or 'free', at scale='count'."
             )
         factors.append(part)
     every, size = tuple(range(pair.x.n_columns)), 1
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
     for number, factor in enumerate(factors):
-        factor.task(pair)  # degrees and domains are checked against the table
+        factor.task(pair)  # checks degrees and domains against the table
         names = itertools.count() if factor.variables == "free" else None
         prefix = "" if alone else f"f{number}_"
         formula = _renamed(factor.rewriting.formula, prefix, names)

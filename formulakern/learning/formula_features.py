@@ -1,12 +1,12 @@
 r"""The features of a formula kernel, one column each: listed or sampled, and evaluated.
 
-Substitutions that give the same function of the same columns are always true together, so that w of
-them are one coordinate √w: under "bound" ``a & b`` with columns (i, j) and (j, i) is one column √2.
+Substitutions that give the same function of the same columns are always true together, so w of them
+are one coordinate √w: under "bound" ``a & b`` with columns (i, j) and (j, i) is one column √2.
 
-A feature is a few steps of AND and XOR. They are taken on *planes*: WIDTH words, 64 rows each, of
-every column, of intermediate results and of CHUNK features. The words of 64 features for the same
-rows are a square of 64 × 64 bits, which is transposed in place: its words then say which of the 64
-features are true in one row, and their ones are read off in order.
+A feature is a few steps of AND and XOR on *planes*: WIDTH words, 64 rows each, of every column, of
+intermediate results and of CHUNK features. The words of 64 features for the same rows are a square
+of 64 × 64 bits, which is transposed in place. Each of its words then marks which of the 64 features
+are true in one row, and its ones are read in order.
 
 Let a kernel be K = Σ_f w_f·φ_f φ_fᵀ, with φ_f the values of feature f in m training rows, and
 s_f = w_f·‖φ_f‖², so that Σ_f s_f is the trace T of K.  A sample that holds feature f with
@@ -17,25 +17,24 @@ features, any two negatively correlated.  The entries of φ_f φ_fᵀ are not ne
 
     E‖K̂ − K‖² ≤ Σ_f s_f²·(1/π_f − 1)                                  (Frobenius norm).
 
-*Of too many to be listed*, n are drawn independently: a row x with probability in proportion to
-K(x, x), then a substitution that is true in it, each with the same chance.  A substitution has the
-probability p_f = s_f/T then, and each draw adds a matrix of norm T/n exactly.  So E‖K̂ − K‖² ≤ T²/n,
-whatever the number of substitutions is, and by the bounded differences √2·T/n of the norm
+*If features are too many to list*, n are drawn independently: a row x with probability proportional
+to K(x, x), then uniformly a substitution that is true in it.  A substitution then has the
+probability p_f = s_f/T, and each draw adds a matrix of norm T/n exactly.  So E‖K̂ − K‖² ≤ T²/n for
+any number of substitutions, and since each draw changes the norm by at most √2·T/n (McDiarmid),
 
     P(‖K̂ − K‖ ≥ (1 + √ln(1/δ))·T/√n) ≤ δ.
 
 In both cases ‖K̂ − K‖ ≥ √(E/δ) has at most the probability δ, too (Markov).
 
-A feature that is true in no training row is never drawn, and not missed in any K(x, z) of which one
-row is a training row.
+A feature that is true in no training row is never drawn.  It contributes to no K(x, z) in which
+one row is a training row.
 
-*How a true substitution is drawn.*  Which truth values the variables of a formula take decides
-whether it is true.  So in a row with p ones and n − p zeros a true substitution is drawn in two
-steps: its truth values, with chances in proportion to the number of substitutions that have them
-(p^a·(n − p)^b for a true and b false variables, falling factorials where they hold different
-columns), and then for each variable one of the columns that have its truth value.  A choice of d
-different features of a formula is drawn in the same way: how many of them are true, and then each
-of them.
+*Drawing a true substitution.*  The truth values of the variables determine whether a formula is
+true.  So in a row with p ones and n − p zeros a true substitution is drawn in two steps.  First its
+truth values are drawn, with probabilities proportional to the number of their substitutions:
+p^a·(n − p)^b for a true and b false variables (falling factorials if they hold different columns).
+Then each variable gets one of the columns with its truth value.  A choice of d different features
+of a formula is drawn in the same way: first how many of them are true, then each of them.
 
 References
 ----------
@@ -84,7 +83,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable, substitute
 from formulakern.syntax.leaves import Choice
 
-#: So many substitutions of a formula are listed; of more, a sample is drawn.
+#: The largest number of substitutions of a formula that are listed; beyond it, a sample is drawn.
 MAX_LISTED = 1 << 22
 #: Instances that are extended together.
 INSTANCES = 1 << 20
@@ -103,9 +102,9 @@ class Function:
 class FeatureList:
     """Features, one column each: a function of columns of a table, times the root of a weight.
 
-    Feature f is ``functions[function[f]]`` of ``columns[f]``, ascending and then −1, int64
-    (F, most arguments); ``weights[f]`` is what it adds to the kernel if it is true in both rows.
-    The rows of one ``group`` are divided by the same lengths.
+    Feature f is ``functions[function[f]]`` of ``columns[f]``, which are ascending and padded with
+    −1, int64 (F, most arguments).  ``weights[f]`` is its contribution to the kernel if it is true
+    in both rows.  The rows of one ``group`` are divided by the same lengths.
     """
 
     functions: tuple[Function, ...]
@@ -118,7 +117,7 @@ class FeatureList:
         return len(self.function)
 
     def take(self, chosen: NDArray[np.intp]) -> FeatureList:
-        """Some of the features, in this order."""
+        """Return some of the features, in this order."""
         function, columns = self.function[chosen], self.columns[chosen]
         weights, group = self.weights[chosen], self.group[chosen]
         return FeatureList(self.functions, function, columns, weights, group)
@@ -163,13 +162,13 @@ def list_features(space: Space) -> FeatureList:
     listed = features_of(expansion, instances, _permutations(instances, together))
     leaves = space.formula.leaves
     if space.distinct and not any(isinstance(leaf, Choice) for leaf in leaves):
-        listed = replace(listed, weights=np.ones(len(listed)))  # one function counts as one
+        listed = replace(listed, weights=np.ones(len(listed)))  # each function counts once
     total = int(listed.weights.sum())
     if total != space.size:
         raise ParameterError(
-            f"{str(space.formula)!r} counts {space.size:,} substitutions, of which {total:,} can "
-            "be told apart: with more than six variables inside a choice, or beside constants in "
-            "a product, they are not listed. Use fewer variables, or variables='bound'."
+            f"{str(space.formula)!r} has {space.size:,} substitutions, but only {total:,} can be "
+            "distinguished: features are not listed with more than six variables inside a choice, "
+            "or with constants in a product. Use fewer variables, or variables='bound'."
         )
     kept = [k for k, f in enumerate(listed.functions) if f.formula != FALSE]
     chosen = np.flatnonzero(np.isin(listed.function, kept))
@@ -178,13 +177,13 @@ def list_features(space: Space) -> FeatureList:
 
 
 def n_instances(space: Space) -> int:
-    """About how many instances are looked at to list the features of a space."""
+    """Estimate the number of instances that listing the features of a space examines."""
     orders = (math.factorial(len(places)) for places in _ascending(space, space.expansion))
     return space.size // math.prod(orders)
 
 
 def _ascending(space: Space, expansion: Expansion) -> list[list[int]]:
-    """Slots whose columns need to be listed in one order only, as they are exchangeable."""
+    """Return groups of exchangeable slots, whose columns are listed in one order only."""
     if expansion.orders or expansion.all_different:
         return []
     return [
@@ -197,14 +196,14 @@ def _ascending(space: Space, expansion: Expansion) -> list[list[int]]:
 def features_of(
     expansion: Expansion, instances: IntArray, numbers: FloatArray | None = None
 ) -> FeatureList:
-    """Return the different functions among the instances of a template, and how many are each."""
+    """Return the different functions among the instances of a template, with their counts."""
     numbers = np.ones(len(instances)) if numbers is None else numbers
     instances = instances.copy()
     for places in _exchangeable(expansion):
         instances[:, places] = np.sort(instances[:, places], axis=1)
     order = np.sort(instances, axis=1)
     new = np.diff(order, axis=1, prepend=-1) > 0
-    # which of its different columns, in their order, an instance holds in each slot
+    # the rank of each slot's column among the different columns of an instance
     rank = np.zeros(instances.shape, dtype=np.int64)
     for slot in range(instances.shape[1]):
         rank[:, slot] = (new & (order < instances[:, slot, None])).sum(axis=1)
@@ -224,10 +223,7 @@ def features_of(
 
 
 def merged(lists: Sequence[FeatureList]) -> FeatureList:
-    """Several lists as one: equal features of one group, where they are, add their weights.
-
-    Ordered by the number of their columns, then by these.
-    """
+    """Merge lists, adding the weights of equal features of a group; sort by group and columns."""
     functions: dict[bytes, Function] = {}
     for function in itertools.chain.from_iterable(listed.functions for listed in lists):
         functions.setdefault(function.table, function)
@@ -256,7 +252,7 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
 
 
 def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first of each set of equal rows, in lexicographic order, and the set of every row."""
+    """Return the first of each set of equal rows, in lexicographic order, and each row's set."""
     if not rows.shape[1] or not len(rows):
         return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.intp)
     codes = (rows - rows.min(axis=0)).astype(np.uint64)
@@ -264,7 +260,7 @@ def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _exchangeable(expansion: Expansion) -> list[list[int]]:
-    """Slots that may be put in any order without another function."""
+    """Return groups of slots whose order does not change the function."""
     n = len(expansion.slots)
     table = truth_table(expansion.formula, {leaf: i for i, leaf in enumerate(expansion.leaves)})
     classes: list[list[int]] = []
@@ -281,7 +277,7 @@ def _exchangeable(expansion: Expansion) -> list[list[int]]:
 def _written(
     expansion: Expansion, pattern: Sequence[int], needed: Sequence[int], table: bytes
 ) -> Function:
-    """Return the function of the needed arguments, without the repetitions that are easily seen."""
+    """Return the function of the needed arguments, without obvious repetitions."""
     arguments = tuple(Variable(f"s{i}") for i in range(len(needed)))
     truths = np.frombuffer(table, dtype=np.bool_)
     if not needed:
@@ -302,7 +298,7 @@ def _written(
 
 
 def _permutations(instances: IntArray, together: list[list[int]]) -> FloatArray:
-    """In how many orders the columns in exchangeable slots, which ascend, can stand there."""
+    """Return the number of orders of the ascending columns in exchangeable slots."""
     numbers = np.ones(len(instances))
     for places in together:
         run = np.ones(len(instances))
@@ -313,7 +309,7 @@ def _permutations(instances: IntArray, together: list[list[int]]) -> FloatArray:
 
 
 def _instances(space: Space, expansion: Expansion) -> IntArray:
-    """Every instance of a template, slot by slot: int64 of shape (N, slots)."""
+    """Return every instance of a template, slot by slot: int64 of shape (N, slots)."""
     found = np.zeros((0 if expansion.empty else 1, 0), dtype=np.int64)
     for slot, place in enumerate(expansion.slots):
         columns = np.array(space.columns_of(place.variable), dtype=np.int64)
@@ -328,15 +324,15 @@ def _instances(space: Space, expansion: Expansion) -> IntArray:
             n_kept += len(parts[-1])
             if n_kept > 4 * MAX_LISTED:
                 raise ParameterError(
-                    f"listing the substitutions of {str(space.formula)!r} passes "
-                    f"{4 * MAX_LISTED:,} partial ones. Use fewer columns."
+                    f"listing the substitutions of {str(space.formula)!r} needs more than "
+                    f"{4 * MAX_LISTED:,} partial substitutions. Use fewer columns."
                 )
         found = np.concatenate(parts)
     return found
 
 
 def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
-    """Return which partial instances hold different columns where they must, in the right order."""
+    """Return True for partial instances that satisfy the conditions on their last slot."""
     last = grown.shape[1] - 1
     fits = np.ones(len(grown), dtype=np.bool_)
     for together in expansion.all_different:
@@ -353,26 +349,27 @@ def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
     return fits
 
 
-#: Words of every plane: a whole odd number of cache lines.
+#: Words of every plane: a whole, odd number of cache lines.
 WIDTH = 40
-#: So many features are evaluated together; a multiple of 64.
+#: Features that are evaluated together; a multiple of 64.
 CHUNK = 2048
-#: Threads share the work in about so many parts, if it is large.
+#: The approximate number of parts into which threads divide large work.
 PARTS = 16
 
 
 class FeatureProgram(NamedTuple):
     """Features as steps on planes.
 
-    Planes 0 … u − 1 are columns, plane u is all ones, those behind it are intermediate results, and
-    from ``first`` on the features of a chunk.  The arguments of feature f are the first planes of
-    ``arguments[f]``, as many as ``arities`` of its function.  A step (kind, left, right) is the AND
-    (0) or XOR (1) of two references 2·register + negated: registers are the arguments, then plane
-    u and the planes behind it.  The last step of a function writes the plane of the feature.
+    Planes 0 … u − 1 are columns, plane u is all ones, the planes after it are intermediate results,
+    and from ``first`` on the features of a chunk.  The arguments of feature f are the first planes
+    in ``arguments[f]``; the ``arities`` of its function gives their number.  A step (kind, left,
+    right) is the AND (0) or XOR (1) of two references 2·register + negated: registers are the
+    arguments, then plane u and the planes after it.  The last step of a function writes the plane
+    of the feature.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (n, W): the packed columns
-    used: Annotated[Any, "int64[::1]"]  # (u,): which of them are planes
+    used: Annotated[Any, "int64[::1]"]  # (u,): the columns that are planes
     function: Annotated[Any, "int64[::1]"]  # (F,)
     arguments: Annotated[Any, "int64[:, ::1]"]  # (F, most arguments)
     arities: Annotated[Any, "int64[::1]"]  # (functions,)
@@ -383,7 +380,7 @@ class FeatureProgram(NamedTuple):
 
 @compiled()
 def _planes(program: Any) -> Any:
-    """Memory for the planes of one chunk."""
+    """Return memory for the planes of one chunk."""
     n_features = min(CHUNK, (len(program.function) + 63) // 64 * 64)
     planes = np.zeros((program.first + n_features, WIDTH), np.uint64)
     planes[len(program.used)] = ~np.uint64(0)
@@ -392,7 +389,7 @@ def _planes(program: Any) -> Any:
 
 @compiled()
 def _load(program: Any, begin: Any, planes: Any) -> None:
-    """Load the words of the columns from ``begin`` on; 0 behind the last."""
+    """Load the words of the columns from ``begin`` on, padded with 0."""
     words = program.words
     n = min(WIDTH, words.shape[1] - begin)
     for u in range(len(program.used)):
@@ -404,7 +401,7 @@ def _load(program: Any, begin: Any, planes: Any) -> None:
 
 @compiled()
 def _plane(program: Any, feature: Any, register: Any) -> Any:
-    """The plane of a register of a feature."""
+    """Return the plane of a register of a feature."""
     arity = program.arities[program.function[feature]]
     if register < arity:
         return program.arguments[feature, register]
@@ -434,16 +431,13 @@ def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
 
 @compiled()
 def _lowest(word: Any) -> Any:
-    """The place of the lowest bit that is 1; 64 if none is."""
+    """Return the place of the lowest bit that is 1; 64 if none is."""
     return ones(~word & (word - np.uint64(1)))
 
 
 @compiled()
 def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any:
-    """List the features of a chunk that are true in a row; how many they are.
-
-    Four at a time, whether there are so many or not: a guess that fails costs more.
-    """
+    """List the features of a chunk that are true in a row, four at a time; return their number."""
     n_true = np.uint64(0)
     for square in range(squares):
         word = planes[at + 64 * square, w]
@@ -461,7 +455,7 @@ def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any
 
 @compiled("void(state, float64[:, ::1], int64[::1], float64[::1])", state=FeatureProgram)
 def sum_true(program: Any, measures: Any, group: Any, sums: Any) -> None:
-    """Σ over the rows in which a feature is true of the measure of its group."""
+    """Sum over the rows in which a feature is true the measure of its group."""
     planes = _planes(program)
     sums[:] = 0.0
     for begin in range(0, program.words.shape[1], WIDTH):
@@ -498,8 +492,8 @@ def fill_rows(
 ) -> None:
     """Write rows of a sparse matrix, in words of 64 rows from start to stop.
 
-    A feature that is true has its value times the factor of its group and row.  ``ends[t, w]`` is
-    where row 64·w + t begins, and then where it ends; only this is computed if ``data`` is empty.
+    A true feature has its value times the factor of its group and row.  ``ends[t, w]`` is the start
+    of row 64·w + t, and is set to its end; only this is computed if ``data`` is empty.
     """
     planes, first = _planes(program), program.first
     counted, several, n_rows = len(data) == 0, len(factors) > 1, factors.shape[1]
@@ -547,7 +541,7 @@ def _fill(program: Any, data: Any, indices: Any, *rest: Any) -> None:
 
 
 def _counts(program: Any) -> IntArray:
-    """Return how many features are true in every row, of whole words."""
+    """Return the number of true features in every row, of whole words."""
     ends = np.zeros((64, program.words.shape[1]), dtype=np.int64)
     none = np.zeros(0)
     _fill(program, none, none.astype(np.int32), ends, none, none.astype(np.int64), none[None])
@@ -558,7 +552,7 @@ def _program(listed: FeatureList, table: PackedTable) -> Any:
     """Compile features to steps on the columns of a table."""
     columns = listed.columns
     used, plane = np.unique(columns[columns >= 0], return_inverse=True)
-    planes = np.zeros_like(columns)  # which plane holds an argument of a feature
+    planes = np.zeros_like(columns)  # the plane of each argument of a feature
     planes[columns >= 0] = plane.reshape(-1)
     steps = [np.zeros((0, 3), dtype=np.int64)]
     for function in listed.functions:
@@ -567,7 +561,7 @@ def _program(listed: FeatureList, table: PackedTable) -> Any:
         last = len(program.steps) and program.output == 2 * (arity + len(program.steps))
         steps.append(program.steps if last else np.append(program.steps, copy, axis=0))
     held, lengths = used.astype(np.int64), [len(part) for part in steps]
-    if table.sparse is not None:  # of many columns only those that are read are packed
+    if table.sparse is not None:  # pack only the columns in use
         table, held = table.select(used), np.arange(len(used))
     return FeatureProgram(
         words=_writeable(table.columns),
@@ -582,7 +576,7 @@ def _program(listed: FeatureList, table: PackedTable) -> Any:
 
 
 def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Some rows of a table, read from its packed columns: bool of shape (rows, n)."""
+    """Return some rows of a table, read from its packed columns: bool of shape (rows, n)."""
     if table.sparse is not None:
         return np.asarray(table.sparse[rows].toarray() != 0)
     words = table.columns[:, rows >> 6] >> (rows & 63).astype(np.uint64)
@@ -590,16 +584,15 @@ def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, in C order: copied if it is read-only, as the loops take it."""
+    """Return the array in C order, copied if it is read-only, as required by the loops."""
     return np.require(array, requirements=["C", "W"])
 
 
 @dataclass(frozen=True, eq=False)
 class RowLengths:
-    """What the features of a row are divided by, computed once for rows of equal numbers of ones.
+    """The lengths √K(x, x) that divide the features of a row, by group of features.
 
-    For each group of features there are kernels by whose lengths √K(x, x) rows are divided, and
-    ``domains`` are the columns of every domain that these have.
+    ``domains`` are the columns of every domain of their kernels.
     """
 
     groups: tuple[tuple[Kernel, ...], ...]
@@ -613,7 +606,7 @@ class RowLengths:
         return cls(tuple(dict.fromkeys(space.divisors for space in spaces)), tuple(domains))
 
     def factors(self, table: PackedTable) -> FloatArray:
-        """1 over the product of the lengths of a row, for every group and row."""
+        """Return 1 over the product of the lengths of a row, for every group and row."""
         factors = np.ones((len(self.groups), table.n_rows))
         if any(self.groups):
             first, kind = _different(ones_by_range(table, self.domains))
@@ -644,7 +637,7 @@ def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArr
 
 #: Entries of tables that are unpacked together.
 ENTRIES = 1 << 22
-#: So often is a feature drawn again that a choice holds already.
+#: Attempts to draw a feature that a choice does not have yet.
 MAX_REDRAWN = 10_000
 
 Truths = NDArray[np.bool_]
@@ -658,7 +651,7 @@ class TrueSubstitutions:
         self.part = _Part.of(space.formula, space, False, self.ranges)
 
     def counts(self, table: PackedTable) -> FloatArray:
-        """Return how many substitutions are true in every row: K(x, x)."""
+        """Return the number of true substitutions in every row: K(x, x)."""
         ones = ones_by_range(table, self.ranges)
         first, kind = _different(ones)
         true, false = self.part.counts(ones[first])
@@ -668,7 +661,7 @@ class TrueSubstitutions:
     def draw(
         self, table: PackedTable, rows: NDArray[np.intp], generator: np.random.Generator
     ) -> IntArray:
-        """One true substitution for each of some rows."""
+        """Return one true substitution for each of some rows."""
         height = max(1, ENTRIES // max(1, table.n_columns))
         drawn = []
         for start in range(0, len(rows), height):
@@ -687,7 +680,7 @@ class TrueSubstitutions:
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Rows that are drawn for: by range their columns, the ones first; and how many are ones."""
+    """The columns of each row by range, the ones first; and the numbers of ones."""
 
     ordered: list[IntArray]
     ones: IntArray
@@ -699,7 +692,7 @@ class _Draws:
         wanted: Truths,
         weights_of: Callable[[IntArray, bool], FloatArray],
     ) -> IntArray:
-        """A place for each row, by the weights for its numbers of ones and the wanted truth."""
+        """Draw a place for each row, weighted by its numbers of ones and the wanted truth."""
         keys = np.column_stack([self.ones[rows], wanted])
         first, kind = _different(keys)
         drawn = np.zeros(len(rows), dtype=np.int64)
@@ -712,12 +705,12 @@ class _Draws:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A formula, or one that a choice holds, over variables and choices.
+    """A formula, or the formula inside a choice, over variables and choices.
 
-    ``atoms`` are what is substituted: variables, as the number of their range, and choices with
-    their parts; ``table`` is the truth table over these. Ranges have ``sizes`` columns, of which
-    ``distinct`` variables hold different ones. ``symmetries`` are the permutations of the atoms
-    that give the same feature.
+    ``atoms`` are substituted: variables, given as the number of their range, and choices with their
+    parts; ``table`` is the truth table over these. Ranges have ``sizes`` columns, and ``distinct``
+    variables hold different ones. ``symmetries`` are the permutations of the atoms that give the
+    same feature.
     """
 
     atoms: list[Any]
@@ -730,7 +723,7 @@ class _Part:
     def of(
         cls, formula: Formula, space: Space, inside: bool, ranges: list[tuple[int, ...]]
     ) -> _Part:
-        """Return the part of a space that a formula is; new ranges are appended."""
+        """Return the part for a formula of a space, and append new ranges."""
         every = atoms_of(formula)
         table = truth_table(formula, {atom: i for i, atom in enumerate(every)})
         needed = [i for i in range(len(every)) if space.every_variable or depends(table, i)]
@@ -757,7 +750,7 @@ class _Part:
     # -- counting ----------------------------------------------------------------------------------
 
     def counts(self, ones: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The numbers of true and of false features for rows of so many ones in each range."""
+        """Return the numbers of true and of false features for rows with these ones by range."""
         weights = self._weights(ones) / len(self.symmetries)
         wanted = self.table.reshape(-1)
         return weights[:, wanted].sum(axis=1), weights[:, ~wanted].sum(axis=1)
@@ -767,7 +760,7 @@ class _Part:
         weights = np.ones((len(ones), 1))
         for place, atom in enumerate(self.atoms):
             if isinstance(atom, int):
-                # variables of this range before it hold so many ones, and zeros
+                # the ones among earlier variables of this range
                 before = [q for q in range(place) if self.distinct and self.atoms[q] == atom]
                 patterns = np.arange(1 << place)
                 taken = sum((patterns >> (place - 1 - q) & 1 for q in before), 0 * patterns)
@@ -782,11 +775,11 @@ class _Part:
     # -- drawing -----------------------------------------------------------------------------------
 
     def draw(self, draws: _Draws, rows: NDArray[np.intp], wanted: Truths) -> IntArray:
-        """Uniform features, true or false as wanted, for some of the rows."""
+        """Draw uniform features, true or false as wanted, for some of the rows."""
         table = self.table.reshape(-1)
         chosen = draws.places(rows, wanted, lambda n, true: self._weights(n)[0] * (table == true))
         drawn = [np.zeros((len(rows), 0), dtype=np.int64)]
-        held = [drawn[0]] * len(self.sizes)  # ranks that variables of each range hold, in order
+        held = [drawn[0]] * len(self.sizes)  # the sorted ranks of the variables of each range
         for place, atom in enumerate(self.atoms):
             truths = (chosen >> (len(self.atoms) - 1 - place) & 1).astype(np.bool_)
             if not isinstance(atom, int):
@@ -799,7 +792,7 @@ class _Part:
             inside = (taken >= start[:, None]) & (taken < stop[:, None])
             left = stop - start - inside.sum(axis=1)
             rank = start + (draws.generator.random(len(rows)) * left).astype(np.int64)
-            if self.distinct:  # step over those that are taken, in order
+            if self.distinct:  # skip taken ranks, in order
                 for k in range(taken.shape[1]):
                     rank += inside[:, k] & (taken[:, k] <= rank)
                 held[atom] = np.sort(np.column_stack([taken, rank]), axis=1)
@@ -807,7 +800,7 @@ class _Part:
         return np.hstack(drawn)
 
     def names(self, drawn: IntArray) -> IntArray:
-        """Return the same numbers for the same feature: the least of those that symmetries give."""
+        """Return a name for each feature: the least of its images under the symmetries."""
         named, start = drawn.copy(), 0
         for atom, width in zip(self.atoms, self.widths, strict=True):
             if not isinstance(atom, int):
@@ -823,7 +816,7 @@ class _Part:
 
 
 def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return how many choices of d of so many true and false features are true, and are not."""
+    """Return the numbers of true and of false choices of d of these features."""
     numbers = _by_number(choice.degree, true, false)
     holds = numbers[:, choice.least : choice.most + 1].sum(axis=1)
     rest = numbers[:, : choice.least].sum(axis=1) + numbers[:, choice.most + 1 :].sum(axis=1)
@@ -831,7 +824,7 @@ def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatA
 
 
 def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
-    """C(true, i)·C(false, d − i) for i = 0 … d, of shape (rows, d + 1)."""
+    """Return C(true, i)·C(false, d − i) for i = 0 … d, of shape (rows, d + 1)."""
     i = np.arange(degree + 1)
     return np.asarray(comb(true[:, None], i) * comb(false[:, None], degree - i))
 
@@ -839,7 +832,7 @@ def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
 def _draw_choice(
     choice: Choice, part: _Part, draws: _Draws, rows: NDArray[np.intp], wanted: Truths
 ) -> IntArray:
-    """d different features of a part, so many of them true that the choice is as wanted."""
+    """Draw d different features of a part that give the choice the wanted truth value."""
     degree = choice.degree
     right = (np.arange(degree + 1) >= choice.least) & (np.arange(degree + 1) <= choice.most)
 
@@ -860,14 +853,14 @@ def _draw_choice(
                 break
         else:
             raise ParameterError(
-                f"{str(choice)!r} chooses nearly all features of a row: none that is new came up "
-                f"in {MAX_REDRAWN:,} draws. Use a smaller degree."
+                f"{str(choice)!r} chooses nearly all features of a row: {MAX_REDRAWN:,} draws gave "
+                "no new feature. Use a smaller degree."
             )
     return copies.reshape(len(rows), -1)
 
 
 def _sorted_copies(copies: IntArray) -> IntArray:
-    """The rows of every matrix of (matrices, rows, columns) in one order that their bytes have."""
+    """Sort the rows of every matrix of (matrices, rows, columns) by their bytes."""
     width = copies.shape[2]
     if not width:
         return copies
@@ -877,29 +870,29 @@ def _sorted_copies(copies: IntArray) -> IntArray:
 
 
 def _symmetries(table: Truths, ranges: list[int], formula: Formula) -> list[tuple[int, ...]]:
-    """Return the permutations of variables of one range that leave a truth table as it is."""
+    """Return the permutations of variables of one range that leave a truth table unchanged."""
     n = table.ndim
     if n > MAX_PERMUTED:
         raise ParameterError(
-            f"{str(formula)!r} has {n} variables inside a choice, of which different features are "
-            f"sampled for at most {MAX_PERMUTED}. Use fewer, or variables='bound'."
+            f"{str(formula)!r} has {n} variables inside a choice; different features are sampled "
+            f"for at most {MAX_PERMUTED}. Use fewer variables, or variables='bound'."
         )
     return symmetries(table, range(n), ranges)
 
 
-#: Of so many instances at most it is looked up how often each is true.
+#: The largest number of instances whose frequencies are counted.
 MAX_WEIGHED = 1 << 20
-#: Words of 64 rows that are read to see how often listed features are true, at most.
+#: The largest number of words of 64 rows that are read to count the listed features.
 MAX_WORK = 1 << 34
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenFeatures:
-    """Features, and what is known about the error of their products.
+    """Features, and a bound on the error of their products.
 
-    ``complete`` if these are all features, so that products are the kernel on any rows; else
-    ``squared_error`` bounds the expected mean of (K̂ − K)² over all pairs of training rows, of
-    ``n_draws`` independent draws, 0 if there were none.
+    If ``complete``, these are all features, and products are the kernel on any rows.  Otherwise
+    ``squared_error`` bounds the expected mean of (K̂ − K)² over all pairs of training rows;
+    ``n_draws`` is the number of independent draws, or 0.
     """
 
     features: FeatureList
@@ -909,7 +902,7 @@ class ChosenFeatures:
     n_draws: int = 0
 
     def error_bound(self, delta: float) -> float:
-        """What √ of the mean of (K̂ − K)² passes with a probability of at most ``delta``."""
+        """Return a bound on √ of the mean of (K̂ − K)² that fails with probability ≤ ``delta``."""
         root = math.sqrt(self.squared_error)
         bound = root / math.sqrt(delta)
         if self.n_draws:
@@ -923,14 +916,14 @@ def choose_features(
     n_components: int | None,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
-    """Return all features of some spaces, or a sample of at most so many."""
+    """Return all features of some spaces, or a sample of at most ``n_components``."""
     lengths = RowLengths.of(spaces)
     groups = [lengths.groups.index(space.divisors) for space in spaces]
     size = sum(space.size for space in spaces)
     if n_components is None and size > MAX_LISTED:
         raise ParameterError(
-            f"n_components=None asks for all features, and {size:,} substitutions are counted; at "
-            f"most {MAX_LISTED:,} are listed. Give a number: a sample of so many is drawn."
+            f"n_components=None requires all features, but there are {size:,} substitutions and at "
+            f"most {MAX_LISTED:,} can be listed. Set n_components to the size of a sample."
         )
     most = MAX_LISTED if n_components is None else max(MAX_WEIGHED, n_components)
     if size <= MAX_LISTED and sum(map(n_instances, spaces)) <= most:
@@ -958,8 +951,8 @@ def _sample_listed(
     shares = listed.weights * listed.sums(table, lengths.factors(table) ** 2)
     if not shares.any():
         raise DataError(
-            f"none of {len(listed):,} features is true in any row of the table, so that none can "
-            "be drawn by how often it is true. Use n_components=None, or other rows."
+            f"none of {len(listed):,} features is true in any row of the table, so a sample by "
+            "frequency is impossible. Use n_components=None, or other rows."
         )
     chances = inclusion_probabilities(shares, n_components)
     open_ = (chances > 0) & (chances < 1)
@@ -988,12 +981,12 @@ def _sample_drawn(
     trace = float(measures.sum())
     if not trace > 0:
         raise DataError(
-            "no substitution is true in any row of the table, so that none can be drawn. Pass rows "
-            "in which the formula can be true."
+            "no substitution is true in any row of the table, so none can be drawn. Pass rows in "
+            "which the formula can be true."
         )
     if not math.isfinite(trace):
         raise MagnitudeError(
-            "the values K(x, x) of the rows add up to more than 1.8e308, the end of float64. Use "
+            "the sum of the values K(x, x) of the rows exceeds 1.8e308, the limit of float64. Use "
             "normalize=True."
         )
     places = generator.choice(len(measures), n_components, p=measures / trace)
@@ -1010,7 +1003,7 @@ def _sample_drawn(
 
 
 def inclusion_probabilities(shares: FloatArray, number: int) -> FloatArray:
-    """min(1, c·share), with c such that they add up to a number, or 1 for all that are positive."""
+    """Return min(1, c·share) with the sum ``number``, or 1 for every positive share."""
     order = np.argsort(-shares, kind="stable")
     ordered = shares[order]
     if np.count_nonzero(shares) <= number:
@@ -1024,10 +1017,10 @@ def inclusion_probabilities(shares: FloatArray, number: int) -> FloatArray:
 
 
 def pivotal_sample(chances: FloatArray, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Positions, each with its chance, as many as the chances add up to; negatively dependent.
+    """Return positions drawn with these chances, as many as their sum; negatively dependent.
 
-    Two at a time, in order: chances a and b become (a + b, 0) or (0, a + b), or where they pass 1
-    together (1, a + b − 1) or (a + b − 1, 1), so that each stays what it was on average.
+    The chances are treated two at a time, in order: a and b become (a + b, 0) or (0, a + b), or if
+    a + b > 1, (1, a + b − 1) or (a + b − 1, 1), so that each keeps its mean.
     """
     selected = np.flatnonzero(chances >= 1.0).tolist()
     unsure = np.flatnonzero((chances > 0.0) & (chances < 1.0))

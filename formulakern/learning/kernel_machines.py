@@ -1,4 +1,4 @@
-"""Support vector machines of any kernel, by decomposition of their dual problem: no Gram matrix.
+"""Support vector machines for any kernel, by decomposition of the dual, without a Gram matrix.
 
 One problem covers classification, regression and the one-class machine:
 
@@ -6,12 +6,13 @@ One problem covers classification, regression and the one-class machine:
 
 Its dual, with f(x) = Σ_i β_i K(x_i, x) and an intercept b, minimises ½‖f‖² + Σ_i ξ_i + r·b, where
 ξ_i = max_{l_i ≤ t ≤ u_i} t·(p_i − f(x_i) − b) − ε|t| is the loss of row i.  Any b gives an upper
-bound on the negative of the first; the best one is a breakpoint of a piecewise linear function.
+bound on the negative of the first; the best b is a breakpoint of a piecewise linear function.
 
-The gradient of all rows is kept.  The rows whose slopes violate optimality most, and those of the
-last small problem that are inside their boxes, form a small problem whose matrix is held.  Its
-solution changes the gradient by a weighted sum of rows of K, which are computed for it and dropped.
-Rows at an end of their box that no near step would move are left out until the others are solved.
+The gradient of all rows is kept.  A small problem, whose matrix is held in memory, consists of the
+rows whose slopes violate optimality most, and rows of the last small problem that are inside their
+boxes.  Its solution changes the gradient by a weighted sum of rows of K, which are computed for it
+and dropped.  Rows at an end of their box that no small step would move are left out until the
+others are solved.
 """
 
 from __future__ import annotations
@@ -39,35 +40,35 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.solvers.solution import share_done
 
 Rows = npt.NDArray[np.intp]
-#: Called with the share that is done and the relative duality gap.
+#: Called with the completed share and the relative duality gap.
 Progress = Callable[[float, float], None]
 
 #: A tile of kernel values that stays in the second-level cache: 64 rows, 4,096 columns.
 HEIGHT, WIDTH = 64, 4096
-#: Matrices of kernels of rows that are not packed are held up to this share of the free memory:
-#: their values cost a hundred times as much.
+#: Matrices of kernels of rows that are not packed may take this share of the free memory:
+#: their values cost a hundred times more.
 SLOW_KERNELS = 0.5
-#: Rows of a small problem; rows if many of them are inside their boxes; rows solved for at once.
+#: Rows of a small problem; rows if many of them are inside their boxes; rows of a direct solution.
 SMALL, LARGE, DIRECT = 2048, 3072, 2048
-#: A small problem is solved until its slopes differ by this share of what all slopes differed by.
+#: A small problem is solved until its slopes differ by this share of the initial difference.
 INNER = 0.2
-#: The share of a small problem that rows of the last one may take.
+#: The largest share of a small problem that rows of the last one may take.
 KEPT = 0.5
-#: Steps of one small problem, per row of it.
+#: Steps of one small problem per row.
 STEPS = 500
-#: Steps in all if no limit is given: the larger of a constant and a number per row.
+#: Default limit of all steps: the larger of a constant and a number per row.
 MOST_STEPS, ROW_STEPS = 10_000_000, 100
-#: The gap is computed after this number of small problems, but after each one if it is close.
+#: Small problems between two computations of the gap; a small gap is computed after each one.
 CHECKED = 5
 #: Problems of more rows begin with the solution of a sample of 1/SHARE of them, to this gap.
 SAMPLED, SHARE, SAMPLE_GAP = 16_000, 8, 0.05
 #: A sample with a larger share of its support vectors inside their boxes is not used.
 INSIDE = 0.6
-#: Rows are left out below this relative gap, if at most this share of the rows stays.
+#: Rows are left out below this relative gap, if at most this share of the rows remains.
 CLOSE, STAYING = 0.2, 0.7
 #: Slopes that differ by less, as a share of the largest, differ by rounding.
 ROUNDING = 1e-13
-#: A smaller curvature along a pair, as a share of the largest K(x, x), is replaced by this one.
+#: The least curvature along a pair, as a share of the largest K(x, x).
 SMALLEST_CURVATURE = 1e-12
 
 
@@ -76,7 +77,7 @@ SMALLEST_CURVATURE = 1e-12
 
 @compiled("void(float64[:, ::1], float64[:, ::1], float64[:, ::1])")
 def _add_weighted(tile: Any, weights: Any, out: Any) -> None:
-    """``out[c, j] += Σ_r weights[c, r]·tile[r, j]``, in the order of the rows."""
+    """Add ``Σ_r weights[c, r]·tile[r, j]`` to ``out[c, j]``, in the order of the rows."""
     for c in range(len(weights)):
         sums = out[c]
         for r in range(weights.shape[1]):
@@ -89,9 +90,9 @@ def _add_weighted(tile: Any, weights: Any, out: Any) -> None:
 class KernelRows:
     """The rows of K between all rows of a table, computed on demand and used at once.
 
-    Products are sums in the order of the rows, whatever the number of threads: the same to the last
-    bit on every machine with the same compiled code.  A matrix that takes no more than ``memory``
-    megabytes is computed once and held; ``gram`` is the matrix if it is known, without a kernel.
+    Products are sums in the order of the rows for any number of threads: the same to the last bit
+    on every machine with the same compiled code.  A matrix of at most ``memory`` megabytes is
+    computed once and held; ``gram`` is the matrix if it is known, without a kernel.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class KernelRows:
         """Return K between these rows, ascending: float64 (q, q), to be read only."""
         if not self.held:
             return np.ascontiguousarray(self.kernel(self.rows.take(rows)))
-        if len(rows) == len(self):  # all of them, in order
+        if len(rows) == len(self):  # all rows, in order
             return self.gram
         return np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
 
@@ -143,7 +144,7 @@ class KernelRows:
 def expansion_values(kernel: Kernel, x: Any, z: Any, weights: FloatArray) -> FloatArray:
     """Return Σ_i w_i·K(x_i, z_j) for every row of z and all weights (k, m): float64 (rows of z, k).
 
-    The sums are in the order of x: the same for a row of z whatever other rows there are.
+    The sums are in the order of x, so the values of a row of z do not depend on its other rows.
     """
     x = x.take(np.arange(x.n_rows))  # its memory may be read-only
     return _weighted_sums(kernel.prepare(kernel.read(x, z)), weights, z.n_rows).T
@@ -170,10 +171,10 @@ def _weighted_sums(fill: BlockWriter, weights: FloatArray, n: int) -> FloatArray
 
 
 def memory_for(rows: Any, memory: float, matrices: int = 1) -> float:
-    """Return the megabytes that one of some Gram matrices may take: more, if K is slow."""
+    """Return the megabytes for one of several Gram matrices: more memory if K is slow."""
     if isinstance(rows, PackedTable):
         return memory
-    import psutil  # only these kernels are worth loading it for
+    import psutil  # loaded only for these kernels
 
     free = float(psutil.virtual_memory().available)
     return max(memory, SLOW_KERNELS * free / 1e6 / matrices)
@@ -186,8 +187,8 @@ def memory_for(rows: Any, memory: float, matrices: int = 1) -> float:
 class Values:
     """Both objectives at a point, with the intercept of the least primal value.
 
-    ``dual`` is pᵀβ − ½βᵀKβ − ε‖β‖₁, ``primal`` is ½‖f‖² + Σ ξ_i + r·b of f or of a multiple of it:
-    the optimum of both lies between.
+    ``dual`` is pᵀβ − ½βᵀKβ − ε‖β‖₁, and ``primal`` is ½‖f‖² + Σ ξ_i + r·b of f or a multiple of it;
+    the optimum is between them.
     """
 
     dual: float
@@ -203,7 +204,7 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class BoxProblem:
-    """min ½βᵀKβ − pᵀβ + ε‖β‖₁ over l ≤ β ≤ u with Σβ = r: p, l ≤ 0 ≤ u, r and ε ≥ 0."""
+    """The problem min ½βᵀKβ − pᵀβ + ε‖β‖₁ over l ≤ β ≤ u, Σβ = r, with l ≤ 0 ≤ u and ε ≥ 0."""
 
     linear: FloatArray
     lower: FloatArray
@@ -233,8 +234,8 @@ class BoxProblem:
         losses, largest = self._losses(residual - intercept)
         primal = square / 2 + losses + self.total * intercept
         most = float(np.abs(self.linear).max(initial=0.0))
-        if 0 < largest < most / 10:  # a multiple of f and b may have no losses: with a large C
-            scale = 1 / (1 - largest / most)  # errors of rounding weigh much
+        if 0 < largest < most / 10:  # a multiple of f and b may have no losses, which avoids
+            scale = 1 / (1 - largest / most)  # rounding errors at a large C
             losses, _ = self._losses(self.linear - scale * (products + intercept))
             scaled = scale**2 * square / 2 + losses + scale * self.total * intercept
             primal = min(primal, scaled)
@@ -249,7 +250,7 @@ class BoxProblem:
         return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
     def best_intercept(self, residual: FloatArray) -> float:
-        """argmin_b Σ ξ_i + r·b, whose slope rises by u at residual − ε, by −l at residual + ε."""
+        """Return argmin_b Σ ξ_i + r·b: slopes rise by u at residual − ε, by −l at residual + ε."""
         rising, falling = self.upper > 0, self.lower < 0
         points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
         jumps = np.concatenate([self.upper[rising], -self.lower[falling]])
@@ -275,13 +276,13 @@ class BoxProblem:
         want, most = abs(self.total), float(reached[-1])
         if want > most * (1 + 1e-12):
             raise DataError(
-                f"the coefficients of {len(self):,} rows add up to at most {most:.4g}, and "
-                f"{want:.4g} is asked for. Pass more rows."
+                f"the coefficients of {len(self):,} rows add up to at most {most:.4g}, but the "
+                f"problem requires {want:.4g}. Pass more rows."
             )
         return np.asarray(np.sign(room) * np.clip(want - reached[:-1], 0.0, np.abs(room)))
 
     def balanced(self, beta: FloatArray, order: Rows) -> FloatArray:
-        """Return β with Σβ = r: coefficients that make the sum wrong go to 0 in this order."""
+        """Return β with Σβ = r: set excess coefficients to 0 in this order."""
         beta = beta.copy()
         excess = float(beta.sum()) - self.total
         side = order[beta[order] * np.sign(excess) > 0]
@@ -313,7 +314,7 @@ def novelty(boxes: FloatArray, total: float) -> BoxProblem:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: the relative duality gap to reach, pair steps in all, seconds.
+    """The limits of a solution: the relative duality gap, pair steps in all, seconds.
 
     A negative number of steps is 10 million, or 100 for each row if that is more, as in LIBSVM.
     """
@@ -325,7 +326,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """An approximate solution β with Kβ, and its objectives, with the number of pair steps.
+    """An approximate solution β with Kβ, its objectives, and the number of pair steps.
 
     ``stopped`` is "optimal", "max_iter", "time_limit", "interrupted" or "stalled", and ``history``
     has (seconds, gap, dual, primal).
@@ -346,11 +347,11 @@ class DualSolution:
 
 @dataclass(frozen=True, eq=False)
 class MachineProblem:
-    """The problem of a kernel on rows, which may be solved several times, with equal rows merged.
+    """The problem of a kernel on rows with equal rows merged, which may be solved several times.
 
-    Rows with equal entries and equal p are one row with the sum of their boxes.  The optimum is the
-    same: equal rows have equal K and f, so only the sum of their coefficients counts.  Rows of
-    tables that are not packed stay as they are.
+    Rows with equal entries and equal p are one row with the sum of their boxes.  The optimum is
+    unchanged: equal rows have equal K and f, so only the sum of their coefficients matters.  Rows
+    of tables that are not packed are not merged.
     """
 
     whole: BoxProblem
@@ -360,7 +361,7 @@ class MachineProblem:
 
     @classmethod
     def of(cls, problem: BoxProblem, rows: KernelRows, memory: float = 0.0) -> Self:
-        """Merge equal rows; a matrix of K that takes no more than ``memory`` megabytes is held.
+        """Merge equal rows; hold a matrix of K of at most ``memory`` megabytes.
 
         Examples
         --------
@@ -398,7 +399,7 @@ class MachineProblem:
         """Return the coefficients of all rows, and the solution of the merged problem.
 
         Boxes are multiplied by ``factor``.  The solver begins with the coefficients of ``near``, a
-        solution for other boxes, times ``nearer``, so that they are in the boxes of this problem.
+        solution for other boxes, times ``nearer``, which scales them into the new boxes.
         """
         problem = self.merged.take(slice(None), factor)
         start = None if near is None else (near.beta * nearer, near.products * nearer)
@@ -406,7 +407,7 @@ class MachineProblem:
         return self._spread(solution.beta / factor) * factor, solution
 
     def _spread(self, beta: FloatArray) -> FloatArray:
-        """Give each row the same share of its box as the merged row has."""
+        """Give each row the same share of its box as its merged row."""
         room = np.where(beta > 0, self.merged.upper, self.merged.lower)
         share = np.divide(beta, room, out=np.zeros_like(beta), where=room != 0)[self.kind]
         own = np.where(share * room[self.kind] > 0, self.whole.upper, self.whole.lower)
@@ -420,10 +421,11 @@ class MachineProblem:
 class PairwiseModel:
     """Machines for all pairs of classes, in the layout of :class:`sklearn.svm.SVC`.
 
-    ``dual_coef_`` has β of the support vectors, in row j − 1 of a vector of class i against class j
-    if i < j, else in row j.  ``gaps_`` are the relative duality gaps of the pairs, ``stopped_`` is
-    "optimal" or what ended one of the solutions, ``history_`` is that of the first pair (seconds,
-    gap, dual, primal), and ``shape_fit_`` the shape of the training table.
+    ``dual_coef_`` has β of the support vectors: for a vector of class i, β against class j is in
+    row j − 1 if i < j, otherwise in row j.  ``gaps_`` are the relative duality gaps of the pairs,
+    ``stopped_`` is "optimal" or the reason that ended one of the solutions, ``history_`` (seconds,
+    gap, dual, primal) belongs to the first pair, and ``shape_fit_`` is the shape of the training
+    table.
     """
 
     classes_: npt.NDArray[Any]
@@ -457,7 +459,7 @@ class PairwiseProblem:
         pairs = []
         for i, j in combinations(range(len(labels)), 2):
             chosen = used[(codes == i) | (codes == j)]
-            positive = labels[1] if len(labels) == 2 else labels[i]  # as scikit-learn has it
+            positive = labels[1] if len(labels) == 2 else labels[i]  # as in scikit-learn
             signs = np.where(classes[chosen] == positive, 1.0, -1.0)
             part = rows if len(chosen) == len(rows) else rows.take(chosen, memory)
             problem = classification(signs, boxes[chosen])
@@ -473,7 +475,7 @@ class PairwiseProblem:
         nearer: float = 1.0,
         progress: Progress | None = None,
     ) -> tuple[PairwiseModel, list[DualSolution]]:
-        """Solve for every pair of classes as :meth:`MachineProblem.solve`, within the seconds."""
+        """Solve every pair of classes like :meth:`MachineProblem.solve`, within the seconds."""
         began, number = time.monotonic(), len(self.pairs)
         coefficients = np.zeros((len(self.labels) - 1, len(self.classes)))
         found: list[DualSolution] = []
@@ -519,8 +521,8 @@ class PairwiseProblem:
 def pair_weights(svc: Any) -> list[tuple[Any, Any, FloatArray]]:
     """Return (class, other class, α_i y_i of the support vectors) of each pair of a PairwiseModel.
 
-    Positive weights vote for the first class.  The layout is that of scikit-learn's SVC: the
-    support vectors are ordered by class.
+    Positive weights vote for the first class.  The support vectors are ordered by class, as in
+    scikit-learn's SVC.
     """
     classes, coefficients = svc.classes_.tolist(), np.asarray(svc.dual_coef_)
     if len(classes) == 2:
@@ -539,8 +541,8 @@ def pair_weights(svc: Any) -> list[tuple[Any, Any, FloatArray]]:
 def pairwise_votes(values: FloatArray, n_classes: int) -> tuple[FloatArray, FloatArray]:
     """Return the votes for each class, and the votes with ties broken by sums of decisions.
 
-    A decision of ``values``, (rows, pairs), votes for the first class of its pair if it is
-    positive.  The sums count between −⅓ and ⅓.
+    A decision in ``values``, (rows, pairs), votes for the first class of its pair if it is
+    positive.  The sums are scaled to between −⅓ and ⅓.
 
     >>> votes, decisions = pairwise_votes(np.array([[1.0, 1.0, -1.0]]), 3)
     >>> votes, decisions.round(2)
@@ -568,15 +570,15 @@ def solve_dual(
     """Solve the dual problem to a relative duality gap.
 
     ``start`` is β of a similar problem, which is moved into the box, and Kβ.  Raises DataError if K
-    has values that are not finite, and KeyboardInterrupt before the first coefficients are known;
-    later it ends the work.
+    has values that are not finite, and KeyboardInterrupt before the first coefficients are known; a
+    later interrupt ends the work.
 
     References
     ----------
     E. Osuna, R. Freund, F. Girosi, "An improved training algorithm for support vector machines",
     1997, doi:10.1109/NNSP.1997.622408 (decomposition); T. Joachims, "Making large-scale SVM
-    learning practical", 1999 (rows that are left out for a while); R.-E. Fan, P.-H. Chen, C.-J.
-    Lin, JMLR 6:1889–1918, 2005.
+    learning practical", 1999 (leaving out rows for a time); R.-E. Fan, P.-H. Chen, C.-J. Lin,
+    JMLR 6:1889–1918, 2005.
     """
     whole, run = Part.of(problem, rows), Descent(len(problem), limits, progress)
     run.solve(whole, start)
@@ -586,7 +588,7 @@ def solve_dual(
 
 
 class Descent:
-    """One solution: what it may take, and what it has taken."""
+    """One run of the solver: its limits and its progress."""
 
     def __init__(self, n: int, limits: Limits, progress: Progress | None) -> None:
         self.limits, self.progress = limits, progress
@@ -612,18 +614,18 @@ class Descent:
             whole.look()
 
     def begin(self, whole: Part) -> None:
-        """Set the first coefficients; if there are many rows, those that a sample suggests."""
+        """Set the first coefficients; if there are many rows, from the solution of a sample."""
         n, problem = len(whole.problem), whole.problem
         if n <= SAMPLED or problem.total or whole.rows.held:
             whole.set(problem.start())
             return
         chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SHARE])
-        scale = n / len(chosen)  # boxes are larger by as much, so that the losses stay
+        scale = n / len(chosen)  # larger boxes keep the losses
         sample = Part.of(problem.take(chosen, scale), whole.rows.take(chosen), chosen)
         tol, steps = max(SAMPLE_GAP, self.limits.tol), self.steps_left(STEPS * LARGE)
         run = Descent(len(chosen), Limits(tol, steps, self.seconds_left()), None)
         run.solve(sample)
-        if run.stopped == "interrupted":  # what the sample suggests is the best so far
+        if run.stopped == "interrupted":  # the sample's solution is the best so far
             self.stopped = run.stopped
         self.iterations += run.iterations
         support, inside = int(np.count_nonzero(sample.beta)), int(sample.is_inside().sum())
@@ -633,7 +635,7 @@ class Descent:
             whole.begin_as(sample, scale)
 
     def descend(self, part: Part, target: float) -> None:
-        """Solve small problems until the gap is at most ``target``; 0: the relative one of tol."""
+        """Solve small problems until the gap is at most ``target``; 0 uses the relative tol."""
         whole, size, n = not target, SMALL, len(part.problem)
         kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
         inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
@@ -661,7 +663,7 @@ class Descent:
             values = self.note(part) if whole else part.look()
 
     def leave_out(self, part: Part, values: Values) -> bool:
-        """Solve for the rows near the margin alone; return whether there were few enough."""
+        """Solve for the rows near the margin alone; return False if they are too many."""
         few = part.near(STAYING)
         if few is None:
             return False
@@ -674,15 +676,12 @@ class Descent:
         return True
 
     def solve_small(self, part: Part, rows: Rows, tolerance: float) -> Rows | None:
-        """Minimise over these coefficients, the others as they are.
-
-        Returns those of the rows that are inside their boxes now, or None if none has changed.
-        """
+        """Minimise over some coefficients; return those inside their boxes, None if unchanged."""
         problem, gram, before = part.problem, part.rows.block(rows), part.beta[rows]
         if not np.isfinite(gram).all():
             raise DataError(
-                "the kernel has values that are not finite numbers on these rows. Use "
-                "normalize=True, or a kernel of smaller degree."
+                "the kernel has values that are not finite on these rows. Use normalize=True, or a "
+                "kernel of smaller degree."
             )
         beta, lower, upper = before.copy(), problem.lower[rows], problem.upper[rows]
         gradient = part.products[rows] - problem.linear[rows]
@@ -703,7 +702,7 @@ class Descent:
         return values
 
     def ended(self, values: Values, target: float) -> bool:
-        """Return whether the gap is reached, or a limit."""
+        """Return True if the gap or a limit is reached."""
         reached = values.gap <= self.limits.tol
         if target:
             reached = values.primal - values.dual <= target
@@ -712,24 +711,21 @@ class Descent:
         return reached or bool(self.stopped)
 
     def steps_left(self, most: int) -> int:
-        """Return the steps that are left, at most ``most``."""
+        """Return the number of remaining steps, at most ``most``."""
         return min(most, max(self.most - self.iterations, 0))
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return self.limits.seconds - (time.monotonic() - self.started)
 
     def over(self) -> bool:
-        """Return whether the time is over, or all steps are done."""
+        """Return True if the time is over, or all steps are done."""
         return self.seconds_left() <= 0 or not self.steps_left(1)
 
 
 @dataclass(eq=False)
 class Part:
-    """Rows in a problem, and how far it is solved: β, Kβ, and the objectives last computed.
-
-    ``origin`` are the rows of the problem that this one is a part of.
-    """
+    """Rows of a problem, at ``origin`` in the larger one, with β, Kβ and the last objectives."""
 
     problem: BoxProblem
     rows: KernelRows
@@ -747,13 +743,13 @@ class Part:
         )
 
     def set(self, beta: FloatArray) -> None:
-        """Begin with these coefficients."""
+        """Start with these coefficients."""
         support = np.flatnonzero(beta)
         self.products = self.rows.product(support, beta[support])
         self.beta = beta
 
     def begin_near(self, known: FloatArray, products: FloatArray) -> None:
-        """Begin with the coefficients of a similar problem, moved into the box, and Kβ of them."""
+        """Start with the coefficients of a similar problem, moved into the box, and their Kβ."""
         problem = self.problem
         moved = np.clip(known, problem.lower, problem.upper)
         if abs(moved.sum() - problem.total) > ROUNDING * float(np.abs(moved).sum()):
@@ -767,11 +763,7 @@ class Part:
         self.beta, self.products = moved, products + change
 
     def begin_as(self, sample: Part, scale: float) -> None:
-        """Begin with the coefficients that the solution of a sample with scaled boxes suggests.
-
-        Rows of the sample inside their boxes keep their coefficients; every other row is at the end
-        of its box that its margin asks for.
-        """
+        """Start from a sample's solution, with other rows at box ends according to margins."""
         assert sample.values is not None
         problem, support = self.problem, np.flatnonzero(sample.beta)
         products = self.rows.product(sample.origin[support], sample.beta[support])
@@ -784,7 +776,7 @@ class Part:
         self.set(problem.balanced(suggested, np.argsort(violated, kind="stable")))
 
     def is_inside(self) -> npt.NDArray[np.bool_]:
-        """Return whether each coefficient is neither 0 nor at an end of its box."""
+        """Return True for coefficients that are neither 0 nor at an end of their box."""
         beta, problem = self.beta, self.problem
         return np.asarray((beta > problem.lower) & (beta < problem.upper) & (beta != 0.0))
 
@@ -794,10 +786,10 @@ class Part:
         return self.values
 
     def slopes(self) -> tuple[FloatArray, FloatArray]:
-        """Return how steeply the objective falls if a coefficient grows, and rises if it shrinks.
+        """Return the descent for a growing coefficient, and the ascent for a shrinking one.
 
-        They are −∞ and ∞ if a coefficient cannot grow or shrink.  The sum of two coefficients stays
-        the same while one grows and the other shrinks: β is optimal if no up exceeds any down.
+        They are −∞ and ∞ if a coefficient cannot grow or shrink.  Since one coefficient grows when
+        another shrinks, β is optimal if no first value exceeds any second one.
         """
         problem, beta, epsilon = self.problem, self.beta, self.problem.epsilon
         descent = problem.linear - self.products
@@ -809,9 +801,9 @@ class Part:
         return up, down
 
     def violators(self, kept: Rows, size: int) -> tuple[Rows, float]:
-        """Return the ``size`` rows that violate optimality most, ascending, ``kept`` among them.
+        """Return ``size`` rows, ascending: ``kept``, and those that violate optimality most.
 
-        Half of the others shall grow and half shrink.  The second value is the largest difference
+        Half of the latter should grow and half shrink.  The second value is the largest difference
         of slopes, which is at most 0 at the optimum.
         """
         up, down = self.slopes()
@@ -828,7 +820,7 @@ class Part:
         return np.sort(np.concatenate([grow, shrink, kept])), most - least
 
     def move(self, rows: Rows, beta: FloatArray, before: FloatArray) -> None:
-        """Give some rows coefficients, where they differ from those before."""
+        """Set the coefficients of some rows that differ from those before."""
         moved = np.flatnonzero(beta != before)
         rows, beta = rows[moved], beta[moved]
         products = self.products + self.rows.product(rows, beta - before[moved])
@@ -837,10 +829,7 @@ class Part:
             self.beta[rows] = beta
 
     def near(self, most: float) -> Part | None:
-        """Return the problem of the rows inside their boxes, and of those a near step would move.
-
-        It is None if they are more than a share ``most`` of all, or fewer than two.
-        """
+        """Return the problem of the rows near the margin, or None if they are too many or few."""
         up, down = self.slopes()
         flattest, steepest = float(down.min(initial=np.inf)), float(up.max(initial=-np.inf))
         near = np.flatnonzero((up >= flattest) | (down <= steepest))
@@ -858,7 +847,7 @@ class Part:
 
 
 def _largest(values: FloatArray, k: int) -> Rows:
-    """Return the positions of the k largest."""
+    """Return the positions of the k largest values."""
     if k >= len(values):
         return np.arange(len(values))
     return np.argpartition(-values, k - 1)[:k]

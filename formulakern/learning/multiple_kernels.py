@@ -1,7 +1,7 @@
-"""Weights of several kernels, learned: EasyMKL, and l_p-norm multiple kernel learning.
+"""Learned weights of several kernels: EasyMKL, and l_p-norm multiple kernel learning.
 
-Learning weights η of kernels K_1, …, K_R takes two things, again and again: the matrix Σ_r η_r K_r,
-and for a vector u the numbers u'K_r u. On 0/1 tables a formula's kernel is a function of the joint
+Learning weights η of kernels K_1, …, K_R needs two operations repeatedly: the matrix Σ_r η_r K_r,
+and the numbers u'K_r u for a vector u. On 0/1 tables a formula's kernel is a function of the joint
 counts of two rows, and few different triples of counts occur
 (:mod:`formulakern.gram.triple_index`). With t(i, j) the triple of a pair of rows and v_r the values
 of a kernel on the triples,
@@ -9,7 +9,7 @@ of a kernel on the triples,
     Σ_r η_r K_r(x_i, x_j) = (Σ_r η_r v_r)[t(i, j)],    u'K_r u = Σ_t h_t v_r[t],
     h_t = Σ over pairs with t(i, j) = t of u_i u_j,
 
-so both cost one pass over the pairs of rows, whatever the number of kernels.
+so both cost one pass over the pairs of rows, for any number of kernels.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ class KernelFamily:
     ----------
     kernels : sequence of R kernels
     rows : PackedTable of m rows
-        Or what the kernels read.
+        Or any table that the kernels read.
 
     Attributes
     ----------
     n_shared : int
-        How many of the kernels share their joint counts with others or stand for themselves on
-        them; the other ones (of tables with very many different counts, for example) have a Gram
-        matrix of their own.
+        The number of kernels that are tabulated on joint counts; each other kernel (for example, on
+        a table with very many different counts) has its own Gram matrix.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class KernelFamily:
         return family
 
     def variances(self, row_weights: FloatArray) -> FloatArray:
-        """The mean squared distance of the feature vectors from their mean, for every kernel.
+        """Return the mean squared distance of the feature vectors from their mean, by kernel.
 
         Σ_i c_i K_r(x_i, x_i) − Σ_ij c_i c_j K_r(x_i, x_j), with c the weights divided by their sum.
         """
@@ -115,7 +114,7 @@ class KernelFamily:
         return found
 
     def combined(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Σ_r η_r K_r."""
+        """Return Σ_r η_r K_r."""
         out = output((self.n_rows, self.n_rows), out)
         if not self._shared:
             out[...] = 0.0
@@ -131,7 +130,7 @@ class KernelFamily:
         return out
 
     def forms(self, u: FloatArray) -> FloatArray:
-        """u'K_r u for every kernel."""
+        """Return u'K_r u for every kernel."""
         found = np.zeros(self.n_kernels)
         support = np.flatnonzero(u)
         own = u[support]
@@ -152,7 +151,7 @@ class _Shared:
 
 
 def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatArray) -> FloatArray:
-    """h_t, the sum of u_i u_j over the pairs of these rows that have triple t."""
+    """Return h_t, the sum of u_i u_j over the pairs of these rows that have triple t."""
     sums = np.zeros(index.counts.same.size)
     height = max(1, BAND // max(1, len(support)))
     for start in range(0, len(support), height):
@@ -172,20 +171,20 @@ class Task:
     row_weights: FloatArray
 
     def spread(self, u: FloatArray, n_rows: int) -> FloatArray:
-        """Coefficients of these rows as coefficients of all rows of the table, 0 elsewhere."""
+        """Return coefficients of these rows as coefficients of all rows, 0 for the others."""
         spread = np.zeros(n_rows)
         spread[self.rows] = u
         return spread
 
     def part(self, K: FloatArray) -> FloatArray:
-        """Return the Gram matrix between these rows alone; itself where they are all there are."""
+        """Return the Gram matrix between these rows; K itself if they are all rows."""
         return K if len(self.rows) == len(K) else K[np.ix_(self.rows, self.rows)]
 
 
 def one_against_one(
     codes: npt.NDArray[np.integer], row_weights: FloatArray
 ) -> dict[tuple[int, int], Task]:
-    """Return a task for each pair of classes, that of the larger number positive.
+    """Return a task for each pair of classes; the class of the larger number is positive.
 
     Examples
     --------
@@ -203,7 +202,7 @@ def one_against_one(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KernelWeights(Certified):
-    """Weights of kernels, and the proof that the smallest ``value`` lies between the bounds.
+    """Weights of kernels, and proven bounds on the smallest ``value``.
 
     ``coefficients`` has u of each task, with w proportional to Σ u_i φ(x_i).
     """
@@ -221,24 +220,24 @@ def easy_weights(
     max_iter: int = 1_000_000,
     progress: Callable[[float], None] | None = None,
 ) -> KernelWeights:
-    """Kernels weigh what they contribute to the distance of the classes in the sum of all.
+    """Weigh kernels by their contributions to the distance of the classes in the sum of all.
 
-    For classes y_i = ±1 let Γ hold the γ ≥ 0 that sum to 1 in each class: γ stands for a point in
-    the convex hull of each class, and γ'YKYγ is the squared distance of the two.  With
+    For classes y_i = ±1 let Γ contain the γ ≥ 0 that sum to 1 in each class: γ represents a point
+    in the convex hull of each class, and γ'YKYγ is the squared distance of the two.  With
 
         γ* = argmin over Γ of (1 − λ) γ'Y(Σ_r K_r)Yγ + λ‖γ‖²
 
-    the weights are η_r = γ*'YK_rYγ* / Σ_s γ*'YK_sYγ*.  λ = 0 is the distance of the hulls
-    themselves, λ = 1 that of the means of the classes.  In between, up to a scale,
-    η maximises over the unit sphere what γ* minimises, the distance in the weighted sum.
+    the weights are η_r = γ*'YK_rYγ* / Σ_s γ*'YK_sYγ*.  λ = 0 is the distance of the hulls, λ = 1
+    the distance of the class means.  In between, up to a scale, η maximises over the unit sphere
+    the distance in the weighted sum, which γ* minimises.
 
     *Several tasks* (pairs of classes) have a γ each, and share the weights: η_r is proportional
     to the sum of γ*'YK_rYγ* over the tasks.  *Rows of weight c* have λγ_i²/c_i: a row of weight 2
-    is the same as two equal rows.
+    is equivalent to two equal rows.
 
     Weights sum to 1, and are equal if all hulls meet.  The value is the sum of the minima over the
-    tasks; with g its gap and D the value, every γ*'YK_rYγ*, summed over the tasks, is known to √
-    within √(g·D / (1 − λ)).
+    tasks.  With g its gap and D the value, the square root of each γ*'YK_rYγ*, summed over the
+    tasks, is exact to within √(g·D / (1 − λ)).
 
     References
     ----------
@@ -273,7 +272,7 @@ def easy_weights(
             lower += float((u**2 / task.row_weights).sum())
             upper = lower
         coefficients.append(u)
-        if margin is None or margin.distance > 0:  # else the hulls meet: what is left is rounding
+        if margin is None or margin.distance > 0:  # otherwise the hulls meet, up to rounding
             forms += family.forms(task.spread(u, family.n_rows))
     total = float(forms.sum())
     return KernelWeights(
@@ -289,20 +288,20 @@ def easy_weights(
 
 
 def _means(task: Task) -> FloatArray:
-    """Return the means of the classes, as coefficients: what a large ridge leaves of the hulls."""
+    """Return the class means as coefficients: the limit of the hull points for a large ridge."""
     positive, c = task.signs > 0, task.row_weights
     totals = np.where(positive, c[positive].sum(), c[~positive].sum())
     return np.asarray(task.signs * c / totals)
 
 
-#: The relative gap of the support vector machines: the first, as a share of the gap of the whole,
-#: and as a share of ``tol`` at the least.
+#: The relative gap of the support vector machines: of the first, as a share of the overall gap,
+#: and the least, as a share of ``tol``.
 COARSE, INNER, FINE = 0.05, 0.2, 0.02
-#: Steps of one of them, at most.
+#: The largest number of steps of a support vector machine.
 STEPS = 10_000_000
-#: p = 1: the duals of so many rounds are kept.
+#: For p = 1, the number of recent rounds whose duals are kept.
 CUTS = 100
-#: How many times further than the best weights for the last norms, at most, and what this grows by.
+#: The largest factor by which steps extend beyond the best weights, and its growth per round.
 LONGEST, GROWTH = 32.0, 1.5
 
 
@@ -322,26 +321,27 @@ def lp_norm_weights(
             ½ Σ_r ‖w_r‖² / η_r + Σ_i C_i max(0, 1 − y_i (Σ_r ⟨w_r, φ_r(x_i)⟩ + b))
 
     For fixed η this is the support vector machine with K = Σ_r η_r K_r.  For fixed norms the best
-    weights are η_r = ‖w_r‖^{2/(p+1)} / (Σ_s ‖w_s‖^{2p/(p+1)})^{1/p}.  The two take turns, each
-    support vector machine from the solution of the last one, and weights go further in the
-    direction of a step (in logarithms) as long as that pays.  For p = 1, where this is slow, the
-    weights are the mean of these and of those that all duals so far would have (a linear program,
-    whose value is a lower bound too).  p = 1 leaves many weights near 0, the larger p the more
-    equal they are, and p = ∞ is the plain sum.
+    weights are η_r = ‖w_r‖^{2/(p+1)} / (Σ_s ‖w_s‖^{2p/(p+1)})^{1/p}.  The two steps alternate.
+    Each support vector machine starts from the last solution, and weights go further in the
+    direction of a step (in logarithms) as long as the objective falls.  For p = 1 this is slow, so
+    the weights are the mean of these and of the best weights for all duals so far (a linear
+    program, whose value is a lower bound too).  p = 1 leaves many weights near 0; a larger p makes
+    them more equal, and p = ∞ is the plain sum.
 
     *Certificate.*  With u_i = α_i y_i and d_r = u'K_r u the dual problem is
 
         max over 0 ≤ α_i ≤ C_i, Σ_i u_i = 0 of Σ_i α_i − ½ ‖d‖_q,   1/p + 1/q = 1,
 
-    and the primal one, with the best weights for w_r = η_r Σ_i u_i φ_r(x_i), has the value
-    ½ ‖(‖w_r‖)_r‖²_{2p/(p+1)} plus the losses at the best b.  Rounding is allowed for.
+    and the primal objective, with the best weights for w_r = η_r Σ_i u_i φ_r(x_i), is
+    ½ ‖(‖w_r‖)_r‖²_{2p/(p+1)} plus the losses at the best b.  The bounds allow for rounding.
 
-    *Several tasks* (pairs of classes) have w and b each, share the weights, and their objectives
-    are summed: ‖w_r‖² and d_r then are sums over the tasks.  *Rows of weight c* have C_i = C·c.
+    *Several tasks* (pairs of classes) have their own w and b, share the weights, and their
+    objectives are summed: ‖w_r‖² and d_r are then sums over the tasks.  *Rows of weight c* have
+    C_i = C·c.
 
     The value is the primal objective: a support vector machine with the weighted sum of kernels has
-    at most this objective, and the smallest that any weights allow is at least ``lower_bound``.  A
-    round is a pass over the pairs of rows, whatever the number of kernels, and the steps of the
+    at most this objective, and the smallest objective for any weights is at least ``lower_bound``.
+    A round costs one pass over the pairs of rows, for any number of kernels, and the steps of the
     solver.
 
     References
@@ -394,7 +394,7 @@ def lp_norm_weights(
         else:
             weights, stride, inner = best, 1.0, inner / 4
             lost = (best == 0) & (forms > 0)
-            if 1 < p < math.inf and lost.any():  # from 0 no step leads away
+            if 1 < p < math.inf and lost.any():  # no step leaves 0
                 weights = np.where(lost, (forms / forms.max()) ** (1 / (p - 1)), best)
                 weights /= _norm(weights, p)
         if p == 1:
@@ -424,7 +424,7 @@ def lp_norm_weights(
 
 
 def norm_weights(norms: FloatArray, p: float) -> FloatArray:
-    """Return the η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal ones where all w are 0.
+    """Return the η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal weights if all w are 0.
 
     Examples
     --------
@@ -440,11 +440,11 @@ def norm_weights(norms: FloatArray, p: float) -> FloatArray:
 
 
 def _cutting_planes(payoffs: FloatArray) -> tuple[float, FloatArray]:
-    """A lower bound for p = 1 from the duals of several rounds, and the weights that attain it.
+    """Return a lower bound for p = 1 from the duals of several rounds, and the weights for it.
 
-    The u of round t says that weights η of sum 1 have an objective of at least Σ_r η_r M_rt, with
-    M_rt = Σ_i |u_i| − ½ d_r.  So min_η max_t Σ_r η_r M_rt is a lower bound: a matrix game.  Its
-    value is bounded by the strategy λ of the other player, whatever rounding did to that.
+    By the u of round t, weights η of sum 1 have an objective of at least Σ_r η_r M_rt, with
+    M_rt = Σ_i |u_i| − ½ d_r.  So min_η max_t Σ_r η_r M_rt is a lower bound: a matrix game.  The
+    strategy λ of the other player bounds its value despite rounding.
     """
     found = optimal_strategies(payoffs)
     if found is None:
@@ -454,14 +454,14 @@ def _cutting_planes(payoffs: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _beyond(weights: FloatArray, best: FloatArray, stride: float, p: float) -> FloatArray:
-    """From the weights to the best for their norms and so many times further, in logarithms."""
+    """Return weights ``stride`` times as far as the best weights for their norms, in logarithms."""
     ratio = np.divide(best, weights, out=np.zeros_like(weights), where=weights > 0)
     beyond = weights * ratio**stride
     return beyond / _norm(beyond, p)
 
 
 def _norm(values: FloatArray, p: float) -> float:
-    """(Σ v_r^p)^{1/p} of numbers of at least 0; the largest for p = ∞."""
+    """Return (Σ v_r^p)^{1/p} of nonnegative numbers; the largest for p = ∞."""
     largest = float(values.max())
     if largest == 0 or p == math.inf:
         return largest
@@ -469,7 +469,7 @@ def _norm(values: FloatArray, p: float) -> float:
 
 
 def _machine(K: FloatArray, problem: BoxProblem, start: FloatArray, tol: float) -> FloatArray:
-    """Return the coefficients of a support vector machine, to this relative gap, from a start."""
+    """Return the coefficients of a support vector machine, to a relative gap, from a start."""
     group = np.zeros(len(problem), dtype=np.int8)
     program = QuadraticProgram(-problem.linear, group, problem.lower, problem.upper)
 
@@ -484,10 +484,9 @@ def _machine(K: FloatArray, problem: BoxProblem, start: FloatArray, tol: float) 
 def _best_primal(K: FloatArray, problem: BoxProblem, u: FloatArray) -> tuple[float, float]:
     """Return the better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
 
-    One is Σ u_i φ(x_i) itself with the b at which Σ C_i max(0, 1 − y_i(f_i + b)) is least:
-    as much C of rows is for a smaller b as for a larger one.  The other, if the classes are apart,
-    is longer, so that no row has a loss: with a large C the rounding of the losses would hide the
-    optimum.
+    One is Σ u_i φ(x_i) with the b that minimises Σ C_i max(0, 1 − y_i(f_i + b)).  The other exists
+    if the classes are separated; it is longer, so that no row has a loss.  For a large C the
+    rounding of the losses would otherwise hide the optimum.
     """
     product, lengths, y = K @ u, np.sqrt(K.diagonal()), problem.linear
     noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i

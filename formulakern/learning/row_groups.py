@@ -1,10 +1,10 @@
-"""Rows in partitions, in groups of those that the features in use cannot tell apart.
+"""Groups of rows in partitions that have equal values of the features in use.
 
 A solution over some features depends on a row only through its class and the values of these
 features.  Rows with the same class and values are a *group*, which has the sum of their weights; a
-row's part of its group's weight is in proportion to its own.  So a learner keeps one example for
-each group, and the rows stay in their partitions, which know the group of each row.  When features
-come into use, every partition divides its groups by them and returns the parts it has.
+row's part of its group's weight is proportional to its own weight.  A learner therefore keeps one
+example per group; the rows, and the group of each row, stay in their partitions.  When a feature
+comes into use, every partition divides its groups by it and returns the resulting groups.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Conjunctions = Sequence[tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class DividedRows(GroupedRows):
-    """Rows in groups with numbers of the partition's own; the share of a row is its weight.
+    """Rows in groups numbered within the partition; the share of a row is its weight.
 
-    ``numbers`` has how many rows each stands for, and ``keys``, (groups, 1 + w), the earlier group
-    of each group and the values of the features that divided it.
+    ``numbers`` has the number of original rows of each row.  ``keys``, (groups, 1 + w), has the
+    earlier group of each group and the values of the features that divided it.
     """
 
     numbers: NDArray[np.int64]
@@ -42,7 +42,7 @@ class Division(NamedTuple):
     """The G groups after features came into use.
 
     ``parent`` has the earlier group of each, ``words`` the values of the new features, and
-    ``sums``, (G, e), those of linear columns times weights.
+    ``sums``, (G, e), the sums of linear columns times weights.
     """
 
     parent: NDArray[np.intp]
@@ -53,9 +53,9 @@ class Division(NamedTuple):
 class GroupsOfRows:
     """The G groups of rows in partitions: their class, weight and number of rows.
 
-    ``rows`` are partitions of :class:`DividedRows`, ``in_use`` has the bit of each conjunction in
-    use, and ``full`` is the number of groups when a feature was refused, because there would be
-    more than ``most`` groups times features.
+    ``rows`` are partitions of :class:`DividedRows`, and ``in_use`` has the bit of each conjunction
+    in use.  If a feature was refused, because groups times features would exceed ``most``, ``full``
+    is the number of groups at that time.
     """
 
     most: ClassVar[float] = np.inf
@@ -83,10 +83,10 @@ class GroupsOfRows:
         others: Sequence[int] = (),
         deadline: Deadline = UNLIMITED,
     ) -> Division | None:
-        """Let conjunctions, and linear columns that are not in use, come into use.
+        """Take conjunctions, and linear columns that are not in use, into use.
 
-        Returns None if all groups remain as they are: all conjunctions are in use, or there would
-        be too many groups.  So they do after TimeIsOver.
+        Returns None if the groups do not change: all conjunctions are in use, or there would be too
+        many groups.  TimeIsOver leaves the groups unchanged.
         """
         fresh = tuple(w for w in dict.fromkeys(conjunctions) if w and w not in self.in_use)
         if not fresh and not others:
@@ -100,7 +100,7 @@ class GroupsOfRows:
         return division
 
     def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
-        """Return a conjunction in use, on every group; None for others."""
+        """Return the truth of a conjunction in use on every group; None for others."""
         if not conjunction:
             return np.ones(len(self.codes), dtype=np.bool_)
         if conjunction not in self.in_use:
@@ -109,7 +109,7 @@ class GroupsOfRows:
         return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
 
     def _take(self, rows: Partitioned, deadline: Deadline, n_features: int) -> Division | None:
-        """Take these divided rows, in time or TimeIsOver; None if there are too many groups."""
+        """Use these divided rows, within the deadline; return None if groups are too many."""
         answers = rows.map(_described, deadline=deadline)
         keys, weights, numbers, sums = zip(*answers, strict=True)
         pairs = zip(self._places, keys, strict=True)
@@ -130,7 +130,7 @@ class GroupsOfRows:
         return Division(parent[first], words[first], total)
 
     def vectors(self, weights: FloatArray) -> list[FloatArray]:
-        """Return the part of its group's weights, (G, K), of a row of weight 1, by partition."""
+        """Return the group weights, (G, K), per unit of row weight, for each partition."""
         each = weights / self.weights[:, None]
         return [each[places] for places in self._places]
 

@@ -1,17 +1,18 @@
-r"""The path from many features to few: for each size the best choice that a search finds.
+r"""The path from many features to few: the best choice that a search finds for each size.
 
 Let P(S) be the least objective of functions that give weight to the features S alone, under the
-norm of :mod:`formulakern.solvers.group_lasso`.  To find S of at most k features with the smallest
+norm of :mod:`formulakern.solvers.group_lasso`.  Finding S of at most k features with the smallest
 P(S) is NP-hard (B. K. Natarajan, "Sparse approximate solutions to linear systems", SIAM Journal on
-Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution.  The features
-of least weight leave, some at a time.  At each size of the path one feature of little weight is
-exchanged for the most promising other one, as long as P(S) falls.
+Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution and removes the
+features of least weight, some at a time.  At each size of the path one feature of little weight is
+exchanged for the most promising other feature, as long as P(S) falls.
 
 *Signs.*  A weight may contradict the evidence of its feature alone, since others correct for it.
-Readers doubt such a rule: others take its place if that costs little.
+Readers doubt such a rule, so others replace it if that costs little.
 
-*What is promising.*  At the best functions of S let g_j = Σ_i β_i φ_j(x_i), Ω the norm, and h_j the
-curvature of the loss along φ_j.  A weight of the feature j outside S lowers the objective by about
+*The most promising feature.*  At the best functions of S let g_j = Σ_i β_i φ_j(x_i), Ω the norm,
+and h_j the curvature of the loss along φ_j.  A weight of a feature j outside S lowers the objective
+by about
 
     max(0, ‖g_j‖ − d_j Ω)² / 2(h_j + d_j²).
 
@@ -42,23 +43,23 @@ from formulakern.solvers.group_lasso import (
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 
-#: The sizes of a path, as far as there are features.
+#: The sizes of a path, up to the number of features.
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
-#: The most rules that a model has by default.
+#: The default limit of the rules of a model.
 AUTOMATIC = 15
-#: The share of the features that leave at once, at first.
+#: The share of the features that are removed at once at first.
 LEAVING = 0.3
 #: The number of features of least weight that are tried in an exchange, and the share by which it
 #: must lower P(S).
 TRIED, BETTER = 3, 1e-4
-#: The factor by which an exchange may gain more than the quadratic model promises.
+#: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
 SLACK = 2.0
-#: The share of the objective that weights may cost which agree with their own evidence.
+#: The largest share of the objective that weights in agreement with their evidence may cost.
 CHEAP = 0.05
 
 
 def rule_limit(max_rules: Any) -> int | None:
-    """Return the most rules for "auto", an integer or None.
+    """Return the limit of rules for "auto", an integer or None.
 
     >>> rule_limit("auto"), rule_limit(3), rule_limit(None)
     (15, 3, None)
@@ -71,7 +72,7 @@ def rule_limit(max_rules: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Features with weights (k, K), by their numbers, which ascend."""
+    """Features with weights (k, K), by their ascending numbers."""
 
     which: IntArray
     weights: FloatArray
@@ -87,28 +88,28 @@ class Choice:
         return np.asarray(np.sqrt(np.square(self.weights).sum(axis=1)))
 
     def heaviest_first(self) -> IntArray:
-        """The places of the features, the largest norm first."""
+        """Return the places of the features, the largest norm first."""
         return np.argsort(-self.sizes, kind="stable")
 
 
 @dataclass(eq=False)
 class FewFeatures:
-    """A problem of the group lasso, of which few features are wanted.
+    """The search for few features of a group lasso problem.
 
     Parameters
     ----------
     columns, penalties, signs, loss
-        As :func:`formulakern.solvers.group_lasso.solve_group_lasso` reads them.
+        The problem, as for :func:`formulakern.solvers.group_lasso.solve_group_lasso`.
     tol : float
         The relative gap of P(S).
     most : int, optional
         The limit of features; without it there is no path.
     deadline : Deadline, optional
-        After it the search ends as soon as the limit is kept.
+        After it the search ends as soon as the choice is within the limit.
     report : callable, optional
         Called with the first choice within the limit.
     sizes : sequence of int
-        The sizes of the path, which has the limit too.
+        The sizes of the path, which includes the limit too.
 
     Attributes
     ----------
@@ -134,10 +135,10 @@ class FewFeatures:
             self.evidence = np.sign(sums_in(self.columns, beta)[:, 0])
 
     def path(self, start: Choice, goal: float) -> list[Choice]:
-        """Return the best choices that are found, the largest first.
+        """Return the best choices found, the largest first.
 
-        The first one is the start without features whose weights are small: the objective stays
-        within the goal.  Without a limit it is the only one; with it the path goes down from there.
+        The first choice is the start without features of small weight: the objective stays within
+        the goal.  Without a limit it is the only choice; otherwise the path continues from there.
         """
         most, found = self.most, [start]
         try:
@@ -159,14 +160,14 @@ class FewFeatures:
         return found
 
     def add(self, here: Choice, found: list[Choice]) -> None:
-        """Add a choice to those that were found, and report the first one within the limit."""
+        """Add a choice to those found, and report the first one within the limit."""
         first = self.most is not None and len(here) <= self.most < len(found[-1])
         if self.report is not None and first:
             self.report(here)
         found.append(here)
 
     def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Choice:
-        """Return the best functions of some candidates, those with weight alone."""
+        """Return the best functions of some candidates, without candidates of weight zero."""
         solution = solve_group_lasso(
             self.columns.take(which),
             self.penalties[which],
@@ -180,16 +181,16 @@ class FewFeatures:
         return Choice(which[used], solution.weights[used], solution.intercept, solution.objective)
 
     def without(self, here: Choice, leaving: IntArray) -> Choice:
-        """Return the best functions when candidates, by their places, have left."""
+        """Return the best functions without the candidates at some places."""
         stay = np.delete(np.arange(len(here)), leaving)
         return self.solved(here.which[stay], here.weights[stay], here.intercept)
 
     def lightest(self, here: Choice) -> IntArray:
-        """Return the places of the candidates, in the order of what they do for the scores."""
+        """Return the places of the candidates, by increasing effect on the scores."""
         return np.argsort(here.sizes * self.spread[here.which], kind="stable")
 
     def within(self, here: Choice, goal: float) -> Choice:
-        """Let features leave while the objective stays within the goal."""
+        """Remove features while the objective stays within the goal."""
         share = LEAVING
         while len(here) > 0 and not self.deadline.over():
             leaving = max(1, int(share * len(here)))
@@ -203,7 +204,7 @@ class FewFeatures:
         return here
 
     def reduced(self, here: Choice, size: int) -> Choice:
-        """Let features leave until ``size`` remain."""
+        """Remove features until ``size`` remain."""
         while (surplus := len(here) - size) > 0:
             leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(here)))
             leaving = min(leaving, surplus)
@@ -229,8 +230,8 @@ class FewFeatures:
     def sensible(self, here: Choice) -> Choice:
         """Exchange features of one function whose weights contradict their own evidence.
 
-        The evidence of a feature is the sign of Σ_i β_i φ_j(x_i) without any weight.  The choice
-        stays if the exchange costs more than a share of the objective.
+        The evidence of a feature is the sign of Σ_i β_i φ_j(x_i) if all weights are zero.  The
+        choice is kept if the exchange costs more than a share of the objective.
         """
         if self.loss.n_functions > 1:
             return here
@@ -257,10 +258,7 @@ class FewFeatures:
         return self.solved(which, np.insert(here.weights, place, 0, 0), here.intercept)
 
     def promising(self, here: Choice, but: int) -> tuple[int, float]:
-        """Return the most promising candidate outside a choice, except one, and its gain.
-
-        With −1 none is an exception.
-        """
+        """Return the most promising candidate outside a choice, except ``but``, and its gain."""
         u = predicted(self.columns.take(here.which), here.weights)
         expansion = self.loss.intercept(u, here.intercept)[1]
         curvature = curvatures(self.loss, expansion).max(axis=0)

@@ -1,1 +1,1 @@
-"""Weighted mining: the conjunctions and template instances of largest weighted sum, exactly."""
+"""Exact weighted mining: the conjunctions and template instances of largest weighted sum."""

@@ -1,6 +1,6 @@
-r"""The heaviest conjunctions of ordered columns: two-way tables of sums, and proof at every gap.
+r"""The heaviest conjunctions of ordered columns: two-way tables of sums, proved at every gap.
 
-For weights u_i ∈ R^K of rows let S(w) = Σ_{i covered by w} u_i.  Wanted is the largest
+For weights u_i ∈ R^K of rows let S(w) = Σ_{i covered by w} u_i.  The search maximizes
 
     score(w) = |S(w)| / d_l,   l the number of propositions of w,
 
@@ -8,23 +8,24 @@ with the Euclidean norm |·|, or the *spread* max_k − min_k, or for K = 1 the 
 
 *Sums.*  The values of a column are divided into bins.  Cumulative sums of the two-way table of two
 columns give S of all pairs of one-sided propositions at the ends of bins at once: O(m) additions
-and O(B₁ B₂) differences, no matter how many pairs.  Single propositions are exact at every gap.
+and O(B₁ B₂) differences for any number of pairs.  Single propositions are exact at every gap.
 
-*Proof.*  A proposition whose gap lies inside a bin covers all rows of the bins before, the *inner*
-rows, and none beyond this bin, the *outer* rows.  So with the sums P and N of the positive and of
+*Proof.*  A proposition whose gap is inside a bin covers all rows of the bins before (the *inner*
+rows) and only rows up to this bin (the *outer* rows).  With the sums P and N of the positive and of
 the negative parts, −N_outer + P_inner ≤ S ≤ P_outer − N_inner for all such conjunctions, and
-−N_outer ≤ S ≤ P_outer for all longer ones.  Pairs of columns for which this bound passes what is
-sought are searched at every gap by branch and bound over rectangles of gaps.  Of two gaps s and t
-in a rectangle whose near corner is (s₀, t₀),
+−N_outer ≤ S ≤ P_outer for all longer ones.  If this bound exceeds the goal, a pair of columns is
+searched at every gap, by branch and bound over rectangles of gaps.  For two gaps s and t in a
+rectangle whose near corner is (s₀, t₀),
 
     S(s, t) = S(s₀, t₀) + A(s) + B(t) + the sum of rows that are beyond both s₀ and t₀,
 
-A(s) being the sum of the rows between s₀ and s that t₀ covers, B(t) of those between t₀ and t.  The
-largest A and B are found in one pass each, and few rows are beyond both.
+where A(s) is the sum of the rows between s₀ and s that t₀ covers, and B(t) the sum of the rows
+between t₀ and t that s₀ covers.  The largest A and B are found in one pass each, and few rows are
+beyond both.
 
 *Longer conjunctions* are pairs within the rows of their first propositions.  The first proposition
-is a range of gaps at first, whose outer rows are those of the widest; the range is divided where
-the bound is too weak.
+starts as a range of gaps, whose outer rows are those of its widest gap; the range is divided if the
+bound is too weak.
 """
 
 from __future__ import annotations
@@ -43,23 +44,25 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
-#: Bins of a column at first, and the coarse ones, with which a proof begins.
+#: Initial number of bins of a column, and the number of coarse bins with which a proof begins.
 FIRST_BINS, COARSE = 32, 8
-#: Parts that a range of gaps is divided into, and rectangles that wait, at most: of 2³¹ values.
+#: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
+#: values).
 GRID, DEPTH = 8, 64 * 11
-#: Bins of a column of which only those are kept that are used, and bins at most.
+#: A column of more bins keeps only the bins in use; the largest number of bins.
 CROWDED, MOST = 256, 1 << 14
-#: Ranges that gaps of a first proposition are divided into at once.
+#: Ranges into which the gaps of a first proposition are divided at once.
 PARTS = 4
-#: Pairs of columns that are looked at closely.
+#: The largest number of pairs of columns that are scanned in fine bins.
 CLOSELY = 3_000
-#: The best pairs whose gaps are moved.
+#: How many of the best pairs have their gaps moved, first and later; the share of the goal that
+#: they must reach.
 FEW, MANY, NEARLY = 60, 2_000, 0.9
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
-#: The sign of a proposition that may have no weight.
+#: The sign of a proposition that may not have a weight.
 NEVER = 2
 
 #: Sorted numbers of propositions.
@@ -74,7 +77,7 @@ class Found(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """No conjunction scores more than ``bound``; ``found`` are some that score more than asked."""
+    """A bound on all scores, and some conjunctions that score more than the threshold."""
 
     bound: float
     found: list[Found]
@@ -82,7 +85,7 @@ class Proof(NamedTuple):
 
 @compiled()
 def _ends(ordered: Any, side: Any, r: Any, n_bins: Any, fine: Any) -> Any:
-    """First and last bin, from and up to, of the outer and of the inner rows at bin r."""
+    """Return first and last bin (exclusive) of the outer and of the inner rows at bin r."""
     if not ordered:
         return r, r + 1, r, r + 1
     if side == 0:
@@ -92,7 +95,7 @@ def _ends(ordered: Any, side: Any, r: Any, n_bins: Any, fine: Any) -> Any:
 
 @compiled()
 def _exact(ordered: Any, side: Any, r: Any, n_bins: Any) -> Any:
-    """Whether the outer rows at bin r are those of a proposition."""
+    """Return True if the outer rows at bin r are those of a proposition."""
     if not ordered:
         return True
     return r < n_bins - 1 if side == 0 else r > 0
@@ -100,7 +103,7 @@ def _exact(ordered: Any, side: Any, r: Any, n_bins: Any) -> Any:
 
 @compiled()
 def _size(high: Any, low: Any, allowed: Any, spread: Any) -> Any:
-    """The largest score of sums between ``low`` and ``high``, (K,)."""
+    """Return the largest score of sums between ``low`` and ``high``, (K,)."""
     n = high.shape[0]
     if spread:
         largest, least = high[0], low[0]
@@ -133,9 +136,9 @@ def _bound(
     low: Any,
     inward: Any,
 ) -> Any:
-    """Bounds on |S| where rows may only leave, and where the inner ones stay too.
+    """Return bounds on |S|: of any subset of the outer rows, and of those with the inner rows.
 
-    ``ends`` are of the outer and of the inner rows; ``some`` is whether there may be inner ones.
+    ``ends`` belong to the outer and to the inner rows; ``some`` is True if there may be inner rows.
     """
     begin, end, within, within_end = ends
     width = high.shape[0]
@@ -156,7 +159,7 @@ def _bound(
 def _cumulated(
     first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, table: Any
 ) -> None:
-    """``table[a, b]``: the sums over the rows whose bins are below a and below b."""
+    """Set ``table[a, b]`` to the sums over the rows whose bins are below a and below b."""
     width = weights.shape[1]
     table[: n_first + 1, : n_second + 1] = 0.0
     for i in range(first.shape[0]):
@@ -190,10 +193,10 @@ def _all_bounds(
     best: Any,
     below: Any,
 ) -> Any:
-    """The largest of the bounds of :func:`_bound` over all bins of two ordered columns.
+    """Return the largest bounds of :func:`_bound` over all bins of two ordered columns.
 
     ``planes`` (many, ·, ·) are cumulated sums; ``sums`` (2, many, bins), ``total`` (2, bins) and
-    ``best`` (2, bins) are scratch: first for rows that may leave, then for those that stay.
+    ``best`` (2, bins) are scratch: index 0 is for any subset of rows, index 1 with the inner rows.
     """
     many, width = sums.shape[1], (sums.shape[1] - inward) // 2
     up, down = float(signs & 1), float(signs >> 1 & 1)
@@ -265,26 +268,26 @@ def scan_pairs(
     beyond: Any,
     open_ones: Any,
 ) -> None:
-    """Find the best pair of propositions of two columns, and bound all, for some pairs of columns.
+    """Find the best pair of propositions for each pair of columns, and bound all of them.
 
     Parameters
     ----------
     bins : (columns, m), n_bins : (columns,), ordered : (columns,), fine : (columns, bins)
         ``fine`` bins have several values.
     allowed : (columns, 2)
-        Signs of the two sides, 0 for a side that is left out.
+        Signs of the two sides, 0 for an excluded side.
     pairs : (number, 2)
-    weights : (m, ``width``, or 2 or 4 times as many)
-        u; or its positive and its negative part, for a proof; or these, and the same on the inner
+    weights : (m, ``width``, 2 ``width`` or 4 ``width``)
+        u; or, for a proof, its positive and its negative part; or these, and both on the inner
         rows alone.
     wanted, longer : float
-        Above which sums of pairs, and of longer conjunctions, matter.
+        Thresholds for the sums of pairs, and of longer conjunctions.
     scores, bounds : (number, 4), cells : (number, 4, 2)
-        Of each pair of sides: the largest |S|, the bins, and a bound on |S| at all gaps.
+        For each pair of sides: the largest |S|, a bound on |S| at all gaps, and the bins.
     beyond : (number,)
         A bound on |S| of longer conjunctions.
     open_ones : (columns, 2, bins)
-        Receives which bins have an end of a pair whose supersets may have more than ``longer``.
+        Output: True for bins at an end of a pair whose supersets may have more than ``longer``.
     """
     many = weights.shape[1]
     proving, inward = many > width, many - 2 * width if many > width else 0
@@ -384,7 +387,7 @@ def scan_intervals(
     beyond: Any,
     open_ones: Any,
 ) -> None:
-    """As :func:`scan_pairs`, for the interval of each ordered column, x ≥ c with x ≤ d.
+    """Find the best interval of each ordered column, x ≥ c with x ≤ d, like :func:`scan_pairs`.
 
     ``scores``, ``bounds`` and ``beyond`` have the shape (columns,), ``cells`` (columns, 2).
     """
@@ -446,7 +449,7 @@ def scan_columns(
     scores: Any,
     places: Any,
 ) -> None:
-    """Find the best proposition of each column and side at every gap: |S| and its number."""
+    """Find |S| and the number of the best proposition of each column and side, at every gap."""
     width, most = weights.shape[1], 0
     for j in range(n_values.shape[0]):
         most = max(most, n_values[j])
@@ -495,7 +498,7 @@ def polish(
 ) -> None:
     """Move the gaps of pairs of propositions, one at a time, to where |S| is largest.
 
-    ``columns``, ``sides`` and ``places`` have the shape (number, 2), a place being a value at which
+    ``columns``, ``sides`` and ``places`` have the shape (number, 2); a place is a value at which
     x ≤ t ends or x ≥ t begins; ``scores`` (number,) are raised.
     """
     width, most = weights.shape[1], 0
@@ -539,7 +542,7 @@ def polish(
 
 @compiled()
 def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any:
-    """The gap from which on propositions of a side cover a row, the narrowest being 0; or −1."""
+    """Return the first gap (0 is the narrowest) at which a side covers a row, or −1."""
     if code >= n:
         return -1
     if not ordered:
@@ -550,7 +553,7 @@ def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any
 
 @compiled()
 def _sorted_by(values: Any, n: Any) -> Any:
-    """The rows with values from 1, in the order of the values, below n."""
+    """Return the rows with values from 1, sorted by their values, which are below n."""
     starts = np.zeros(n + 1, np.int64)
     for i in range(values.shape[0]):
         starts[values[i] + 1] += 1
@@ -566,7 +569,7 @@ def _sorted_by(values: Any, n: Any) -> Any:
 
 @compiled()
 def _ranked(value: Any, begin: Any, end: Any, parts: Any) -> Any:
-    """The first part of a range in which a row with this value may count, and in which it does."""
+    """Return the first part of a range in which a row may count, and in which it must count."""
     if value <= begin:
         return 0, 0
     part = min(parts - 1, (value - begin) * parts // (end - begin) + 1)
@@ -589,10 +592,10 @@ def _best_gaps(
 ) -> Any:
     """Find the best pair of gaps (s, t), of rows with first ≤ s, second ≤ t, by branch and bound.
 
-    A rectangle of gaps is divided into a grid of rectangles, and each of these in turn while its
-    bound is above ``wanted``.  Returns the best |S| above ``wanted``, or 0, its gaps, and whether a
-    bound is above it.  Rows that are not ``inner`` may count or not; if there are such rows, the
-    first gaps with such a bound end the search.
+    A rectangle of gaps whose bound is above ``wanted`` is divided into a grid of rectangles.
+    Returns the best |S| above ``wanted`` (or 0), its gaps, and True if a bound is above ``wanted``.
+    Rows that are not ``inner`` may count or not; if there are such rows, the first gaps with such a
+    bound end the search.
     """
     width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
     m: Any = first.shape[0]
@@ -730,8 +733,8 @@ def refine_pair(
 ) -> Any:
     """Find the best pair of propositions of two columns at every gap, |S| above ``wanted``.
 
-    ``places`` (4,) are the pairs of sides that are looked at, ``scores`` (4,) and ``gaps`` (4, 2)
-    receive what is found.  Returns whether a bound is above ``wanted`` for want of ``inner`` rows.
+    ``places`` (4,) selects pairs of sides; ``scores`` (4,) and ``gaps`` (4, 2) receive the results.
+    Returns True if a bound is above ``wanted`` because rows are not ``inner``.
     """
     m = rows.shape[0]
     first, second = np.empty(m, np.int64), np.empty(m, np.int64)
@@ -767,8 +770,9 @@ def refine_pair(
 class Bins:
     """The values of each column in bins, all but the last of which end at one of its ``edges``.
 
-    ``number`` are the bins of each column, ``of_row`` (columns, m) the bin of each row, this number
-    where no proposition holds, and ``fine`` (columns, bins) the bins of several values.
+    ``number`` has the number of bins of each column, and ``of_row`` (columns, m) the bin of each
+    row, or this number if no proposition is true.  ``fine`` (columns, bins) marks bins of several
+    values.
     """
 
     def __init__(self, search: OrderedSearch, edges: list[NDArray[np.int32]]) -> None:
@@ -795,11 +799,11 @@ class Bins:
             self.fine[j, : len(own) + 1] = np.diff(self.ends(j)) > 1
 
     def ends(self, j: int) -> NDArray[np.int64]:
-        """Return the last value of each bin of a column, behind a −1."""
+        """Return −1 and the last value of each bin of a column."""
         return np.concatenate([[-1], self.edges[j], [self.n_values[j] - 1]])
 
     def divide(self, marked: NDArray[np.bool_]) -> bool:
-        """Divide bins in two; return whether any was divided."""
+        """Divide the marked bins in two; return True if any was divided."""
         changed = False
         for j in np.flatnonzero(marked.any(axis=1)).tolist():
             ends = self.ends(j)
@@ -813,7 +817,7 @@ class Bins:
         return changed
 
     def divide_at(self, j: int, gaps: list[int]) -> None:
-        """Let bins of a column end at these gaps."""
+        """Add these gaps to the ends of the bins of a column."""
         ends = np.union1d(self.edges[j], np.array(gaps[:CROWDED], dtype=np.int32))
         if len(ends) + 1 != self.number[j]:
             self.edges[j] = ends
@@ -821,7 +825,7 @@ class Bins:
 
 
 class _Scan(NamedTuple):
-    """The findings in two-way tables of these bins: pairs of columns, and intervals of one."""
+    """The results of the two-way tables of some bins: pairs of columns, and intervals of one."""
 
     bins: Bins
     pairs: NDArray[np.int64]
@@ -837,20 +841,20 @@ class _Scan(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """Bound |S| of pairs and intervals."""
+        """A bound on |S| of pairs and intervals."""
         return max(float(self.bounds.max(initial=0.0)), float(self.interval_bounds.max(initial=0)))
 
     @property
     def rest(self) -> float:
-        """Bound |S| of longer conjunctions."""
+        """A bound on |S| of longer conjunctions."""
         return max(float(self.beyond.max(initial=0.0)), float(self.interval_beyond.max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Prefix:
-    """Propositions, each of which may be a range of gaps, and what may be added.
+    """Propositions, each possibly a range of gaps, and the propositions that may be added.
 
-    ``rows`` are those of the widest gaps, ``inner`` those of them that the narrowest ones have too.
+    ``rows`` are those of the widest gaps; ``inner`` marks those that the narrowest gaps cover too.
     ``sides`` are the signs of the sides of the columns that may be added, in ``pairs``.  If
     ``exact``, ``node`` has the propositions of the widest gaps.
     """
@@ -865,13 +869,13 @@ class _Prefix:
 
 @dataclass(eq=False)
 class OrderedSearch:
-    """The search over the conjunctions of a table, whose bins become finer where proofs ask for it.
+    """The search over the conjunctions of a table; its bins become finer if a proof needs it.
 
     Parameters
     ----------
     table : OrderedTable
     divisors : float64 (L + 1,)
-        d_l, of lengths up to L; increasing.
+        d_l for lengths up to L; increasing.
     sides : int64 (columns, 2)
         The signs that propositions of each side of a column may have; nominal ones have one side.
     spread : bool
@@ -889,7 +893,7 @@ class OrderedSearch:
         self.n_values = np.array([one.n_values for one in columns], dtype=np.int64)
         self.sides = np.ascontiguousarray(self.sides, dtype=np.int64)
         self.sides[~self.ordered, 1] = 0
-        # where no entry is missing, x >= t has the sum of x <= t with the other sign
+        # without missing entries, x >= t has the sum of x <= t with the opposite sign
         known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
         edges = [self._quantiles(j) for j in range(len(columns))]
@@ -902,7 +906,7 @@ class OrderedSearch:
         self.close = self.pairs[:0]
 
     def _quantiles(self, j: int) -> NDArray[np.int32]:
-        """Return the gaps between bins of about as many rows each; all of a nominal column."""
+        """Return the gaps between bins of about equal row counts; all gaps of a nominal column."""
         n_values = int(self.n_values[j])
         n_gaps = n_values - 1
         if n_gaps < FIRST_BINS or not self.ordered[j]:
@@ -913,10 +917,7 @@ class OrderedSearch:
         return np.unique(np.minimum(gaps, n_gaps - 1)).astype(np.int32)
 
     def divide_at(self, nodes: Sequence[Node]) -> None:
-        """Let bins end where the propositions of these conjunctions do.
-
-        A column of very many bins forgets where else they end.
-        """
+        """Divide bins at these propositions; in crowded columns, remove their other ends first."""
         for j in np.flatnonzero(self.bins.number > CROWDED).tolist():
             self.bins.edges[j] = self._quantiles(j)
         places: dict[int, set[int]] = {}
@@ -926,7 +927,7 @@ class OrderedSearch:
         for j, gaps in places.items():
             self.bins.divide_at(j, sorted(gaps))
 
-    # -- what scores most ---------------------------------------------------------------------
+    # -- search -------------------------------------------------------------------------------
 
     def singles(self, weights: FloatArray) -> list[Found]:
         """Return the best proposition of each column and side, exact at every gap."""
@@ -948,9 +949,9 @@ class OrderedSearch:
     def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
-        The best pairs then move to the gaps where moving one alone gains nothing.  Of very many
-        pairs only those are looked at closely that are best in coarse bins, as before or, if
-        nothing scores more than ``least``, now.
+        The best pairs then move to gaps that no single move improves.  Of very many pairs of
+        columns, only those that were best in coarse bins are scanned in fine bins; if nothing
+        scores more than ``least``, they are selected anew.
         """
         found = self.singles(weights)
         if len(self.divisors) > 2:
@@ -975,7 +976,7 @@ class OrderedSearch:
         return found
 
     def polished(self, pairs: list[Found], weights: FloatArray) -> list[Found]:
-        """Return pairs with each gap where it scores most, given the other."""
+        """Return pairs with each gap moved to its best place, given the other gap."""
         if not pairs:
             return []
         table, divisor = self.table, float(self.divisors[2])
@@ -994,7 +995,7 @@ class OrderedSearch:
         return [Found(score / divisor, v) for score, v in zip(scores.tolist(), nodes, strict=True)]
 
     def everything(self, m: int) -> _Prefix:
-        """Return the prefix of no propositions."""
+        """Return the prefix without propositions."""
         return _Prefix((), np.arange(m), np.ones(m, np.bool_), self.sides, self.pairs)
 
     def scan(
@@ -1007,7 +1008,7 @@ class OrderedSearch:
         wanted: float = math.inf,
         longer: float = math.inf,
     ) -> _Scan:
-        """Scan pairs of columns, and all intervals; ``parts`` are the weights of its rows."""
+        """Scan pairs of columns and all intervals; ``parts`` are the weights of its rows."""
         q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
         of_row = bins.of_row
         if len(prefix.rows) < len(weights):
@@ -1025,7 +1026,7 @@ class OrderedSearch:
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
-        """Return the proposition of a column that is true in the bins up to, or from, r."""
+        """Return the proposition of a column that is true in the bins up to r, or from r."""
         start = int(self.table.starts[j])
         if not self.ordered[j]:
             return start + r
@@ -1038,7 +1039,7 @@ class OrderedSearch:
         return number if side == 0 else int(self.table.starts[j]) + 2 * n_gaps - 1 - gap
 
     def listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
-        """Return what scores more than ``least``, with the propositions of a node."""
+        """Return conjunctions of a node and scanned pairs that score more than ``least``."""
         divisor, found = float(self.divisors[len(node) + 2]), []
         for c, place in np.argwhere(scan.scores > least * divisor).tolist():
             places = *divmod(place, 2), *scan.cells[c, place].tolist()
@@ -1092,18 +1093,18 @@ def sides_of(table: OrderedTable, asked: IntArray | None) -> NDArray[np.int64]:
 
 
 def rank(one: Found) -> tuple[float, Node]:
-    """The key that puts the largest score first."""
+    """Return the key that sorts the largest score first."""
     return -one.score, one.node
 
 
 def places_in(n: int) -> NDArray[np.intp]:
-    """Return COARSE − 1 of n places, evenly spread."""
+    """Return COARSE − 1 evenly spread places of n."""
     return np.arange(1, COARSE) * n // COARSE
 
 
 @dataclass(eq=False)
 class _Proof:
-    """A proof under way, and what was found above the threshold."""
+    """A proof in progress, and the conjunctions found above the threshold."""
 
     search: OrderedSearch
     weights: FloatArray
@@ -1127,7 +1128,7 @@ class _Proof:
         return max(bound, rest)
 
     def _wanted(self, prefix: _Prefix, more: int = 2) -> float:
-        """The size of sums that is sought with this number of more propositions; inf: too long."""
+        """Return the smallest |S| of interest with ``more`` propositions, inf if too long."""
         length = len(prefix.node) + more
         divisors = self.search.divisors
         return self.threshold * float(divisors[length]) if length < len(divisors) else math.inf
@@ -1138,7 +1139,7 @@ class _Proof:
         return scan.rest / float(divisors[length]) if length < len(divisors) else 0.0
 
     def _scan(self, prefix: _Prefix, bins: Bins, pairs: NDArray[np.int64]) -> _Scan:
-        """Scan pairs with a prefix; what may be added to them is bounded in coarse bins alone."""
+        """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
         own = self.weights[prefix.rows] if len(prefix.rows) < len(self.weights) else self.weights
         parts = [np.maximum(own, 0.0), np.maximum(-own, 0.0)]
         if not prefix.inner.all():
@@ -1165,7 +1166,7 @@ class _Proof:
         return max(bound, self._rest(prefix, scan))
 
     def _pairs(self, prefix: _Prefix) -> tuple[_Scan, float]:
-        """Scan pairs in coarse bins; return this scan, and a bound on their scores at all gaps."""
+        """Scan pairs in coarse bins; return the scan, and a bound on their scores at all gaps."""
         wanted, divisor = self._wanted(prefix), float(self.search.divisors[len(prefix.node) + 2])
         scan = closer = self._scan(prefix, self.search.coarse, prefix.pairs)
         unsure = np.count_nonzero(~prefix.inner) * COARSE > len(self.weights)
@@ -1177,7 +1178,7 @@ class _Proof:
         return scan, closer.bound / divisor
 
     def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:
-        """Look at every gap of pairs that are in doubt; return whether none is any more."""
+        """Examine doubtful pairs at every gap; return True if no doubt remains."""
         search, wanted = self.search, self._wanted(prefix)
         rows, weights = prefix.rows, np.ascontiguousarray(self.weights[prefix.rows])
         own = np.flatnonzero(scan.interval_bounds > wanted)
@@ -1186,7 +1187,7 @@ class _Proof:
         for (j, h), some in zip(pairs, places, strict=True):
             if not some.any():
                 continue
-            if not (search.ordered[j] or search.ordered[h]):  # there are no gaps to look at
+            if not (search.ordered[j] or search.ordered[h]):  # no gaps
                 if prefix.inner.all():
                     continue
                 return False
@@ -1239,7 +1240,7 @@ class _Proof:
         scan: _Scan,
         pairs: NDArray[np.int64],
     ) -> float:
-        """Bound what adds a proposition in a range of bins, and two or more behind it."""
+        """Bound conjunctions that add a proposition in a range of bins, and two or more others."""
         if self.deadline.over():
             return self._rest(prefix, scan)
         search, bins, (first, last) = self.search, self.search.bins, ends
@@ -1254,7 +1255,7 @@ class _Proof:
             known = own < n_bins
             outer, inner = known & (own >= first), known & (own >= (first if single else last + 1))
             exact = first > 0
-        if single and not exact:  # behind the last gap
+        if single and not exact:  # beyond the last gap
             return 0.0
         rows = np.flatnonzero(outer & (own < n_bins))
         opened = scan.open_ones.any(axis=2)

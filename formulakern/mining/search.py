@@ -1,9 +1,10 @@
-"""What all searches share: weights on a grid, options, compiled searches and their results.
+"""The common parts of all searches: weights on a grid, options, compiled searches, results.
 
-A search compares millions of sums.  Floating point sums depend on the order of addition, and then
-a bound could fall below what it bounds.  So the weights are first rounded to whole multiples of a
-unit, 2⁻⁵⁰ of their total or finer, and all sums of them are exact in float64.  How far that can
-move a score is computed (``Objective.rounding``); it is 0 for weights such as ±1, 0.25 or integers.
+A search compares millions of sums.  Floating point sums depend on the order of addition, so a
+bound could fall below a sum that it bounds.  The weights are therefore first rounded to whole
+multiples of a unit, 2⁻⁵⁰ of their total or finer, and all their sums are exact in float64.
+``Objective.rounding`` bounds the effect on a score; it is 0 for weights such as ±1, 0.25 or
+integers.
 """
 
 from __future__ import annotations
@@ -23,18 +24,17 @@ from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import read_packed
 
-#: Totals are at most 2 to this power, counted in units.
+#: Totals in units are at most 2 to this power.
 TOTAL_BITS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class SearchOptions:
-    """The best ``top`` results of a score above ``threshold``.
+    """The options of every search: the best ``top`` results of a score above ``threshold``.
 
-    For the objective "absolute" the ``direction`` makes the score max_k |S_k| ("both"), max_k S_k
-    ("positive") or max_k −S_k ("negative"); for "spread" it is max_k S_k − min_k S_k, and for
-    "norm", of conjunctions, the root of Σ_k S_k².  ``progress`` is called every 0.05 s or so with
-    an estimate of the share that is done.
+    ``objective`` and ``direction`` ("both", "positive" or "negative") select the score, see
+    :class:`Objective`; "norm" is for conjunctions only.  ``progress`` is called about every 0.05 s
+    with an estimate of the completed share.
     """
 
     top: int = 10
@@ -47,12 +47,12 @@ class SearchOptions:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """The score of a set of examples, and the weights on a grid that searches add up.
+    """The score of a set of examples, and the rounded weights that searches add up.
 
     With S_k the sum of weights of column k over the set, the score is max_k |S_k| ("absolute",
     "both"), max_k S_k ("positive"), max_k −S_k ("negative"), the root of Σ_k S_k² ("norm"), or
-    max_k S_k − min_k S_k ("spread").  The last is the first over all differences of two columns,
-    which is how it is searched, and bounded more sharply than by bounds on S_k.
+    max_k S_k − min_k S_k ("spread").  The last is the first over all differences of two columns:
+    it is searched in this form, which gives sharper bounds than bounds on each S_k.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class Objective:
         Whole numbers of units: the K columns, or the K(K − 1)/2 differences.
     kind : {"absolute", "spread", "norm"}
     upwards, downwards : bool
-        Whether large S_k score, and whether small ones do.
+        Whether large S_k score, and whether small S_k score.
     exponent : int
         The unit is 2 to this power.
     rounding : float
-        No score differs by more than this from that of the rounded weights.
+        A bound on the difference between each score and that of the rounded weights.
     """
 
     columns: FloatArray
@@ -75,27 +75,27 @@ class Objective:
     rounding: float
 
     def in_units(self, value: float) -> float:
-        """A score in units (infinite where that is out of range)."""
+        """Return a score in units (infinite if out of range)."""
         with np.errstate(over="ignore"):
             return float(np.ldexp(value, -self.exponent))
 
     def from_units(self, value: float) -> float:
-        """A score from units."""
+        """Return a score from units."""
         return math.ldexp(value, self.exponent)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores of sets with these sums, (r, K) → (r,)."""
+        """Return the scores of sets with these sums, (r, K) → (r,)."""
         if self.kind == "spread":
             return np.asarray(np.ptp(sums, axis=1))
         return self.unit_scores(sums)
 
     def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores, in units, of sets with these sums of ``columns``, (r, K') → (r,)."""
+        """Return the scores, in units, of sets with these sums of ``columns``, (r, K') → (r,)."""
         signed = [sums] * self.upwards + [-sums] * self.downwards
         return self.largest(np.max(signed, axis=0))
 
     def largest(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The score, from what each column adds to it, (r, K') → (r,)."""
+        """Combine the contributions of the columns to scores, (r, K') → (r,)."""
         if self.kind == "norm":
             return np.asarray(np.linalg.norm(sizes, axis=1))
         return np.asarray(np.max(sizes, axis=1))
@@ -115,7 +115,7 @@ def objective_of(
     exponent = unit_exponent(largest)
     units = np.rint(np.ldexp(weights, -exponent))
     columns = units.T
-    # differences of neighbours: exact
+    # exact: differences of neighbours
     moved = np.abs(weights - np.ldexp(units, exponent)).sum(axis=0)
     rounding = float(moved.max())
     if objective == "spread":
@@ -130,13 +130,13 @@ def objective_of(
         upwards=direction != "negative",
         downwards=direction != "positive",
         exponent=exponent,
-        # the second part is for pairwise summation, when scores are computed from the weights
+        # the second term is for pairwise summation, when scores are computed from the weights
         rounding=rounding * (1 + 1e-9) + (128 * 2.0**-52 * largest if rounding else 0.0),
     )
 
 
 def unit_exponent(largest: float) -> int:
-    """The unit of weights whose absolute values sum to this, as an exponent of 2.
+    """Return the exponent of 2 of the unit for weights whose absolute values sum to this.
 
     >>> unit_exponent(1.0), unit_exponent(0.0)
     (-49, 0)
@@ -144,12 +144,12 @@ def unit_exponent(largest: float) -> int:
     return math.frexp(largest)[1] - TOTAL_BITS if largest else 0
 
 
-#: Results times examples whose sums are computed at once.
+#: Results times examples per batch of sums.
 BATCH = 1 << 20
 
 
 class Task:
-    """A search in a table in this process; examples without weight are left out.
+    """A search in a table in this process, without the examples of weight zero.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Task:
         self.deadline, self.progress = Deadline.of(options.time_limit), options.progress
 
     def run(self, search: CompiledSearch) -> bool:
-        """Go on with a search; whether it ended by itself, and not at the time limit."""
+        """Continue a search; return True if it ended by itself, not at the time limit."""
         if not search.ready(self.deadline):
             return False
         return run_slices(search, self.deadline, self.progress)
@@ -182,7 +182,7 @@ class Task:
         found: Sequence[tuple[int, ...]],
         covers: Callable[[PackedTable, Sequence[tuple[int, ...]]], NDArray[np.bool_]],
     ) -> FloatArray:
-        """S_k of each result, summed pairwise from the weights as given, shape (r, K).
+        """Return S_k of each result, summed pairwise from the original weights, shape (r, K).
 
         ``covers`` returns the truth values of some results on the rows of a table, one row each.
         """
@@ -196,29 +196,28 @@ class Task:
 
 
 def ranked(found: Sequence[tuple[int, ...]], scores: FloatArray, threshold: float) -> list[int]:
-    """The results above the threshold: best first, then of few propositions, then as tuples."""
+    """Return the results above the threshold: best first, then fewest propositions, then tuples."""
     passed = np.flatnonzero(scores > threshold).tolist()
     return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
 
 
 @dataclass(frozen=True, eq=False)
 class MiningResult:
-    """What a search found, best first, and what is known about all the rest.
+    """The results of a search, best first, and a bound on the score of everything else.
 
     Parameters
     ----------
     scores : float64 (r,)
     sums : float64 (r, K)
-        S_k of each, summed pairwise from the weights as given (not T_k − S_k, for complements).
+        S_k of each, summed pairwise from the original weights (not T_k − S_k, for complements).
     proven : bool
         Whether the search ran to the end.
     complete : bool
-        Whether everything that scores more than the threshold is here; false after a time limit,
-        and if there may be more results than ``top``.
+        Whether the results include everything that scores more than the threshold; False after a
+        time limit, and if there may be more results than ``top``.
     bound : float
-        Nothing that is not here scores more.  If the search ran to the end, the score that it
-        took to be among the results: the last one's, or the threshold; plus rounding, which is 0
-        for integer weights.
+        No other candidate scores more.  If the search ran to the end, this is the last result's
+        score or the threshold, plus rounding, which is 0 for integer weights.
     n_evaluated : int
         Conjunctions, instances and partial instances whose sums or bounds were computed.
     """
@@ -232,11 +231,11 @@ class MiningResult:
 
 
 class CompiledSearch:
-    """A depth-first search whose state is in arrays, so that a compiled loop can stop and go on."""
+    """A depth-first search with its state in arrays, so that a compiled loop can be resumed."""
 
     state: Any
     loop: CompiledFunction[[Any, int], int]
-    begun = nothing = False  # whether it has begun; whether there is nothing to search
+    begun = nothing = False  # nothing: there is nothing to search
 
     def __init__(self, task: Task, width: int) -> None:
         n = task.table.n_rows
@@ -249,7 +248,7 @@ class CompiledSearch:
             "columns": columns,
             "threshold": task.goal.in_units(task.threshold),
             "counters": np.zeros(4, dtype=np.int64),  # open levels, results, evaluated, begun
-            # zeros that nobody writes take no memory
+            # untouched zeros take no memory
             "scores": np.zeros(task.top),
             "heap": np.zeros(task.top, dtype=np.int64),
             "found": np.zeros((task.top, width), dtype=np.int32),
@@ -257,25 +256,25 @@ class CompiledSearch:
 
     @property
     def n_found(self) -> int:
-        """Results so far."""
+        """The number of results so far."""
         return int(self.state.counters[1])
 
     @property
     def n_evaluated(self) -> int:
-        """Nodes whose sums or bounds were computed."""
+        """The number of nodes whose sums or bounds were computed."""
         return int(self.state.counters[2])
 
     def offer_first(self, score: float) -> None:
-        """Start with one result, if it scores enough."""
+        """Start with one result if its score is above the threshold."""
         self.state.scores[0] = score
         self.state.counters[1] = int(score > self.state.threshold)
 
     def ready(self, deadline: Deadline) -> bool:
-        """Whether the loop can be called before the time is over."""
+        """Return True if the loop can be called before the deadline."""
         return self.nothing or self.loop.ready(deadline)
 
     def advance(self, work: int) -> bool:
-        """Do about so much work (words of 64 examples); whether the search has ended."""
+        """Do about ``work`` units of work (words of 64 examples); return True at the end."""
         self.begun = True
         while not self.nothing:
             status = self.loop(self.state, work)
@@ -285,7 +284,7 @@ class CompiledSearch:
         return True
 
     def share(self) -> float:
-        """The children that are done at each open level, as shares of their parent's share."""
+        """Estimate the completed share from the finished children of each open level."""
         total, part = 0.0, 1.0
         for count, following, _ in self._open_levels():
             total += part * max(following - 1, 0) / max(count, 1)
@@ -293,7 +292,7 @@ class CompiledSearch:
         return total
 
     def bound(self) -> float:
-        """In units: what nothing that is not among the results passes."""
+        """Return a bound, in units, on the scores of all other candidates."""
         if not self.begun:
             return math.inf
         bound = float(self.state.threshold)
@@ -305,11 +304,11 @@ class CompiledSearch:
         return bound
 
     def _grow(self) -> None:
-        """Make room for more levels."""
+        """Enlarge the arrays for more levels."""
         raise NotImplementedError
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        """For each open level its number of children, the next one, and their bounds."""
+        """Yield for each open level its number of children, the next child, and their bounds."""
         levels = self.state.levels[: self.state.counters[0], :2].tolist()
         for (count, following), bounds in zip(levels, self.state.bounds, strict=False):
             yield count, following, bounds

@@ -1,8 +1,8 @@
-"""Compiled: sums over the bits of many propositions, a heap of results, and a stable sort.
+"""Compiled sums over the bits of many propositions, a heap of results, and a stable sort.
 
-All sums are over weights that are whole numbers of a common unit (see :mod:`.search`), so they
-are exact in float64 in any order; the loops are free to add in vectors.  The sums of four
-propositions are written in LLVM: ``tests/benchmarks/test_mining.py`` measures what that is worth.
+All weights are whole numbers of a common unit (see :mod:`.search`), so their sums are exact in
+float64 in any order, and the loops may add in vectors.  The sums of four propositions are written
+in LLVM; ``tests/benchmarks/test_mining.py`` measures the gain.
 """
 
 # ruff: noqa: ARG001
@@ -16,7 +16,7 @@ import numpy as np
 from formulakern.compilation import compiled, intrinsic
 from formulakern.encoding.bits import ones
 
-#: Propositions whose sums are taken together.
+#: Propositions whose sums are computed together.
 TOGETHER = 4
 #: 64-bit numbers in a vector.
 LANES = 8
@@ -36,7 +36,7 @@ def _sums_of_four(
     second: Any,
     out: Any,
 ) -> Any:
-    """Sums of two weights over the examples on which each of four propositions is true.
+    """Compute sums of two weights over the examples on which each of four propositions is true.
 
     ``out[2 c] = Σ first[64 i + t]`` and ``out[2 c + 1] = Σ second[64 i + t]`` over all i < n_index
     and all t with bit t set in ``words[j_c, index[i]]``.  ``n_index >= 1`` is required.
@@ -52,7 +52,7 @@ def _sums_of_four(
         from numba.np.arrayobj import make_array
 
         word, real = ir.IntType(64), ir.DoubleType()
-        # llvmlite writes out any name, but its method add() knows only those without a value
+        # llvmlite writes any name, but its method add() accepts only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
 
         def array(position: int) -> Any:
@@ -118,13 +118,13 @@ def column_sums(
     eight: Any,
     out: Any,
 ) -> None:
-    """Sums of two weights over the examples on which each proposition of a list is true.
+    """Compute sums of two weights over the examples on which each listed proposition is true.
 
     Parameters
     ----------
     words : uint64 (p, words)
     items : int64, the propositions; the first ``n_items`` of them
-    index : int64, the words of examples that are looked at; the first ``n_index`` of them
+    index : int64, positions of words of examples; the first ``n_index`` of them
     first, second : float64, 64 weights for each of these words
     eight : float64 (8,), working memory
     out : float64 (at least n_items, 2), receives the sums
@@ -162,15 +162,10 @@ def even_sums(
     weights: Any,
     out: Any,
 ) -> None:
-    """As :func:`column_sums`, where all examples of a word weigh the same: bits are counted.
+    """Compute the sums of :func:`column_sums` for words of equal weights, by counting bits.
 
-    Parameters
-    ----------
-    words, items, n_items, index, n_index :
-        As there.
-    covers : uint64, which examples of each of these words are meant
-    weights : float64, what each of them weighs
-    out : float64 (at least n_items, 2), receives the sums of weights and of their absolute values
+    ``covers``, uint64, selects examples of each word; ``weights``, float64, has their weight.
+    ``out`` receives the sums of weights and of their absolute values.
     """
     for j in range(n_items):
         row = words[items[j]]
@@ -185,10 +180,10 @@ def even_sums(
 
 @compiled()
 def offer(scores: Any, heap: Any, counters: Any, limit: Any, score: Any) -> Any:
-    """The row where a result with this score goes, or −1; ``heap`` keeps the lowest score first.
+    """Return the row for a result with this score, or −1; ``heap`` keeps the lowest score first.
 
-    Below ``limit`` results a new row is taken, and ``counters[1]``, their number, is raised; then
-    the result with the lowest score is replaced.
+    Below ``limit`` results, take a new row and raise ``counters[1]``, their number; at the limit,
+    replace the result with the lowest score.
     """
     n_found = counters[1]
     if n_found < limit:
@@ -224,22 +219,19 @@ def offer(scores: Any, heap: Any, counters: Any, limit: Any, score: Any) -> Any:
 
 @compiled()
 def bit(word: Any, place: Any) -> Any:
-    """One bit of a word, 0.0 or 1.0."""
+    """Return one bit of a word, 0.0 or 1.0."""
     return np.float64((word >> np.uint64(place)) & 1)
 
 
 @compiled()
 def divided(value: Any, smallest: Any, largest: Any) -> Any:
-    """The largest quotient of a value by a factor between two positive numbers."""
+    """Return the largest quotient of a value and a factor between two positive numbers."""
     return value / smallest if value >= 0.0 else value / largest
 
 
 @compiled()
 def sort_descending(keys: Any, items: Any, n: Any, spare_keys: Any, spare_items: Any) -> None:
-    """Sort the first n keys, largest first, and the items with them: merge sort, from the bottom.
-
-    It takes the place of ``numpy.argsort``, which takes seconds to compile.
-    """
+    """Sort n keys in descending order, with their items (numpy.argsort takes long to compile)."""
     width = 1
     while width < n:
         for start in range(0, n, 2 * width):

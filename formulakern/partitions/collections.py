@@ -1,7 +1,4 @@
-"""Dask collections: data frames, series and arrays whose rows are in partitions.
-
-Dask is not imported to recognise them: whoever has a collection has imported it.
-"""
+"""Dask collections: data frames, series and arrays, recognised without importing dask."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import is_masked
 from formulakern.optional import needed
 
-#: What the classes of collections of tables are called, in dask and in what extends it.
+#: The class names of collections of tables, in dask and its extensions.
 KINDS: dict[str, Literal["frame", "series", "array"]] = {
     "DataFrame": "frame",
     "Series": "series",
@@ -24,7 +21,7 @@ KINDS: dict[str, Literal["frame", "series", "array"]] = {
 
 
 def kind_of(X: object) -> Literal["frame", "series", "array"] | None:
-    """Return the kind of a dask collection, None if X is none; an index counts as a series."""
+    """Return the kind of a dask collection, or None for others; an index counts as a series."""
     if "dask" not in sys.modules:
         return None
     for base in type(X).__mro__:
@@ -34,17 +31,17 @@ def kind_of(X: object) -> Literal["frame", "series", "array"] | None:
 
 
 def is_dask(X: object) -> bool:
-    """Return whether X is a data frame, a series or an array of dask."""
+    """Return True for a dask data frame, series or array."""
     return kind_of(X) is not None
 
 
 def is_dask_array(X: object) -> bool:
-    """Return whether X is an array of dask."""
+    """Return True for a dask array."""
     return kind_of(X) == "array"
 
 
 def in_memory(value: Any) -> Any:
-    """Return a value; of a dask collection its rows, which are joined in this process alone."""
+    """Return a value unchanged, or the rows of a dask collection, joined in this process only."""
     kind = kind_of(value)
     if kind is None:
         return value
@@ -61,9 +58,9 @@ def in_memory(value: Any) -> Any:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Join parts of an array, a column or a table, in a dtype that has all their values.
+    """Join parts of an array, a column or a table, in a dtype that holds all their values.
 
-    Parts of a column or a table that have no rows do not count, unless all are such.
+    Parts of a column or a table without rows are ignored, unless all parts are empty.
 
     >>> joined([np.array([1, 2]), np.array([0.5])])
     array([1. , 2. , 0.5])
@@ -84,7 +81,7 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def common_dtype(column: Any) -> Any:
-    """Return the dtype of all partitions of a dask series, which knows all categories."""
+    """Return the dtype of all partitions of a dask series, with all categories."""
     dask = needed("dask", "A dask collection", "dask")
     return joined(dask.compute(*(part[:0] for part in column.to_delayed()))).dtype
 
@@ -94,14 +91,11 @@ class Different(NamedTuple):
 
     rows: NDArray[np.intp]  # the first row of each
     some: Any  # these rows: a Series, an Index or an array
-    kind: NDArray[Any]  # which of them each row has, a narrow whole number
+    kind: NDArray[Any]  # the position in ``some`` of the value of each row, a narrow integer
 
 
 def different_values(part: Any) -> Different:
-    """Return the different values of a Series, an Index or an array, in the order of their rows.
-
-    Missing values are equal; values are different if some cannot be hashed.
-    """
+    """Return the different values of a column in row order; all values if some are unhashable."""
     pandas = needed("pandas", "A dask collection", "tables")
     values = np.ma.getmaskarray(part) if np.ma.is_masked(part) else np.asarray(part)
     try:
@@ -114,7 +108,7 @@ def different_values(part: Any) -> Different:
 
 
 def _packed(part: Any) -> Any:
-    """Return a part of a column of text as its different values; any other as it is."""
+    """Return a text column by its different values if some repeat; other parts unchanged."""
     if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
         return part
     found = different_values(part)

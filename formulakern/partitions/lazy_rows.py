@@ -1,9 +1,9 @@
-"""Answers for the rows of dask collections, and their Gram matrices, computed when they are needed.
+"""Predictions and transforms of dask collections, and their Gram matrices, computed on demand.
 
-A method that has an answer for every row of a table (a prediction, a transformed row, the rules
-that cover it) runs on every partition, where it is.  The model is put into the graph once.  For a
-Gram matrix the rows of every partition are read and packed once, where they are; a block is a task
-of two packed partitions, and those below the diagonal of a symmetric matrix are transposed.
+A method with one result for every row of a table (a prediction, a transformed row, the rules that
+cover it) runs on every partition, without moving the rows.  The graph holds the model once.  For a
+Gram matrix, the rows of every partition are read and packed once.  A block is a task of two packed
+partitions; blocks below the diagonal of a symmetric matrix are transposed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from formulakern.partitions.partitioned import Partitioned, partitions_of, put
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-#: Whether tables without rows are refused; the answer for none has the dtype of all answers.
+#: True if tables without rows are refused; otherwise their result has the dtype of all results.
 _ROWS_NEEDED: ContextVar[bool] = ContextVar("rows_needed", default=True)
-#: The graph whose partition is computed, None outside of one.
+#: The graph of the partition that is being computed, or None.
 _GRAPH: ContextVar[str | None] = ContextVar("graph", default=None)
-#: Graphs and what was warned of within them.
+#: Graphs and the warnings that have been shown within them.
 _TOLD: dict[tuple[str, str], object] = {}
 
 
 def lazily(method: Method) -> Method:
-    """Let a method of a table that answers row by row accept dask collections.
+    """Let a method with one result for every row of a table accept dask collections.
 
-    The first argument of the method is the table; further ones are for all rows alike.  The answer
-    for a collection is an array for an array, a frame for a frame; DataTypeError for other answers.
+    The first argument of the method is the table; further arguments apply to all rows.  The result
+    is an array for a dask array, and a frame for a frame; other results raise DataTypeError.
     """
 
     @wraps(method)
@@ -57,7 +57,7 @@ def lazily(method: Method) -> Method:
 def lazy_transform(estimator: Class) -> Class:
     """Let ``transform`` of a class accept dask collections, in the container of ``set_output``.
 
-    scikit-learn wraps ``transform`` for these when a class is made; this goes outside of that.
+    scikit-learn wraps ``transform`` when a class is created; this decorator wraps the result.
     """
     cast(Any, estimator).transform = lazily(vars(estimator)["transform"])
     return estimator
@@ -65,46 +65,43 @@ def lazy_transform(estimator: Class) -> Class:
 
 @dataclass(frozen=True)
 class _Question:
-    """A method of a model, called for every partition."""
+    """A call of a model's method, for every partition."""
 
     model: Any
     method: str
     given: tuple[Any, ...]
     named: dict[str, Any]
-    empty: Any  # the answer of a partition without rows
+    empty: Any  # the result for a partition without rows
     graph: str
 
     def __dask_tokenize__(self) -> str:
-        """Name the graph: models need not be the same to the last byte when they are pickled."""
+        """Return the graph's name; pickles of equal models may differ in their bytes."""
         return self.graph
 
     def answer(self, rows: Any) -> Any:
-        """Return the answer for these rows."""
+        """Return the result for these rows."""
         return getattr(self.model, self.method)(rows, *self.given, **self.named)
 
 
 def _answers(X: Any, question: _Question) -> Any:
-    """Return the answers of all partitions as a dask collection.
-
-    The method is called at once for no rows, which refuses other columns and gives the dtype.
-    """
+    """Return all results as a dask collection, after a call without rows for dtype and errors."""
     context = copy_context()
     context.run(_ROWS_NEEDED.set, False)
     answer = context.run(question.answer, head_of(X))
     called = f"{type(question.model).__name__}.{question.method}"
     if not hasattr(answer, "dtype") and not hasattr(answer, "dtypes"):
         raise DataTypeError(
-            f"{called} answers with a {type(answer).__name__}, which has no partitions; pass a "
-            "table in memory, such as X.head() or X.compute()."
+            f"{called} returns a {type(answer).__name__}, which cannot be computed in partitions. "
+            "Pass a table in memory, such as X.head() or X.compute()."
         )
     if type(answer).__module__.startswith("polars"):
         raise DataTypeError(
-            f"{called} makes frames of polars, and the partitions of dask are frames of pandas; "
-            "write set_output(transform='pandas')."
+            f"{called} returns polars frames, but the partitions of dask are pandas frames. Call "
+            "set_output(transform='pandas')."
         )
     question = replace(question, empty=answer)
     if not is_dask_array(X):
-        # the question itself: dask joins tasks of one block, and a delayed value fails there
+        # not as a delayed value, which fails when dask joins the tasks of one block
         return X.map_partitions(_answer, question, meta=answer)
     if hasattr(answer, "columns"):
         frames = needed("dask.dataframe", "A frame from an array of dask", "dask")
@@ -119,7 +116,7 @@ def _answers(X: Any, question: _Question) -> Any:
 
 
 def _answer(part: Any, question: _Question) -> Any:
-    """Return the answer for one partition."""
+    """Return the result for one partition."""
     if not len(part):
         return question.empty
     context = copy_context()
@@ -128,53 +125,50 @@ def _answer(part: Any, question: _Question) -> Any:
 
 
 def head_of(X: Any) -> Any:
-    """Return no rows of a dask collection: its columns, and their dtypes.
-
-    Raises DataError if it is an array of other than one or two dimensions.
-    """
+    """Return the collection without rows; raise DataError for an array of 0 or more than 2 axes."""
     if not is_dask_array(X):
         return X._meta
     if X.ndim not in (1, 2):
         raise DataError(
             f"Expected 2D array, got {X.ndim}D array: X is a dask array of shape {X.shape}; a "
-            "table has rows and columns."
+            "table has two dimensions."
         )
     return np.empty((0, *X.shape[1:]), dtype=X.dtype)
 
 
 def needs_rows() -> bool:
-    """Return whether a table without rows is refused, as scikit-learn does."""
+    """Return True if a table without rows is to be refused, as in scikit-learn."""
     return _ROWS_NEEDED.get()
 
 
 def first_told(what: str) -> bool:
-    """Return whether to warn of something: within partitions once for each graph and process."""
+    """Return True if a warning is to be shown: within partitions, once per graph and process."""
     graph = _GRAPH.get()
     if graph is None:
         return True
     own = object()
-    return _TOLD.setdefault((graph, what), own) is own  # one step, also in threads
+    return _TOLD.setdefault((graph, what), own) is own  # atomic, for threads
 
 
 # -- Gram matrices ---------------------------------------------------------------------------------
 
-#: Bytes of a block; larger blocks are divided into equal ones of fewer rows.
+#: Bytes of the largest block; larger ones are divided into equal blocks of fewer rows.
 LARGEST_BLOCK = 1 << 27
-#: Rows and columns of a square block of so many bytes.
+#: Rows and columns of a square block of this size.
 SQUARE = 4096
 
 
 class _Side(NamedTuple):
-    """The packed rows of a table in parts, and how many rows each has."""
+    """The packed rows of a table in partitions, and the number of rows of each."""
 
     parts: Sequence[Any]  # delayed
-    sizes: tuple[float, ...]  # nan if it is not known
+    sizes: tuple[float, ...]  # NaN if unknown
 
 
 def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
-    """Return ``kernel(X, Z, dtype=dtype)`` as a dask array of a block for every two partitions.
+    """Return ``kernel(X, Z, dtype=dtype)`` as a dask array, one block for every two partitions.
 
-    At least one of both tables is a dask collection; ``Z=None``, or the same object, is X.  Raises
+    At least one of the tables is a dask collection; ``Z=None``, or the same object, means X.  Raise
     DataError if the columns of X and Z differ, or a table in memory cannot be read.
     """
     x, z = _sides(kernel, X, Z)
@@ -193,9 +187,9 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
 
 
 def lazy_product(kernel: Any, X: Any, v: Any, Z: Any) -> Any:
-    """Return ``kernel.matvec(X, v, Z)`` as a dask array; v comes to every worker as a whole.
+    """Return ``kernel.matvec(X, v, Z)`` as a dask array; every worker receives all of v.
 
-    Raises ParameterError if v has another shape, and DataError as :func:`lazy_gram`.
+    Raise ParameterError if v has another shape, and DataError as in :func:`lazy_gram`.
     """
     x, z = _sides(kernel, X, Z)
     vector: Any = v.rechunk(-1) if is_dask_array(v) else np.asarray(v, dtype=np.float64)
@@ -237,7 +231,7 @@ def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
     sizes = (float("nan"),) * table.npartitions
     if is_dask_array(table):
         largest = max(table.chunks[0], default=0)
-        if largest > most:  # not if it is not known
+        if largest > most:  # False if the sizes are unknown
             table = table.rechunk({0: -(-largest // -(-largest // most))})
         sizes = table.chunks[0]
     parts = Partitioned(partitions_of(table), lazy=True)
@@ -257,15 +251,15 @@ def _array(
 def _check_length(v: Any, n_rows: float) -> None:
     if np.isfinite(n_rows) and np.isfinite(v.shape[0]) and v.shape[0] != n_rows:
         raise ParameterError(
-            f"v has shape {v.shape}; expected an entry for all {int(n_rows)} rows."
+            f"v has shape {v.shape}; expected one entry for each of {int(n_rows)} rows."
         )
 
 
-# -- what workers do ----------------------------------------------------------------------------
+# -- functions that run on the workers ----------------------------------------------------------
 
 
 def _read(part: Any, kernel: Any, role: str, number: int) -> Any:
-    """Return the rows of a partition as the kernel reads them."""
+    """Return the rows of a partition in the kernel's own form."""
     try:
         return kernel.read(part).x
     except DataError as error:
@@ -277,7 +271,7 @@ def _block(kernel: Any, x: Any, z: Any, dtype: str) -> Any:
 
 
 def _ends(v: Any, parts: list[Any]) -> Any:
-    """Return the places in v at which the entries of each part end."""
+    """Return the positions in v at which the entries of each partition end."""
     ends = np.cumsum([0, *(part.n_rows for part in parts)])
     _check_length(v, ends[-1])
     return ends

@@ -1,11 +1,11 @@
-"""Rows in partitions: functions go to the partitions, and their answers come back in order.
+"""Rows in partitions: functions run on every partition, and their results return in order.
 
-A learner that needs its rows only for sums is written once: it sends a function to every partition
-and adds up the answers.  In memory there is usually one partition; a dask collection has many, held
-by ``dask.persist`` and evaluated by ``dask.compute``, on a cluster by its workers.
+A learner that needs only sums over rows sends a function to every partition and adds the results.
+In memory there is usually one partition.  A dask collection has many, held by ``dask.persist`` and
+evaluated by ``dask.compute``, on a cluster by its workers.
 
-Functions are pure and defined at the top of a module.  If a worker is lost, dask computes its
-partitions again and gets the same answers.
+Functions are pure and defined at the top level of a module.  If a worker is lost, dask computes its
+partitions again with the same results.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ GATHERED = 1 << 30
 _limit: ContextVar[int] = ContextVar("gathered_bytes", default=GATHERED)
 #: Clients whose workers ignore Ctrl-C.
 _KEPT: WeakSet[Any] = WeakSet()
-#: How many answers are combined in one step.
+#: The number of results that are combined in one step.
 STEP = 8
 AGAIN = "Connect to a cluster that runs, and fit again."
 LOGS = "Look at the logs of the workers."
 SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
-#: Seconds between two looks at the answers; the statuses of an answer that will never come.
+#: Seconds between two checks of the futures, and the statuses of failed ones.
 LOOKED, FAILED = 0.25, ("error", "cancelled", "lost")
-#: Exceptions of distributed, by name as it may be absent: their meaning and what to do.
+#: Exceptions of distributed by name, because it may not be installed: the problem and the remedy.
 LOST = {
     **dict.fromkeys(
         ("CancelledError", "FutureCancelledError", "FuturesCancelledError"),
@@ -63,20 +63,20 @@ LOST = {
 
 @contextmanager
 def gather_limit(n_bytes: int) -> Iterator[None]:
-    """Limit the bytes of packed rows that a fit on a dask collection may bring into this process.
+    """Limit the packed rows, in bytes, that a fit on a dask collection may bring into this process.
 
     A table of n rows and p propositions has n·⌈p/64⌉·8 bytes of packed rows.  Up to the limit they
-    are brought into this process, and learned from like any table.  Beyond it,
-    :class:`PRLClassifier`, :class:`HKLClassifier` and :class:`FormulaFeatures` leave them in their
-    partitions, which answer questions about their rows; other estimators raise DataError.  The
-    class and the weight of every row always come into this process: one byte for a class (more if
-    there are more than 256), eight for a number or for a weight if ``sample_weight`` is given.
+    are brought into this process, and the fit is like that of any table.  Above the limit,
+    :class:`PRLClassifier`, :class:`HKLClassifier` and :class:`FormulaFeatures` leave the rows in
+    their partitions and compute on them there; other estimators raise DataError.  The class and the
+    weight of every row always come into this process: one byte for a class (more for more than 256
+    classes), eight for a number, and eight for a weight if ``sample_weight`` is given.
 
     Parameters
     ----------
     n_bytes : int
-        At least 0; by default 1 GiB, such as 64 million rows of 128 propositions.  0 leaves every
-        row in its partition.
+        The limit, at least 0; by default 1 GiB, for example 64 million rows of 128 propositions.  0
+        leaves every row in its partition.
 
     Yields
     ------
@@ -103,7 +103,7 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
 
 
 def gathered_bytes() -> int:
-    """Return the bytes that :func:`gather_limit` allows."""
+    """Return the limit in bytes that :func:`gather_limit` has set."""
     return _limit.get()
 
 
@@ -130,7 +130,7 @@ class Partitioned:
     def later(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Partitioned:
-        """Return the answers, which dask computes whenever they are needed; see :meth:`map`."""
+        """Return the results as partitions, which dask computes on demand; see :meth:`map`."""
         if not self.lazy:
             return Partitioned(self.map(function, *shared, each=each))
         call, sent = put(function), list(map(put, shared))
@@ -145,10 +145,10 @@ class Partitioned:
         each: Sequence[Any] | None = None,
         deadline: Deadline = UNLIMITED,
     ) -> list[Any]:
-        """Return the answer of every partition, in order; TimeIsOver if they come too late.
+        """Return the result of every partition, in order; raise TimeIsOver after the deadline.
 
         ``function`` is called with (value, *shared), or with (value, *shared, own) if ``each`` has
-        a value for each partition.
+        a value for every partition.
         """
         if self.lazy:
             deadline.check()
@@ -171,7 +171,7 @@ class Partitioned:
     def persist(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Partitioned:
-        """Return the answers as partitions, which stay where they are computed; see :meth:`map`."""
+        """Return the results as partitions that stay where they are computed; see :meth:`map`."""
         client = cluster_client() if self.lazy else None
         if client is None:
             return Partitioned(self.map(function, *shared, each=each))
@@ -182,7 +182,7 @@ class Partitioned:
     def sum(
         self, function: Callable[..., Any], *shared: Any, deadline: Deadline = UNLIMITED
     ) -> Any:
-        """Return the sum of the answers, added up a few at a time where they are."""
+        """Return the sum of the results, added a few at a time on the workers."""
         if not self.values:
             return 0
         if not self.lazy:
@@ -194,11 +194,11 @@ class Partitioned:
         return _computed(answers.values, deadline)[0]
 
     def held(self) -> Partitioned:
-        """Return the same values, which stay where they are computed."""
+        """Return the same values, to stay where they are computed."""
         return self.persist(_itself)
 
     def wait(self) -> Partitioned:
-        """Return the same partitions once all values are computed."""
+        """Return the same partitions when all values are computed."""
         client = cluster_client() if self.lazy else None
         if client is not None:
             futures = needed("distributed", "A dask cluster", "dask").futures_of(self.values)
@@ -224,9 +224,9 @@ def put(value: Any) -> Any:
 
 
 def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
-    """Return the partitions of a dask collection as delayed values, an array's blocks of rows.
+    """Return the partitions of a dask collection as delayed values; of an array, blocks of rows.
 
-    ``columns`` are the labels of columns of a frame, or positions in an array; all by default.
+    ``columns`` are labels of columns of a frame, or positions in an array; all by default.
     """
     if is_dask_array(X):
         if X.ndim == 2:
@@ -234,17 +234,14 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
             X = X.rechunk({1: -1})
         elif X.ndim != 1:
             raise DataError(
-                f"a dask array of {X.ndim} dimensions; expected 2 for a table, 1 for a column."
+                f"the dask array has {X.ndim} dimensions; expected 2 for a table, 1 for a column."
             )
         return list(X.to_delayed().ravel())
     return list((X if columns is None else X[list(columns)]).to_delayed())
 
 
 def cluster_client() -> Any:
-    """Return the client of the cluster that dask uses now, or None if it works in this process.
-
-    From now on Ctrl-C does not end the workers of the cluster.
-    """
+    """Return the client of dask's cluster, or None; its workers ignore Ctrl-C from now on."""
     base = needed("dask.base", "A dask collection", "dask")
     client = getattr(base.get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
@@ -255,7 +252,7 @@ def cluster_client() -> Any:
 
 
 def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:
-    """Return the results of delayed values, in time."""
+    """Return the results of delayed values, or raise TimeIsOver after the deadline."""
     client = cluster_client()
     if client is not None:
         with sending():
@@ -295,7 +292,7 @@ def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
 
 @contextmanager
 def cluster_errors(advice: str = "") -> Iterator[None]:
-    """Raise the failures of a cluster as ClusterError."""
+    """Raise ClusterError for the failures of a cluster."""
     try:
         yield
     except Exception as error:
@@ -308,7 +305,7 @@ def cluster_errors(advice: str = "") -> Iterator[None]:
 
 @contextmanager
 def sending(advice: str = "") -> Iterator[None]:
-    """Send values to a cluster, which may be large; its failures are ClusterErrors."""
+    """Send values of any size to a cluster; raise ClusterError for its failures."""
     with cluster_errors(advice), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
         yield
@@ -318,25 +315,22 @@ def sending(advice: str = "") -> Iterator[None]:
 
 
 def keep_workers(client: Any) -> None:
-    """Let workers of this program ignore Ctrl-C, so that a fit ends and its cluster does not.
-
-    A terminal signals all processes of a program.  Workers of other terminals stay as they are.
-    """
+    """Let workers in this terminal ignore Ctrl-C, so that a fit ends but its cluster does not."""
     if client in _KEPT:
         return
     plugin = needed("distributed", "A dask cluster", "dask").WorkerPlugin()
     plugin.name = "formulakern-interrupts"
-    plugin.setup = partial(_ignored, _program(), os.getpid())  # also of workers that come later
+    plugin.setup = partial(_ignored, _program(), os.getpid())  # also for workers that start later
     client.register_plugin(plugin)
     _KEPT.add(client)
 
 
 def _program() -> tuple[str, int]:
-    """The processes of one group, which a terminal signals together."""
+    """Return an identifier of the process group, which a terminal signals as a whole."""
     return socket.gethostname(), os.getpgrp() if hasattr(os, "getpgrp") else 0
 
 
 def _ignored(program: tuple[str, int], process: int, worker: object) -> None:  # noqa: ARG001
-    first = threading.current_thread() is threading.main_thread()  # others have no say in signals
+    first = threading.current_thread() is threading.main_thread()  # only it may set handlers
     if first and os.getpid() != process and _program() == program:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

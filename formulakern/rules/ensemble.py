@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
@@ -64,11 +65,12 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     support : ndarray of shape (R,), int64
         Number of training rows in which each rule is true.
     coverage, precision : ndarray of shape (R,), float64
-        As in :class:`WeightedRule`.
+        Share of the training rows that satisfy each rule, and share of these rows that belong to
+        its class, weighted; nan if unknown.
     target : str
         The name of the predicted number.
     base_rate : ndarray of shape (R,), float64
-        As in :class:`WeightedRule`; one number counts for all.
+        The share of that class among all training rows; one number counts for all rules.
     levels : tuple of L, or None
         The ordered classes, lowest first; only without ``classes``.
     thresholds : ndarray of shape (L − 1,), float64
@@ -479,6 +481,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         return ensemble_latex(self if top is None else self.head(top))
 
 
+@parameters_from()
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCard(RuleEnsemble):
     """Rules of two classes with integer points, as :meth:`RuleEnsemble.to_points` returns them.
@@ -489,8 +492,12 @@ class ScoreCard(RuleEnsemble):
 
     Parameters
     ----------
-    rules, votes, classes, intercept, support, coverage, precision, target, base_rate, levels
-        As for :class:`RuleEnsemble` with two levels.  Points are ``votes[:, 0]``.
+    votes : ndarray of shape (R, 1), float64
+        The points.
+    classes : None
+        The classes are the levels.
+    levels : tuple of two
+        The classes.
     thresholds : ndarray of shape (1,)
         The largest total for the first class, ⌊start⌋, whatever is given.
     start : float

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
@@ -338,17 +339,13 @@ def _as_rule(other: Rule | str) -> Rule:
     return other if isinstance(other, Rule) else rule(other)
 
 
+@parameters_from()
 @dataclass(frozen=True)
 class MinimalRule(MinimalForm):
     """A rule that is short and true of the same rows, and what is proved of it.
 
     The proof is about rules that are made of the same comparisons, their negations and ``is not
     missing``.
-
-    Parameters
-    ----------
-    formula, form, n_parts, n_literals, exact, least
-        As in :class:`formulakern.MinimalForm`.
 
     Examples
     --------

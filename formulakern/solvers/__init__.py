@@ -1,1 +1,1 @@
-"""Optimisation, arrays in and arrays out, with a certificate for every answer."""
+"""Optimisation on arrays, with a certificate for every result."""

@@ -8,10 +8,10 @@ from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """A context in which NumPy's and SciPy's BLAS use one thread.
+    """Return a context in which NumPy's and SciPy's BLAS use one thread.
 
-    The solvers multiply many small matrices.  Threads that wait for each other cost more there than
-    they gain, up to 50 times the time where other work shares the cores.
+    The solvers multiply many small matrices.  Threads that wait for each other cost more than they
+    gain, up to 50 times the time if other work shares the cores.
     """
     limits: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return limits
@@ -19,7 +19,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _libraries() -> Any:
-    import scipy.linalg  # noqa: F401  (SciPy may bring a BLAS of its own, to be found as well)
+    import scipy.linalg  # noqa: F401  (SciPy may load its own BLAS, which must be found as well)
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
     return ThreadpoolController()

@@ -8,11 +8,11 @@ the weights of the features and ξ the slacks.  With v = 1/Σα and p = vα this
 value v with payoffs A in which the row player's strategy is from the capped simplex p ≤ vu; with
 u = ∞ it is the ordinary game, of positive value.
 
-There are many rows and few columns.  A Newton step costs one symmetric matrix AᵀDA of the size of
-the columns (S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM
-Journal on Optimization 2, 1992, doi:10.1137/0802028).  Where optimal α are not unique, the method
-ends near their analytic centre and at no basic solution.  Column generation is quicker for it: best
-responses to the centre say most about the rest of the game.
+The method suits many rows and few columns.  A Newton step costs one symmetric matrix AᵀDA of the
+size of the columns (S. Mehrotra, "On the implementation of a primal-dual interior point method",
+SIAM Journal on Optimization 2, 1992, doi:10.1137/0802028).  If optimal α are not unique, the method
+ends near their analytic centre, not at a basic solution.  This makes column generation faster: best
+responses to the centre are the most informative.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 
-#: Up to so many bytes A is turned to floats once; else so many rows whenever needed.
+#: A of at most this many bytes is converted to floats once; otherwise in blocks of rows.
 KEPT_BYTES = 1 << 28
 BLOCK = 16_384
 #: Below this share of nonzero entries, sums over them are faster than BLAS over all.
 SPARSE = 0.2
-#: From this tolerance on, single precision does.
+#: From this tolerance on, single precision suffices.
 ROUGH = 1e-4
-#: What is above this, squared and summed up, would overflow in single precision.
+#: Sums of squares of larger numbers would overflow in single precision.
 HUGE = 1e15
-#: Smaller matrices stay dense: there is nothing to be gained.
+#: Smaller matrices stay dense.
 SMALL = 1 << 16
 
 
@@ -46,7 +46,7 @@ SMALL = 1 << 16
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
     """Add the upper triangle of Aᵀ diag(d) A to ``out``, from the nonzero entries of A's rows.
 
-    ``places[starts[i]:starts[i + 1]]`` are the columns of row i's, increasing.
+    ``places[starts[i]:starts[i + 1]]`` are the columns of the entries of row i, increasing.
     """
     for i in range(len(d)):
         for e in range(starts[i], starts[i + 1]):
@@ -57,10 +57,10 @@ def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> Non
 
 
 class Matrix:
-    """A + shift; A is held by its nonzero entries where they are few, else multiplied by BLAS.
+    """The matrix A + shift; A is sparse if it has few nonzero entries, otherwise BLAS is used.
 
-    Bytes are turned to floats block by block if there are many.  ``tol`` is what the solution of
-    the program is to be correct to.  With a deadline, machine code is not waited for.
+    Large matrices of bytes are converted to floats block by block.  ``tol`` is the required
+    accuracy of the program's solution.  With a deadline, compilation is not waited for.
     """
 
     def __init__(
@@ -92,18 +92,18 @@ class Matrix:
             yield rows, self.A[rows].astype(self.dtype, copy=False)
 
     def sizes(self) -> FloatArray:
-        """Σ_i |A_ik| + n·|shift|, shape (k,)."""
+        """Return Σ_i |A_ik| + n·|shift|, shape (k,)."""
         own: Any = sum(abs(block).sum(axis=0) for _, block in self._blocks())
         return np.asarray(own + self.shape[0] * abs(self.shift), dtype=np.float64)
 
     def product(self, x: FloatArray) -> FloatArray:
-        """(A + shift) x, shape (n,)."""
+        """Return (A + shift) x, shape (n,)."""
         own, shift = x.astype(self.dtype), self.shift * float(x.sum())
         parts = [block @ own for _, block in self._blocks()]
         return np.asarray(np.concatenate(parts, dtype=np.float64) + shift)
 
     def transposed(self, y: FloatArray) -> FloatArray:
-        """(A + shift)ᵀ y, shape (k,)."""
+        """Return (A + shift)ᵀ y, shape (k,)."""
         own = y.astype(self.dtype)
         result: FloatArray = np.full(self.shape[1], self.shift * float(y.sum()))
         for rows, block in self._blocks():
@@ -111,7 +111,7 @@ class Matrix:
         return result
 
     def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
-        """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
+        """Return (A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
         if self.sparse:
             starts, places, entries = self.entries
@@ -135,12 +135,12 @@ class Matrix:
 MAX_STEPS = 100
 #: Share of the way to the boundary that a step takes.
 SHORT = 0.995
-#: How far inside its bounds a start lies.
+#: Distances of a start from its bounds.
 ASIDE, SHRUNK, TINY = 0.05, 1.1, 0.1
-#: Steps shorter than this lead nowhere,
+#: The method stops at a step shorter than this,
 STUCK = 1e-10
-#: and neither do so many in a row that leave more than this share of the error, once the gap or
-#: all of it is below this (before, it may stay where it is for long).
+#: or after PATIENCE steps in a row that leave more than the share CLEARLY of the error, once the
+#: gap or the whole error is below LATE (before, the error may stay constant for long).
 PATIENCE, CLEARLY, LATE = 10, 0.99, 1e-3
 
 Vectors = Sequence[FloatArray]
@@ -148,7 +148,7 @@ Vectors = Sequence[FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class CappedSolution:
-    """Where the interior-point method stopped: α within (0, u), λ > 0, and after how many steps.
+    """The last point of the interior-point method: α within (0, u), λ > 0, and the steps.
 
     The gap is |Σλ + uᵀξ − Σα| as a share of the larger one; ``converged`` if it and the
     infeasibility are at most the tolerance.
@@ -169,15 +169,15 @@ def solve_capped_lp(
     start: tuple[FloatArray, FloatArray] | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> CappedSolution:
-    """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u; the best point on the way, whatever the tol.
+    """Solve max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u; return the best point reached.
 
     A (n, k) is of any real dtype; bytes save memory.  u is positive, or infinite for all rows: then
-    there must be a λ ≥ 0 with (A + shift)λ > 0, which a large enough shift makes sure of.  ``tol``
-    is the relative gap, and relative infeasibility, to stop at, and ``start`` are α and λ, not
-    negative, of a similar program.  A step that is not done at the deadline is given up.
+    there must be a λ ≥ 0 with (A + shift)λ > 0, which a sufficiently large shift ensures.  ``tol``
+    limits the relative gap and the relative infeasibility; ``start`` has nonnegative α and λ of a
+    similar program.  A step that is not finished at the deadline is discarded.
 
-    O(n·k²) a step, mostly 10 to 30 of them.  Where few entries of A are not zero, k² becomes the
-    mean square of their number in a row.
+    A step costs O(n·k²), and 10 to 30 steps are typical.  If few entries of A are nonzero, k² is
+    replaced by the mean square of their number in a row.
     """
     best, steps = (np.inf, np.inf), 0
     with one_thread():
@@ -238,7 +238,7 @@ class _State:
         self._set((alpha, beta, s), (z, xi, lam))
 
     def _set(self, primal: Vectors, dual: Vectors) -> None:
-        """Move to a point, with the residuals of the equations there, which are of size 1."""
+        """Move to a point and compute the scaled residuals of the equations."""
         self.primal, self.dual = primal, dual
         (self.alpha, beta, s), (z, xi, self.lam) = primal, dual
         r_dual = 1.0 - self.matrix.product(self.lam) - xi + z
@@ -253,7 +253,7 @@ class _State:
         self.gap = abs(above - below) / max(above, below)
 
     def step(self, deadline: Deadline) -> float:
-        """Mehrotra's predictor and corrector; the length of the step."""
+        """Take Mehrotra's predictor and corrector step; return its length."""
         from scipy.linalg import cho_solve
 
         (alpha, beta, s), (z, xi, lam) = self.primal, self.dual
@@ -261,12 +261,12 @@ class _State:
         D = z / alpha + xi / beta
         matrix = self.matrix.normal(1.0 / D, deadline)
         matrix.flat[:: len(matrix) + 1] += s / lam
-        unit = 1.0 / np.sqrt(matrix.diagonal())  # with 1 in the diagonal it is better conditioned
+        unit = 1.0 / np.sqrt(matrix.diagonal())  # a diagonal of ones improves the conditioning
         matrix *= unit * unit[:, None]
         factor = _factor(matrix, self.matrix.rounding)
 
         def direction(wanted: Vectors) -> tuple[Vectors, Vectors]:
-            """The Newton step that changes the products of the pairs by so much."""
+            """Return the Newton step for these changes of the products of the pairs."""
             az, bx, sl = wanted
             h = r_dual - (bx - xi * r_cap) / beta + az / alpha
             right = self.matrix.transposed(h / D) + sl / lam - r_primal
@@ -291,13 +291,13 @@ class _State:
 
 
 def _moved(values: Vectors, changes: Vectors, length: float | None = None) -> Vectors:
-    """Values after a step, by default as long as none becomes negative."""
+    """Return values after a step, by default the longest that keeps them nonnegative."""
     length = _longest(values, changes) if length is None else length
     return [value + length * change for value, change in zip(values, changes, strict=True)]
 
 
 def _longest(values: Vectors, changes: Vectors) -> float:
-    """How far one may go before something becomes negative, at most 1/SHORT."""
+    """Return the longest step that keeps all values nonnegative, at most 1/SHORT."""
     longest = 1.0 / SHORT
     for value, change in zip(values, changes, strict=True):
         falling = change < 0
@@ -307,12 +307,12 @@ def _longest(values: Vectors, changes: Vectors) -> float:
 
 
 def _factor(matrix: FloatArray, rounding: float) -> Any:
-    """Cholesky's factor of a matrix with 1 in the diagonal, whose entries are so much off."""
+    """Return the Cholesky factor of a matrix with unit diagonal and this error of its entries."""
     from scipy.linalg import LinAlgError, cho_factor
 
     while True:
         matrix.flat[:: len(matrix) + 1] += rounding
         try:
             return cho_factor(matrix, check_finite=False)
-        except LinAlgError:  # more columns than one entry's error allows for
+        except LinAlgError:  # more columns than the error of one entry allows for
             rounding *= 10

@@ -1,11 +1,12 @@
 """Learning dynamics of two players of a matrix game: fictitious play and optimistic Hedge.
 
-*Fictitious play.*  Each player answers best what the other has played so far, round by round.  A
-round adds one row of M to the payoffs of the columns and one column of −M to those of the rows.
-Each addition finds the largest sum as a by-product.  Vectors are padded to whole blocks and keep
-the largest entry of each block, so that finding the index of the largest entry reads one block.
+*Fictitious play.*  In each round, a player plays the best response to the other player's past
+strategies.  A round adds one row of M to the payoffs of the columns and one column of −M to those
+of the rows.  Each addition finds the largest sum as a by-product.  Vectors are padded to whole
+blocks and keep the largest entry of each block, so finding the index of the largest entry reads one
+block.
 
-*Optimistic Hedge.*  Both players weigh their pure strategies by their losses so far and last.
+*Optimistic Hedge.*  Both players weigh their pure strategies by their past and last losses.
 """
 
 # ruff: noqa: ARG001
@@ -24,18 +25,18 @@ from formulakern.compilation import compiled, intrinsic
 LARGEST_BYTE = 127
 #: Sums of whole payoffs up to this fit in 32 bits.
 LARGEST_SUM = 2**31 - 1
-#: Entries whose largest is kept; vectors are padded to a multiple.
+#: Entries per stored maximum; vectors are padded to a multiple.
 BLOCK = 64
-#: Bytes in the vectors that are written into the code; narrower processors split them.
+#: Bytes of a vector in the generated code; narrower processors split them.
 VECTOR_BYTES = 64
 
 
 @intrinsic
 def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: Any) -> Any:
-    """Add a block of ``rows[index]`` to that of ``totals``; returns the largest sum.
+    """Add a block of ``rows[index]`` to the block of ``totals``; return the largest sum.
 
-    Both arrays are C-contiguous and share no memory; a block is whole.  Nothing is NaN.  Numba's
-    own loop is not vectorised: it would have to keep the order in which a maximum is taken.
+    Both arrays are C-contiguous and share no memory.  No entry is NaN.  Numba does not vectorise
+    its own loop, because it keeps the order of the comparisons.
     """
     from numba import types
 
@@ -45,7 +46,7 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
         from llvmlite import ir
         from numba.np.arrayobj import make_array
 
-        # llvmlite writes out any name, but its method add() knows only those without a value
+        # llvmlite writes any name, but its method add() accepts only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         totals, rows = (make_array(sig.args[k])(context, builder, arguments[k]) for k in (0, 1))
         element, stored = (context.get_data_type(sig.args[k].dtype) for k in (0, 1))
@@ -74,7 +75,7 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
         for offset in range(0, BLOCK, lanes):
             place = builder.add(first, ir.Constant(word, offset))
             target = vector_at(totals.data, place, vector)
-            # a vector needs no more alignment than its elements have
+            # a vector needs only the alignment of its elements
             old = builder.load(target, align=width)
             step = builder.load(
                 vector_at(rows.data, builder.add(row, place), narrow), align=stored_width
@@ -91,7 +92,7 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
 
 @compiled()
 def _add_row(totals: Any, rows: Any, index: Any, tops: Any) -> Any:
-    """``totals += rows[index]``; ``tops[b] = max of block b``; returns the largest of all."""
+    """Compute ``totals += rows[index]`` and ``tops[b] = max of block b``; return the largest."""
     best = _add_block(totals, rows, index, 0)
     tops[0] = best
     for b in range(1, tops.size):
@@ -103,13 +104,13 @@ def _add_row(totals: Any, rows: Any, index: Any, tops: Any) -> Any:
 
 @compiled()
 def _first(totals: Any, tops: Any, best: Any) -> Any:
-    """The lowest index of the largest entry, ``best``, given the largest of each block."""
+    """Return the lowest index of the largest entry, ``best``, given the largest of each block."""
     b = 0
     while tops[b] != best:
         b += 1
     block = totals[BLOCK * b : BLOCK * b + BLOCK]
     at = BLOCK
-    for k in range(BLOCK):  # no way out of the loop: it is compared in vectors
+    for k in range(BLOCK):  # no early exit, so that the comparison is vectorised
         here = k if block[k] == best else BLOCK
         at = here if here < at else at
     return BLOCK * b + at
@@ -137,13 +138,13 @@ def fictitious_rounds(
     tol: Any,
     rounds: Any,
 ) -> Any:
-    """Both players in turn play a best response to the counts of the other, in place.
+    """Play best responses of both players in turn to the other player's counts, in place.
 
-    Stops after the first round whose gap is at most ``tol``.  Returns the rounds played, or minus
-    that where the gap has reached ``tol``.  ``payoffs`` and ``losses`` are M and −M', each row
-    padded with zeros; totals are −M c and M' r for the counts c of columns and r of rows, padded
-    with the lowest number, ``tops`` the largest entry of each block of them, ``high`` the largest
-    of ``row_totals``.
+    Stops after the first round whose gap is at most ``tol``.  Returns the number of rounds played,
+    negative if the gap reached ``tol``.  ``payoffs`` and ``losses`` are M and −M', each row padded
+    with zeros.  Totals are −M c and M' r for the counts c of columns and r of rows, padded with the
+    lowest number; ``tops`` has the largest entry of each of their blocks, and ``high`` is the
+    largest entry of ``row_totals``.
     """
     for number in range(1, rounds + 1):
         i = _first(row_totals, row_tops, high)
@@ -158,13 +159,13 @@ def fictitious_rounds(
 
 
 class FictitiousPlay:
-    """In each round first the row player, then the column player, plays a best response.
+    """Fictitious play: in each round the row player, then the column player, plays a best response.
 
-    It is a pure strategy, the best against the frequencies of the other player's strategies so far;
-    of several that are equally good, the one of lowest index.  The counts given are of strategies
-    that count as played before the first round.
+    The response is the best pure strategy against the frequencies of the other player's past
+    strategies; in a tie, the one of lowest index.  The given counts are strategies that count as
+    played before the first round.
 
-    Where all payoffs are whole numbers up to 127 in size and the counts are whole, payoffs are kept
+    If all payoffs are whole numbers up to 127 in size and the counts are whole, payoffs are stored
     in a byte each and summed in 32 bits: the same rounds, in an eighth of the memory.
     """
 
@@ -190,12 +191,12 @@ class FictitiousPlay:
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute the payoffs of all choices against the counts afresh."""
+        """Recompute the payoffs of all choices against the counts."""
         self._row_totals, self._row_tops = self._totals(-(self._M @ self._column_counts))
         self._column_totals, self._column_tops = self._totals(self._row_counts @ self._M)
 
     def advance(self, rounds: int, tol: float) -> int:
-        """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
+        """Play rounds; return their number, negative if the gap reached ``tol``."""
         matrices = self._payoffs, self._losses
         totals = self._row_totals, self._column_totals, self._row_tops, self._column_tops
         rows, columns, high = self._row_counts, self._column_counts, self._row_tops.max()
@@ -203,15 +204,15 @@ class FictitiousPlay:
         return int(fictitious_rounds(*state, high, rows.sum(), columns.sum(), tol, rounds))
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
-        """How often each row and each column was played."""
+        """Return the counts of each row and each column."""
         return self._row_counts, self._column_counts
 
     def round_cost(self) -> int:
-        """A row and a column."""
+        """Return the entries read in a round: a row and a column."""
         return sum(self._M.shape)
 
     def _totals(self, values: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Padded with the lowest number, and the largest entry of each block."""
+        """Return values padded with the lowest number, and the largest entry of each block."""
         kind = np.int32 if self._whole else np.float64
         totals = aligned((_padded(len(values)),), kind)
         totals[:] = np.iinfo(np.int32).min if self._whole else -np.inf
@@ -223,18 +224,18 @@ def _padded(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-#: Differences of payoffs below this count as none; it can be divided by.
+#: Differences of payoffs below this count as zero; division by it is possible.
 TINY = 1e-200
-#: What the sum of mixability gaps starts with, as a share of the range of payoffs.  AdaHedge starts
-#: with 0, that is with all weight on the best strategy so far, and there rounding decides between
-#: strategies that are equally good.
+#: The initial sum of mixability gaps, as a share of the range of payoffs.  AdaHedge starts with 0,
+#: that is with all weight on the best strategy so far, which leaves the choice between equally good
+#: strategies to rounding.
 FIRST_GAP = 0.25
 
 
-# adding in any order lets the sum be taken in vectors
+# any order of additions allows vector instructions
 @compiled(fastmath={"reassoc", "contract"})
 def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
-    """``sums += weight · row``; returns ``row · weights``."""
+    """Compute ``sums += weight · row``; return ``row · weights``."""
     product = 0.0
     for k in range(row.size):
         sums[k] += weight * row[k]
@@ -244,7 +245,7 @@ def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
 
 @compiled()
 def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
-    """−ln(Σ prior exp(−eta · losses)) / eta, which lies between the least and the mean loss."""
+    """Return −ln(Σ prior exp(−eta · losses)) / eta, between the least and the mean loss."""
     if stop - first == 1:  # eta = ln 1 = 0
         return losses[first]
     least = np.inf
@@ -258,13 +259,13 @@ def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
 
 
 class HedgeState(NamedTuple):
-    """Both players; vectors of length n + m hold the columns' entries, then the rows'.
+    """The state of both players; vectors of length n + m have the columns' entries, then the rows'.
 
     ``middle`` is subtracted from every payoff, so that a large constant in M costs no digits.
-    ``prior`` are weights before any loss, of sum 1 for each player; ``losses`` sums over the rounds
-    of −(M − middle)'p and of (M − middle) q; ``last`` those of the last round, the forecast of the
-    next; ``strategies`` q and p of the last round, and ``sums`` their sums; ``gaps`` each player's
-    sum of mixability gaps, positive from the start.
+    ``prior`` are the initial weights, of sum 1 for each player.  ``losses`` are sums over the
+    rounds of −(M − middle)'p and of (M − middle) q, and ``last`` those of the last round, the
+    forecast of the next.  ``strategies`` are q and p of the last round, and ``sums`` their sums;
+    ``gaps`` is each player's sum of mixability gaps, positive from the start.
     """
 
     middle: Annotated[float, "float64"]
@@ -280,10 +281,10 @@ class HedgeState(NamedTuple):
     "int64(Array(float64, 2, 'C', readonly=True), state, int64, float64, int64)", state=HedgeState
 )
 def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int) -> int:
-    """Rounds of both players after ``played`` others; the state changes in place.
+    """Play rounds of both players after ``played`` others; change the state in place.
 
-    Stops after the first round whose gap is at most ``tol``.  Returns the rounds played, or minus
-    that where the gap has reached ``tol``.
+    Stops after the first round whose gap is at most ``tol``.  Returns the number of rounds played,
+    negative if the gap reached ``tol``.
     """
     middle, prior, losses, last, strategies, sums, gaps = state
     m, n = M.shape
@@ -330,11 +331,11 @@ def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int
 
 
 class Hedge:
-    """Each player's weights are exp(−η · (losses so far + the last loss)), scaled to sum 1.
+    """Optimistic Hedge: weights exp(−η · (past losses + the last loss)), scaled to sum 1.
 
-    The last loss stands for a forecast of the next.  η = ln(pure strategies) / (a quarter of the
-    payoffs' range + the player's sum of mixability gaps), as in AdaHedge.  The strategies of the
-    first round are half in proportion to the counts given, and half uniform.
+    The last loss is a forecast of the next.  η = ln(pure strategies) / (a quarter of the payoffs'
+    range + the player's sum of mixability gaps), as in AdaHedge.  The strategies of the first round
+    are half proportional to the given counts, and half uniform.
     """
 
     speed = 1.0
@@ -349,25 +350,25 @@ class Hedge:
         self._state = HedgeState((low + high) / 2, prior, losses, last, strategies, sums, gaps)
 
     def refresh(self) -> None:
-        """Nothing: the sums decide the strategies, but the bounds are computed from the matrix."""
+        """Do nothing: bounds are computed from the matrix."""
 
     def advance(self, rounds: int, tol: float) -> int:
-        """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
+        """Play rounds; return their number, negative if the gap reached ``tol``."""
         done = hedge_rounds(self._M, self._state, self._played, tol, rounds)
         self._played += abs(done)
         return done
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
-        """The sums of the strategies over all rounds."""
+        """Return the sums of the strategies over all rounds."""
         n = self._M.shape[1]
         return self._state.sums[n:], self._state.sums[:n]
 
     def round_cost(self) -> int:
-        """The matrix; an exponential counts as some ten numbers."""
+        """Return the cost of a round: the matrix; an exponential counts as about ten numbers."""
         return self._M.size + 30 * sum(self._M.shape)
 
 
 def scaled(counts: FloatArray) -> FloatArray:
-    """To sum 1; uniform where nothing was counted."""
+    """Return counts scaled to sum 1; uniform if all are zero."""
     total = float(counts.sum())
     return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))

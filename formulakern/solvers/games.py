@@ -19,9 +19,9 @@ from formulakern.solvers.solution import Certified, warn_unless
 
 Found = tuple[FloatArray, FloatArray, int] | None
 
-#: Seconds between two looks at the solver, which runs in a thread of its own.
+#: Seconds between two checks of the solver, which runs in its own thread.
 LOOK_SECONDS = 0.05
-#: Violations of constraints that the solver may leave, of payoffs between −1 and 1.
+#: The tolerance of the solver for violated constraints, with payoffs between −1 and 1.
 FEASIBILITY = 1e-9
 #: SciPy's status for a limit of steps or seconds.
 LIMIT_REACHED = 1
@@ -34,14 +34,14 @@ def optimal_strategies(
     deadline: Deadline = UNLIMITED,
     progress: Callable[[float], None] | None = None,
 ) -> Found:
-    """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
+    """Solve min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual for q, by HiGHS.
 
     Returns p, q and the steps, or None if a limit ended the solver before it had a solution.
 
-    The interior point method with crossover to a basic solution: on dense games of 1,000 × 1,000
-    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  The simplex method follows
-    where it fails.  Payoffs are first moved and scaled to lie between −1 and 1, so that the
-    solver's absolute tolerances mean the same for every game.
+    The interior point method with crossover to a basic solution took 3 to 5 seconds on dense games
+    of 1,000 × 1,000 random payoffs, the simplex method 16 to 60.  The simplex method is used if it
+    fails.  Payoffs are first shifted and scaled to between −1 and 1, so that the solver's absolute
+    tolerances have the same meaning for every game.
     """
     low, high = float(M.min()), float(M.max())
     options = {
@@ -66,23 +66,23 @@ def basic_strategies(
     deadline: Deadline = UNLIMITED,
     progress: Callable[[float], None] | None = None,
 ) -> Found:
-    """Optimal strategies of a game, of which each of the row player's weights may be capped.
+    """Return optimal strategies of a game, with optional caps of the row player's weights.
 
     Without caps: min t over p ≥ 0, Σ p_i = 1 with M'p ≤ t.  With caps: max Σ α_i over
     0 ≤ α ≤ caps with M'α ≤ 1; then p = α / Σ α_i.  Returns a basic solution, p or α, the dual
     solution q, of sum 1 without caps and of sum 1 / Σ α_i or less with them, and the steps; or None
     if there is none within the limits.
 
-    ``methods`` are SciPy's; the next one follows where one fails, but not at a limit.  HiGHS looks
-    at its own clock now and then, and cannot be interrupted: an exception in the waiting thread,
-    such as Ctrl-C, comes through at once and leaves HiGHS to finish in the background.
+    ``methods`` are SciPy's; if one fails, the next is used, but not at a limit.  HiGHS checks its
+    own clock only occasionally, and cannot be interrupted: an exception in the waiting thread, such
+    as Ctrl-C, is raised at once, and HiGHS finishes in the background.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
-    solve: Any = linprog  # its type says less than what it takes
-    # it gains nothing on a dense matrix, and one that outlasts the time limit hides it from the
-    # interior point method
+    solve: Any = linprog  # its type is narrower than its arguments
+    # presolving gains nothing on a dense matrix, and if it exceeds the time limit, the interior
+    # point method ignores the limit
     options = {"presolve": False, **(options or {})}
     m, n = M.shape
     if caps is None:
@@ -102,7 +102,7 @@ def basic_strategies(
         for method in methods:
             limit = deadline.left() if deadline.limited else None
             result = solve(**program, method=method, options={**options, "time_limit": limit})
-            if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
+            if result.status in (0, LIMIT_REACHED):  # other statuses are numerical trouble
                 break
         return result
 
@@ -119,7 +119,7 @@ def basic_strategies(
 def _watched(
     solve: Callable[[], Any], progress: Callable[[float], None] | None, deadline: Deadline
 ) -> Any:
-    """What ``solve`` returns or raises in a thread of its own; None once the time is over."""
+    """Return or raise the result of ``solve`` in its own thread; None once the time is over."""
     executor = ThreadPoolExecutor(1)
     running = executor.submit(solve)
     executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
@@ -133,21 +133,21 @@ def _watched(
 
 Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
-#: For each method its default tolerance as a share of the payoffs' range, and its most rounds.
+#: The default tolerance of each method, as a share of the payoffs' range, and its most rounds.
 METHODS: dict[str, tuple[float, int | None]] = {
     "linprog": (1e-6, None),
     "fictitious-play": (1e-3, 1_000_000),
     "multiplicative-weights": (1e-3, 20_000),
 }
-#: Sums of payoffs over so many rounds stay far from overflow.
+#: Sums of payoffs over this many rounds are far from overflow.
 MOST_ROUNDS = 10**15
-#: Rounding of a mean of payoffs, as a share of their largest size: no gap below is asked for.
+#: Rounding of a mean of payoffs, as a share of their largest size: the least default tolerance.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GameSolution(Certified):
-    """A mixed strategy for each player, and what each guarantees whatever the other does.
+    """A mixed strategy for each player, with a guarantee against every strategy of the other.
 
     Attributes
     ----------
@@ -158,19 +158,19 @@ class GameSolution(Certified):
     value : float
         (lower_bound + upper_bound) / 2; the value of the game is within gap / 2 of it.
     lower_bound : float
-        min_i (Mq)_i: with q the column player receives at least this.
+        min_i (Mq)_i, the least that the column player receives with q.
     upper_bound : float
-        max_j (p'M)_j: with p the row player pays at most this.
+        max_j (p'M)_j, the most that the row player pays with p.
     gap : float
-        upper_bound − lower_bound, in units of payoff; 0 where both strategies are optimal.
+        upper_bound − lower_bound, in units of payoff; 0 if both strategies are optimal.
     iterations : int
         Rounds played, or steps of the interior point method.
     converged : bool
         Whether the gap is at most the tolerance.
     row_counts, column_counts : float64 (m,), (n,)
-        What the strategies are proportional to.  After fictitious play: in how many rounds each
-        pure strategy was played, the start included, so that ``start=(row_counts, column_counts)``
-        goes on where this ended.  After another method: the strategies.
+        Counts proportional to the strategies.  After fictitious play: the number of rounds in which
+        each pure strategy was played, including the start, so that ``start=(row_counts,
+        column_counts)`` continues the run.  After another method: the strategies.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def solve_game(
     time_limit: TimeLimit = None,
     progress: Callable[[float], None] | None = None,
 ) -> GameSolution:
-    """min_p max_q p'Mq over the mixed strategies of two players: the value of a matrix game.
+    """Compute the value min_p max_q p'Mq of a matrix game over the mixed strategies of two players.
 
     The row player chooses row i with probability p_i, the column player column j with probability
     q_j, independently, and the row player pays M_ij to the column player.  For all p and q
@@ -212,33 +212,32 @@ def solve_game(
     method : {"linprog", "fictitious-play", "multiplicative-weights"}
         * "linprog": the linear program, exact up to rounding, by HiGHS through SciPy.
         * "fictitious-play" (Brown): in each round the row player, and then the column player, plays
-          a pure best response to the frequencies of the other's strategies so far, the lowest index
-          where several are equally good.  The strategies returned are the frequencies.
+          a pure best response to the frequencies of the other's past strategies; in a tie, the one
+          of lowest index.  The returned strategies are the frequencies.
         * "multiplicative-weights" (optimistic Hedge): both players weigh each pure strategy by
           exp(−η · its loss so far), with the last loss as a forecast of the next (Rakhlin and
           Sridharan).  The learning rate is AdaHedge's, η = ln(strategies) / (R/4 + sum of
           mixability gaps) for each player, R = max M − min M.  So neither a step size nor a number
-          of rounds is chosen beforehand, and M → aM + b with a > 0 leaves the strategies as they
-          are.  The strategies returned are the means over the rounds.
+          of rounds is chosen beforehand, and M → aM + b with a > 0 leaves the strategies unchanged.
+          The returned strategies are the means over the rounds.
     tol : float, optional
         The gap to reach, in units of payoff.  By default R·10⁻⁶ for the linear program and R·10⁻³
-        for the others (and never less than rounding hides).  ``tol=0`` asks for as much as
-        ``max_iter`` rounds give, and never warns.
+        for the others, and never less than the rounding error.  ``tol=0`` plays all ``max_iter``
+        rounds, and never warns.
     max_iter : int, optional
-        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of multiplicative
-        weights.  For the linear program, steps of the interior point method, by default HiGHS's own
-        limit.
+        The largest number of rounds, by default 1,000,000 of fictitious play and 20,000 of
+        multiplicative weights.  For the linear program, steps of the interior point method, by
+        default HiGHS's own limit.
     start : (row counts, column counts), optional
-        Arrays (m,) and (n,), not negative.  Fictitious play counts them as rounds that were played
-        before the first one, so their sums say how much they weigh.  Multiplicative weights begins
-        half with these proportions and half uniformly.  The linear program needs no start, and
-        returns it where a limit ends it before it has a solution.  Without a start, nothing was
-        played.
+        Arrays (m,) and (n,), not negative.  Fictitious play counts them as rounds played before the
+        first one, so their sums are their weight.  Multiplicative weights begins half with these
+        proportions and half uniformly.  The linear program needs no start, and returns it if a
+        limit ends it before it has a solution.  The default is zero counts.
     time_limit : float, optional
-        Seconds.  When they are over, the result says how far it came, without a warning.
+        Seconds, after which the best result so far is returned without a warning.
     progress : callable, optional
-        Called with an estimate of the share that is done, never falling, at last 1.  The linear
-        program reports 0 until it is done, because HiGHS does not say how far it is.
+        Called with an estimate of the completed share, never falling, at last 1.  The linear
+        program reports 0 until it is done, because HiGHS does not report its progress.
 
     Returns
     -------
@@ -247,7 +246,7 @@ def solve_game(
     Raises
     ------
     DataError
-        If M is no matrix of finite real numbers with at least one row and one column.
+        If M is not a matrix of finite real numbers with at least one row and one column.
     MagnitudeError
         If a payoff is larger than 1e100 in size.
     ParameterError
@@ -256,21 +255,21 @@ def solve_game(
     Warns
     -----
     ConvergenceWarning
-        If the gap is above ``tol`` for another reason than ``time_limit``.
+        If the gap is above ``tol`` for a reason other than ``time_limit``.
 
     Notes
     -----
     Every method is deterministic.
 
     A round of fictitious play costs O(m + n); the gap falls about as 1/√rounds in practice
-    (Robinson proves that it falls to 0).  It works on two copies of M, of a byte a payoff where all
-    payoffs are whole numbers up to 127 in size, else of eight.  A round of multiplicative weights
-    costs O(mn), one pass over M, and the gap falls about as 1/rounds.  The linear program takes a
-    few seconds at 1,000 × 1,000, and several copies of M.
+    (Robinson proves that it falls to 0).  It uses two copies of M, of one byte per payoff if all
+    payoffs are whole numbers up to 127 in size, otherwise of eight.  A round of multiplicative
+    weights costs O(mn), one pass over M, and the gap falls about as 1/rounds.  The linear program
+    takes a few seconds at 1,000 × 1,000, and several copies of M.
 
-    Ctrl-C is felt within some 0.05 s, or one round.  A linear program that is interrupted so goes
-    on in the background until HiGHS ends, and a program that exits waits for that: give a
-    ``time_limit`` where it matters.
+    Ctrl-C takes effect within about 0.05 s, or one round.  An interrupted linear program continues
+    in the background until HiGHS ends, and the Python process waits for it at exit; set a
+    ``time_limit`` to avoid this.
 
     References
     ----------
@@ -286,7 +285,7 @@ def solve_game(
 
     Examples
     --------
-    Matching pennies, where the column player wins more with heads:
+    Matching pennies, with a larger prize for the column player's heads:
 
     >>> from formulakern.solvers.games import solve_game
     >>> game = solve_game([[3, -1], [-1, 1]])
@@ -336,8 +335,8 @@ def solve_game(
         f"after {iterations:,} iterations the gap of {method}",
         gap,
         tol,
-        "The bounds hold, but more rounds (max_iter) or another method is needed to bring them "
-        "together. tol=0 says that the rounds are limited on purpose.",
+        "The bounds hold, but are not close enough: increase max_iter or use another method. "
+        "tol=0 plays all rounds without a warning.",
     )
     row_counts, column_counts = counts if method == "fictitious-play" else (p, q)
     return GameSolution(
@@ -358,9 +357,8 @@ def solve_game(
 class Run:
     """Learning dynamics that are played in slices until the gap is at most ``tol``.
 
-    Both players choose again and again, and the averages of their strategies converge.  The gap
-    falls as the number of rounds to the power −1/speed.  The gap that the dynamics sum up round by
-    round only decides when it is worth looking at ``gap_of``, which computes it from the matrix.
+    The gap falls as the number of rounds to the power −1/speed.  The running gap of the dynamics
+    only decides when to call ``gap_of``, which computes it from the matrix.
     """
 
     dynamics: FictitiousPlay | Hedge
@@ -371,7 +369,7 @@ class Run:
     _share: float = 0.0
 
     def advance(self, work: int) -> bool:
-        """Play rounds that go through about so many entries; whether the run has ended."""
+        """Play rounds that read about ``work`` entries; return True if the run has ended."""
         left = min(max(1, work // self.dynamics.round_cost()), self.max_iter - self.rounds)
         while left:
             done = self.dynamics.advance(left, self.tol)
@@ -380,11 +378,11 @@ class Run:
             if done < 0:
                 if self.gap_of(*self.dynamics.weights()) <= self.tol:
                     return True
-                self.dynamics.refresh()  # rounding had hidden the rest of the gap
+                self.dynamics.refresh()  # rounding hid the rest of the gap
         return self.rounds == self.max_iter
 
     def share(self) -> float:
-        """An estimate of the share that is done, which never falls."""
+        """Estimate the completed share, which never falls."""
         gap = self.gap_of(*self.dynamics.weights()) if self.tol else np.inf
         reached = (self.tol / gap) ** self.dynamics.speed if gap > self.tol else 1.0
         self._share = max(self._share, self.rounds / self.max_iter, reached)
@@ -392,31 +390,31 @@ class Run:
 
 
 def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:
-    """min_i (Mq)_i, max_j (p'M)_j and their difference; rounding may put it just below 0."""
+    """Return min_i (Mq)_i, max_j (p'M)_j and their difference, at least 0."""
     lower, upper = float((M @ q).min()), float((p @ M).max())
     return lower, upper, max(0.0, upper - lower)
 
 
 def _read_payoffs(M: Any) -> FloatArray:
-    """M as float64, C-contiguous: the same memory where it is such an array."""
+    """Return M as float64, C-contiguous, without a copy if possible."""
     matrix = read_matrix(
         M,
         "M",
         unread="Pass the payoffs as rows of numbers of equal length; a sparse matrix as "
         "M.toarray().",
-        infinite="payoffs are finite numbers. Leave out strategies that must not be played, and "
-        "replace what is missing.",
+        infinite="payoffs must be finite. Leave out strategies that must not be played, and "
+        "replace missing values.",
     )
     if matrix.ndim != 2 or not matrix.size:
         raise DataError(
-            f"M has shape {matrix.shape}; expected a row for each pure strategy of the minimising "
-            "player and a column for each of the maximising one, at least one of both."
+            f"M has shape {matrix.shape}; expected at least one row (a pure strategy of the "
+            "minimising player) and one column (a pure strategy of the maximising player)."
         )
     largest = float(max(-matrix.min(), matrix.max()))
     if largest > LARGEST:
         raise MagnitudeError(
             f"the largest payoff is {largest:.3g} in size; expected at most {LARGEST:g}. Divide M "
-            "by a number: the strategies stay as they are, and the value is divided too."
+            "by a number: this divides the value too, and leaves the strategies unchanged."
         )
     return matrix
 
@@ -431,7 +429,7 @@ def _read_start(
             f"start={start!r}; expected two arrays: row counts and column counts, as in "
             "start=(game.row_counts, game.column_counts)."
         )
-    # a larger count would no longer grow when a round is added
+    # adding a round would not change a larger count
     rows, columns = (
         read_vector(counts, size, f"{side} counts", low=0, high=2**52, error=ParameterError)
         for counts, size, side in zip(start, shape, ("row", "column"), strict=True)

@@ -1,4 +1,4 @@
-r"""Few weights under a norm with a corner for each feature: coordinate descent inside Newton steps.
+r"""Sparse weights under a norm with a corner per feature: coordinate descent in Newton steps.
 
 For features φ_j, K functions, d_j > 0 and a convex loss,
 
@@ -10,15 +10,15 @@ F_j ∈ R^K with the Euclidean norm: a feature has a weight for every function, 
 
     P  ≥  L°(β) − ½ Ω*(g)²,    Ω*(g) = max_j ‖g_j‖ / d_j,
 
-as for the hierarchical norm (:mod:`formulakern.solvers.hierarchical.solve`), so that a bound on
-the sums of features that are not there bounds the problem with all of them.
+as for the hierarchical norm (:mod:`formulakern.solvers.hierarchical.solve`), so a bound on the sums
+of missing features bounds the problem with all of them.
 
 *The iteration.*  A Newton step minimises ½ Ω² and a quadratic with the slope and the curvature of
 the loss, over the features that matter; its intercepts are eliminated.  A block of K weights has
-its optimum in closed form, a shrunken multiple, once its curvature is bounded by a multiple of the
-identity; so blocks are set in turn.  Then the objective decides how far the step goes.  For many
-classes and features the curvature of the multinomial loss is bounded by that of K functions apart,
-2 c_i p_ik (1 − p_ik), which needs less memory and more steps.
+a closed-form optimum, a shrunken multiple, once its curvature is bounded by a multiple of the
+identity, so blocks are set in turn.  The objective then determines the length of the step.  For
+many classes and features the curvature of the multinomial loss is bounded by the curvature of K
+separate functions, 2 c_i p_ik (1 − p_ik), which needs less memory and more steps.
 
 References
 ----------
@@ -47,21 +47,21 @@ from formulakern.solvers.hierarchical.solve import relative_gap
 
 #: Rounds of coordinate descent between linear systems, of both in a Newton step, and Newton steps.
 SWEEPS, POLISHED, STEPS = 10, 20, 100
-#: The curvature between functions is used for this many weights, and this number of them squared
-#: times rows, at most.
+#: The curvature between functions is used for at most JOINT weights, and at most WORK as the square
+#: of their number times rows.
 JOINT, WORK = 1500, 4e9
 #: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap.
 CARE = 1e-6
 #: The smallest part of a step that is tried.
 SHORTEST = 2.0**-30
-#: Features whose sums are below this share of what gives weight are left out of a step.
+#: Features with sums below this share of the threshold for a weight are left out of a step.
 CLOSE = 0.9
-#: The smoothing of the hinge may cost this share of the gap.
+#: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK = 1 << 22
-#: The share of the curvature that is added to that of each feature, to keep divisions finite,
-#: and a larger one for sums in float32.
+#: The share of its curvature that is added to each feature's curvature, to keep divisions finite,
+#: and a larger share for sums in float32.
 RIDGE, ROUNDED = 1e-10, 1e-7
 
 
@@ -82,10 +82,10 @@ def descend(
 ) -> Any:
     """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic by blocks.
 
-    ``gram`` is (K, K, k, k), or (K, 1, k, k) of functions apart; ``bends`` (k,) bound the
-    eigenvalues of its blocks.  ``slopes`` (k, K) are those of the quadratic at the ``weights``, and
-    ``norms`` the ‖w_j‖; all three are brought up to date.  Stops when a round gains less than
-    ``tol``, or after ``most`` rounds; returns what the last one gained.
+    ``gram`` is (K, K, k, k), or (K, 1, k, k) for separate functions; ``bends`` (k,) bound the
+    eigenvalues of its blocks.  ``slopes`` (k, K) are the slopes of the quadratic at the
+    ``weights``, and ``norms`` the ‖w_j‖; all three are updated.  Stops when a round gains less than
+    ``tol``, or after ``most`` rounds; returns the gain of the last one.
     """
     n, width = weights.shape
     between = gram.shape[1] > 1
@@ -133,9 +133,9 @@ def descend(
 def polish(
     gram: FloatArray, weights: FloatArray, slopes: FloatArray, penalties: FloatArray
 ) -> None:
-    """Minimise the same over the features of one function that have weight, by linear systems.
+    """Minimise the objective of :func:`descend` over the nonzero weights of one function.
 
-    The norm is linear while no weight changes its sign: one system is exact up to there.
+    The norm is linear while no weight changes its sign, so one linear system is exact until then.
     """
     sizes = np.abs(weights[:, 0])
     some = np.flatnonzero(sizes > 0)
@@ -153,7 +153,7 @@ def polish(
 
 
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
-    """Solve a linear system; a singular one, such as of equal features, by least squares."""
+    """Solve a linear system, by least squares if it is singular, as with equal features."""
     try:
         return np.linalg.solve(matrix, side).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
@@ -162,9 +162,9 @@ def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LassoSolution:
-    """The best functions that were found, and proof of how good they are.
+    """The best functions found, with a bound on the optimum.
 
-    ``weights`` are F, float64 (k, K), a prediction is Σ_j F_j φ_j(x) − b.  ``dual`` is β, of shape
+    ``weights`` are F, float64 (k, K); a prediction is Σ_j F_j φ_j(x) − b.  ``dual`` is β, of shape
     (m,) or (m, K), and ``square`` is Ω*(g)² over the features.
     """
 
@@ -181,7 +181,7 @@ class LassoSolution:
 def dual_norms(
     sums: FloatArray, penalties: FloatArray, signs: IntArray | None = None
 ) -> FloatArray:
-    """‖g_j‖/d_j of sums of shape (k, K), 0 where the sum has the wrong sign."""
+    """Return ‖g_j‖/d_j of sums of shape (k, K), 0 for sums of the wrong sign."""
     if signs is not None:
         sums = np.where(sums * signs[:, None] < 0, 0.0, sums)
     return np.asarray(np.sqrt(np.square(sums).sum(axis=1)) / penalties)
@@ -210,14 +210,14 @@ def solve_group_lasso(
     start : (float64 (k, K), float64), optional
         Weights and intercepts.
     signs : int64 (k,), optional
-        Of the weights of one function: 1 for at least 0, −1 for at most 0, 0 for free.
+        For the weights of one function: 1 for at least 0, −1 for at most 0, 0 for free.
     deadline : Deadline, optional
 
     Returns
     -------
     LassoSolution
 
-    A step costs O(m k²) for the k features that matter, and O(k² K) a round of blocks.
+    A step costs O(m k²) for the k features that matter, and a round of blocks O(k² K).
     """
     with one_thread():
         return _Iteration(columns, penalties, loss, tol, start, signs, deadline).run()
@@ -286,11 +286,11 @@ class _Iteration:
         )
 
     def norm(self, weights: FloatArray) -> float:
-        """Ω."""
+        """Return Ω."""
         return float(self.penalties @ np.sqrt(np.square(weights).sum(axis=1)))
 
     def judge(self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion) -> float:
-        """Bound the optimum from both sides; return what the smoothing of the loss costs."""
+        """Bound the optimum from both sides; return the cost of smoothing the loss."""
         true_b, value = self.loss.true_intercept(u, b)
         objective = 0.5 * self.norm(weights) ** 2 + value
         if objective < self.objective:
@@ -307,7 +307,7 @@ class _Iteration:
     def step(
         self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion
     ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion, bool]:
-        """Take one Newton step; the last is whether rounding hides every gain."""
+        """Take one Newton step; the last result is True if rounding hides every gain."""
         norm = self.norm(weights)
         value = 0.5 * norm**2 + here.value
         least = CLOSE * min(norm, float(self.shares.max(initial=0.0)))
@@ -343,7 +343,7 @@ class _Iteration:
         b: FloatArray,
         here: Expansion,
     ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion, bool]:
-        """Go as far in a direction as the objective falls."""
+        """Take the longest step in a direction that lowers the objective."""
         value = 0.5 * self.norm(weights) ** 2 + here.value
         aim, part = predicted(few, change), 1.0
         while True:
@@ -359,10 +359,7 @@ class _Iteration:
                 return weights, u, b, here, True
 
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Σ_i h_i φ_j(x_i) φ_l(x_i), less the means of each group.
-
-        Of several functions in float32: steps alone depend on it.
-        """
+        """Return Σ_i h_i φ_j(x_i) φ_l(x_i) minus the means of each group, float32 for K > 1."""
         k, weights = len(columns), self.groups * curvature
         means = sums_in(columns, weights.T) / weights.sum(axis=1)
         gram, most = np.zeros((k, k)), float(curvature.max())
@@ -376,9 +373,9 @@ class _Iteration:
         return gram
 
     def joint_gram(self, columns: Columns, here: Expansion) -> FloatArray:
-        """The second derivatives of the loss at the best intercepts, (K, K, k, k).
+        """Return the second derivatives of the loss at the best intercepts, (K, K, k, k).
 
-        Those with respect to u_k and u_l are c_i p_ik ([k = l] − p_il).
+        The derivatives by u_k and u_l are c_i p_ik ([k = l] − p_il).
         """
         k, K, c = len(columns), self.width, self.loss.c
         size, most, total = k + 1, float(c.max()), float(c.sum())
@@ -410,13 +407,13 @@ def slices(n: int, m: int) -> Iterator[slice]:
 
 
 def predicted(columns: Columns, weights: FloatArray) -> FloatArray:
-    """Predictions without intercepts, (m,) or (m, K)."""
+    """Return predictions without intercepts, (m,) or (m, K)."""
     found = [columns.predict(own) for own in np.ascontiguousarray(weights.T)]
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
 
 def curvatures(loss: Loss, here: Expansion) -> FloatArray:
-    """The second derivatives of the loss, (1, m); of several functions what bounds them, (K, m)."""
+    """Return the second derivatives of the loss, (1, m); for several functions bounds, (K, m)."""
     if loss.n_functions == 1:
         return here.curvature[None]
     chances = here.curvature.T
@@ -424,6 +421,6 @@ def curvatures(loss: Loss, here: Expansion) -> FloatArray:
 
 
 def sums_in(columns: Columns, beta: FloatArray) -> FloatArray:
-    """g, (k, K)."""
+    """Return g, (k, K)."""
     parts = [beta] if beta.ndim == 1 else np.ascontiguousarray(beta.T)
     return np.stack([columns.sums(part) for part in parts], axis=1)

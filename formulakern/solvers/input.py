@@ -1,4 +1,4 @@
-"""Reading the real matrices and vectors that are given to a solver."""
+"""Readers of the real matrices and vectors that are given to a solver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 1e100
 
 
 def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
-    """An array of any type and shape; DataError if its rows are of different lengths."""
+    """Return an array of any type and shape; raise DataError if rows have different lengths."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -23,10 +23,10 @@ def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
 
 
 def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:
-    """An array as float64, C-contiguous and finite, the same memory if it is so; of any shape.
+    """Return a finite, C-contiguous float64 array of any shape, without a copy if possible.
 
-    Error messages call it ``name``, and add ``unread`` if it cannot be read, and ``infinite`` if an
-    entry is not finite.
+    Error messages contain ``name``, and ``unread`` if the array cannot be read, or ``infinite`` if
+    an entry is not finite.
     """
     try:
         array = np.asarray(values)
@@ -52,7 +52,7 @@ def read_vector(
     high: float = LARGEST,
     error: type[FormulaKernError] = DataError,
 ) -> FloatArray:
-    """A new float64 array of this size, with entries from ``low`` to ``high``, or an ``error``.
+    """Return a new float64 array of this size with entries from ``low`` to ``high``.
 
     >>> read_vector([3, 1], 2, "y")
     array([3., 1.])

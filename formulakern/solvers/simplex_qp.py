@@ -6,8 +6,8 @@ The smallest enclosing ball, the distance between two convex hulls and the suppo
 are this problem with different constants.  It is solved by sequential minimal optimisation: each
 step changes two coefficients of one group, chosen by second-order information (R.-E. Fan,
 P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support
-vector machines", JMLR 6, 2005), and reads two rows of K.  The caller's certificate decides when to
-stop: bounds from below and above on the number that is wanted, computed from u and Ku.
+vector machines", JMLR 6, 2005), and reads two rows of K.  The caller's certificate, lower and upper
+bounds computed from u and Ku, determines when to stop.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.solvers.solution import Certified, share_done
 
-#: Steps between two looks at the certificate (and at Ctrl-C); 10 milliseconds at m = 5,000.
+#: Steps between two checks of the certificate (and of Ctrl-C); 10 milliseconds at m = 5,000.
 CHUNK = 256
 #: Allowance for the rounding of a sum of products, as a share of the sum of their sizes.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-#: Curvature below this share of K_ii + K_jj counts as this share: two rows that coincide.
+#: The least curvature as a share of K_ii + K_jj, for two rows that coincide.
 FLAT = 1e-12
-#: Keeps a division by the curvature finite on a zero matrix.
+#: Keeps a division by the curvature finite for a zero matrix.
 TINY = 1e-300
 
 
 class QuadraticProgram(NamedTuple):
-    """min ½ u'(K + ridge·I)u + p'u over a box with fixed sums: all but K.
+    """The constants of min ½ u'(K + ridge·I)u + p'u over a box with fixed sums, without K.
 
-    ``linear`` is p, and ``group`` 0 or 1, the group whose sum is kept.
+    ``linear`` is p, and ``group`` is 0 or 1, the group whose sum is fixed.
     """
 
     linear: Annotated[Any, "float64[::1]"]
@@ -61,12 +61,12 @@ def smo_steps(
     floor: float,
     steps: int,
 ) -> int:
-    """Take at most so many steps, each within one group; return how many promised a decrease.
+    """Take at most ``steps`` steps, each within one group; return how many promised a decrease.
 
     A step takes the coefficient i of smallest gradient g_i that may grow, and the coefficient j of
     the same group that may shrink and promises the largest decrease
-    (g_j − g_i)² / 2(K_ii + K_jj − 2K_ij).  It moves from j to i what minimises the objective, or as
-    much as the bounds allow.  The sum of a group never changes.  u and its gradient
+    (g_j − g_i)² / 2(K_ii + K_jj − 2K_ij).  It moves from j to i the amount that minimises the
+    objective, limited by the bounds.  The sum of a group never changes.  u and its gradient
     (K + ridge·I)u + p change in place; differences of gradients up to ``floor`` are rounding.
     """
     _, group, lower, upper, ridge = program
@@ -108,9 +108,9 @@ def smo_steps(
 
 
 class Certificate(NamedTuple):
-    """The wanted number, as u and Ku give it, and bounds that are proven and allow for rounding.
+    """The value computed from u and Ku, with proven bounds that allow for rounding.
 
-    It is taken to be ``zero`` if ``upper`` is below the caller's threshold.
+    It counts as ``zero`` if ``upper`` is below the caller's threshold.
     """
 
     value: float
@@ -120,7 +120,7 @@ class Certificate(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """(upper − lower) / upper, the relative duality gap; 0 where the number is zero."""
+        """(upper − lower) / upper, the relative duality gap; 0 if the number is zero."""
         if self.zero or self.lower == self.upper:
             return 0.0
         return 1.0 if math.isinf(self.upper) else (self.upper - self.lower) / self.upper
@@ -149,12 +149,12 @@ def minimise(
 ) -> Result:
     """Take steps until the relative gap of ``certificate(u, (K + ridge·I)u)`` is at most ``tol``.
 
-    The last certificate is computed from u and K afresh: errors that piled up in the steps do not
-    touch it.  Not converged after ``max_iter`` steps (rounded up to whole chunks of 256), or where
+    The last certificate is recomputed from u and K, free of errors accumulated in the steps.  The
+    result is not converged after ``max_iter`` steps (rounded up to whole chunks of 256), or if
     rounding hides every gain.  ``start`` is a feasible point, ``kind`` the class of the result, and
-    ``progress`` is called with the share that is done, measured by the logarithm of the gap.
+    ``progress`` is called with the completed share, measured by the logarithm of the gap.
 
-    O(m) a step; a certificate every 256 steps, O(m); two or three passes over K, O(m²), in all.
+    A step costs O(m), as does a certificate every 256 steps; two or three passes over K, O(m²).
     """
     u = start.copy()
     diagonal = K.diagonal() + program.ridge
@@ -188,30 +188,30 @@ def minimise(
     )
 
 
-#: Hulls nearer than this share of the spread of the points are taken to meet.
+#: Hulls nearer than this share of the spread of the points count as meeting.
 ZERO = 1e-5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EnclosingBall(Weighted):
-    """A ball around all feature vectors, its centre Σ β_i φ(x_i), and the proof of its radius.
+    """A ball around all feature vectors, its centre Σ β_i φ(x_i), and bounds on its radius.
 
     Attributes
     ----------
     value : float
-        R² = Σ β_i K_ii − β'Kβ at the coefficients, the value of the dual problem; 0 where all
-        points coincide.
+        R² = Σ β_i K_ii − β'Kβ at the coefficients, the value of the dual problem; 0 if all points
+        coincide.
     lower_bound, upper_bound : float
-        The true R² lies between: the value of the dual problem, and max_i ‖φ(x_i) − centre‖², each
-        moved outwards by what rounding may have changed.
+        Bounds on the true R²: the value of the dual problem, and max_i ‖φ(x_i) − centre‖², each
+        moved outwards by a bound on the rounding.
     coefficients : float64 (m,)
         β ≥ 0 with Σ β_i = 1.
     gap : float
-        (upper_bound − lower_bound) / upper_bound; 0 where all points coincide.
+        (upper_bound − lower_bound) / upper_bound; 0 if all points coincide.
     iterations : int
         Steps that move two coefficients each.
     converged : bool
-        Whether the gap is at most the tolerance that was asked for.
+        Whether the gap is at most the tolerance.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def enclosing_ball(
     ridge: float = 0.0,
     **stopping: Any,
 ) -> EnclosingBall:
-    """R² = max Σ β_i K_ii − β'Kβ over the simplex, for K + ridge·I in place of K.
+    """Compute R² = max Σ β_i K_ii − β'Kβ over the simplex, for K + ridge·I in place of K.
 
     R is the radius of the smallest ball around points φ(x_i) with ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
@@ -259,7 +259,7 @@ def enclosing_ball(
 
     program = QuadraticProgram(-diagonal / 2, np.zeros(m, np.int8), np.zeros(m), np.ones(m), ridge)
     start = np.zeros(m)
-    one = int((diagonal - 2 * K[0]).argmax())  # far from the first, and what is far from that
+    one = int((diagonal - 2 * K[0]).argmax())  # far from the first point; the other is far from it
     other = int((diagonal - 2 * K[one]).argmax())
     start[one] += 0.5
     start[other] += 0.5
@@ -268,24 +268,24 @@ def enclosing_ball(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Margin(Weighted):
-    """The distance between two classes along the normal w of the best hyperplane, with proof.
+    """The distance between two classes along the normal w of the best hyperplane, with bounds.
 
     Attributes
     ----------
     value : float
         The distance 2/‖w‖, the width of the corridor between the classes.  For the hard margin it
-        is the distance between their convex hulls, 0 where the hulls meet.
+        is the distance between their convex hulls, 0 if the hulls meet.
     lower_bound, upper_bound : float
-        The true distance lies between.
+        Bounds on the true distance.
     coefficients : float64 (m,)
         u with w proportional to Σ u_i φ(x_i); positive in the positive class, negative in the
         other.
     gap : float
-        (upper_bound − lower_bound) / upper_bound; 0 where the hulls meet.
+        (upper_bound − lower_bound) / upper_bound; 0 if the hulls meet.
     iterations : int
         Steps that move two coefficients each.
     converged : bool
-        Whether the gap is at most the tolerance that was asked for.
+        Whether the gap is at most the tolerance.
 
     Examples
     --------
@@ -312,15 +312,14 @@ def hull_margin(
     ridge: float = 0.0,
     **stopping: Any,
 ) -> Margin:
-    """min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over both simplices: the distance of the convex hulls.
+    """Compute min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over both simplices, the distance of the hulls.
 
     With z the difference of two points of the hulls, the distance is at most ‖z‖, and at least
-    (min ⟨z, φ(x_i)⟩ − max ⟨z, φ(x_j)⟩) / ‖z‖, i over one class and j over the other.  Hulls that
-    come nearer than 1e-5 of the largest distance of a point from the mean of all are taken to meet:
-    distance 0, and ``upper_bound`` is how near they are proven to be.
+    (min ⟨z, φ(x_i)⟩ − max ⟨z, φ(x_j)⟩) / ‖z‖, i over one class and j over the other.  Hulls nearer
+    than 1e-5 of the largest distance of a point from the mean of all count as meeting: the distance
+    is 0, and ``upper_bound`` is the proven bound on it.
 
-    K + ridge·I takes the place of K: ridge = 1/C is the support vector machine of squared hinge
-    loss.
+    K + ridge·I replaces K: ridge = 1/C is the support vector machine of squared hinge loss.
 
     >>> x = np.array([0.0, 1.0, 4.0])
     >>> round(hull_margin(np.outer(x, x), np.array([1, 1, -1], np.int8)).distance, 6)
@@ -361,12 +360,12 @@ def hinge_margin(
     C: float,
     **stopping: Any,
 ) -> Margin:
-    """2/‖w‖ of the support vector machine min ½‖w‖² + C Σ max(0, 1 − y_i(⟨w, φ(x_i)⟩ + b)).
+    """Compute 2/‖w‖ of the SVM min ½‖w‖² + C Σ max(0, 1 − y_i(⟨w, φ(x_i)⟩ + b)).
 
-    With P the objective at (w, b), b the best for w, and D = Σ α_i − ½‖w‖² that of the dual, strong
-    convexity of both gives ‖w − w*‖² ≤ P − D, hence bounds on ‖w*‖.  With
+    With P the objective at (w, b), b the best for w, and D = Σ α_i − ½‖w‖² the dual objective,
+    strong convexity of both gives ‖w − w*‖² ≤ P − D, hence bounds on ‖w*‖.  With
     ξ_i = 1 − y_i(⟨w, φ(x_i)⟩ + b), P − D = Σ (C − α_i) max(0, ξ_i) + α_i max(0, −ξ_i).  The gap of
-    the objectives is near the square of that of 2/‖w‖, which is infinite where w = 0 is optimal.
+    the objectives is about the square of the gap of 2/‖w‖, which is infinite if w = 0 is optimal.
 
     >>> x = np.array([0.0, 1.0, 4.0])
     >>> gram, signs = np.outer(x, x), np.array([1, 1, -1], np.int8)
@@ -380,7 +379,7 @@ def hinge_margin(
     rank = int(positive.sum()) - 1
 
     def certificate(u: FloatArray, product: FloatArray) -> Certificate:
-        # the sum of the hinges is least where as many points ask for a smaller b as for a larger
+        # the sum of the hinges is least at a balance of points with too large and too small b
         residual = y - product
         b = np.partition(residual, rank)[rank]
         xi = y * (residual - b)
@@ -398,5 +397,5 @@ def hinge_margin(
 
 
 def _width(norm: float) -> float:
-    """2/‖w‖."""
+    """Return 2/‖w‖, or infinity for w = 0."""
     return 2 / norm if norm > 0 else math.inf

@@ -1,4 +1,4 @@
-"""Certified results of solvers, how far they have come, and the warning if they stop too early."""
+"""Certified results of solvers, their progress, and the warning about early stops."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certified:
-    """An approximate optimal ``value``, with bounds that prove how good it is.
+    """An approximate optimal ``value`` with proven bounds.
 
-    The duality ``gap`` is the difference of the bounds, absolute or relative as the class says.
+    The duality ``gap`` is the difference of the bounds, absolute or relative as each class states.
     """
 
     value: float
@@ -24,7 +24,7 @@ class Certified:
 
 
 def share_done(first: float, gap: float, tol: float) -> float:
-    """ln(first / gap) / ln(first / tol): the share of a linearly convergent run that is done.
+    """Return ln(first / gap) / ln(first / tol), the completed share of a linearly convergent run.
 
     >>> share_done(1.0, 0.1, 0.01)
     0.5
@@ -45,7 +45,7 @@ def part_of(
 
 
 def warn_unless(converged: bool, what: str, gap: float, tol: float, advice: str) -> None:
-    """Give scikit-learn's ConvergenceWarning in the name of the caller's caller."""
+    """Give scikit-learn's ConvergenceWarning for the caller's caller unless ``converged``."""
     if not converged:
         from sklearn.exceptions import ConvergenceWarning
 

@@ -1,8 +1,8 @@
 """One column of a table: numbers, truth values, times or categories, read from any container.
 
-A column is read once.  Text and categories become codes of their labels, whatever the container is
-(pandas, polars, Arrow, NumPy, Python objects); numbers become bool, int64, uint64 or float64, and
-times ``datetime64`` or ``timedelta64``.
+Text and categories become codes of their labels, whatever the container is (pandas, polars, Arrow,
+NumPy, Python objects).  Numbers become bool, int64, uint64 or float64, and times ``datetime64`` or
+``timedelta64``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from formulakern.tables.temporal import (
     value_at,
 )
 
-#: What reads as a number: a decimal, with an exponent if need be; no underscores, "nan", "inf".
+#: Text that is read as a number: a decimal, perhaps with an exponent; no underscores, nan or inf.
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\Z", re.ASCII)
 WHOLE = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
 
 #: Classes of the missing values of pandas, by name, so that pandas need not be imported.
 MISSING_CLASSES = frozenset({"NAType", "NaTType"})
 
-#: What the classes of Python objects hold; the first that fits counts.
+#: The natures of Python objects by their classes; the first match counts.
 NATURES: dict[str, tuple[type, ...]] = {
     "text": (str, bytes),
     **TEMPORAL,
@@ -49,7 +49,7 @@ NATURES: dict[str, tuple[type, ...]] = {
     "float": (numbers.Real, Decimal),
 }
 
-#: Whole numbers beyond this many digits are kept as floating point numbers.
+#: Whole numbers of more characters are stored as floating-point numbers.
 MAX_DIGITS = 18
 
 
@@ -57,10 +57,10 @@ MAX_DIGITS = 18
 class Column:
     """The entries of one column of a table; immutable.
 
-    Values are numbers (NaN = missing), times (NaT = missing), or of a categorical column codes:
-    places in ``labels``, and ``len(labels)`` for a missing entry.  Some labels may not occur;
-    ``order`` has all categories of an ordered column, the lowest first; ``temporal`` is the kind of
-    times.
+    ``values`` are numbers (NaN = missing), times (NaT = missing), or the codes of a categorical
+    column: places in ``labels``, and ``len(labels)`` for a missing entry.  Some labels may not
+    occur.  ``order`` has all categories of an ordered column, the lowest first; ``temporal`` is the
+    kind of times.
 
     >>> odor = Column.read(["foul", None, "none", "foul"], "odor")
     >>> odor.kind, odor.values, odor.labels, odor.missing.tolist()
@@ -85,7 +85,7 @@ class Column:
     def read(cls, values: object, name: str) -> Column:
         """Read a column of any table: an array of any dtype but complex, a Series, or a sequence.
 
-        ``name`` is for messages.  Raises DataError if the column holds complex numbers or
+        ``name`` is for messages.  Raise DataError if the column holds complex numbers or
         containers, or is not one-dimensional.
 
         >>> Column.read([1, None, True], "a").values, Column.read([1, None, "x"], "a").entries
@@ -98,7 +98,7 @@ class Column:
         elif (series := as_series(values)) is not None:
             found = _from_series(series, name)
         elif is_masked(values):
-            found = _from_objects(np.ma.asarray(values).tolist(), name)  # None where it is masked
+            found = _from_objects(np.ma.asarray(values).tolist(), name)  # None for masked entries
         elif isinstance(values, np.ndarray) or hasattr(values, "__array__"):
             found = _from_numpy(np.asarray(values), name)
         elif isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
@@ -112,7 +112,7 @@ class Column:
 
     @classmethod
     def of_texts(cls, texts: Iterable[str | None], order: tuple[str, ...] = ()) -> Column:
-        """Encode text; None is missing."""
+        """Return a categorical column of text, with None for missing entries."""
         entries = list(texts)
         labels = tuple(text for text in dict.fromkeys(entries) if text is not None)
         place: dict[str | None, int] = {text: code for code, text in enumerate((*labels, None))}
@@ -131,7 +131,7 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the entries are numbers or truth values."""
+        """True if the entries are numbers or truth values."""
         return self.labels is None and self.temporal is None
 
     @property
@@ -145,7 +145,7 @@ class Column:
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        """Which entries are missing; read-only."""
+        """A read-only mask of the missing entries."""
         if self.labels is not None:
             missing = self.values == len(self.labels)
         elif self.values.dtype.kind in "fmM":
@@ -157,7 +157,7 @@ class Column:
 
     @cached_property
     def numbered(self) -> tuple[tuple[str | None, ...], NDArray[Any]]:
-        """The different texts that occur, None last if some are missing, and the place of each."""
+        """The different texts that occur (None last, if missing), and the place of every entry."""
         assert self.labels is not None
         texts: tuple[str | None, ...] = (*self.labels, None)
         if len(self) < len(texts):
@@ -171,17 +171,17 @@ class Column:
         return tuple(texts[code] for code in used.tolist()), place[self.values]
 
     def take(self, rows: Any) -> Column:
-        """Return some of the rows, by their positions."""
+        """Return some rows by their positions."""
         return Column(self.values[rows], self.labels, self.order, self.temporal)
 
     def where(self, test: Any) -> NDArray[np.bool_]:
-        """Return which entries pass a test of their text, or of None if it is missing."""
+        """Return a mask of the entries whose text, or None if missing, passes a test."""
         texts, places = self.numbered
         passed = np.fromiter((bool(test(text)) for text in texts), np.bool_, len(texts))
         return np.asarray(passed[places])
 
     def entry(self, row: int) -> Any:
-        """Return one entry as a value of Python, a Temporal, or None if it is missing."""
+        """Return one entry as a Python value or a Temporal, or None if it is missing."""
         if self.missing[row]:
             return None
         if self.labels is not None:
@@ -191,7 +191,7 @@ class Column:
         return self.values[row].item()
 
     def same_as(self, other: Column) -> bool:
-        """Return whether two columns have the same entries, order and kind of times."""
+        """Return True if two columns have the same entries, order and kind of times."""
         if (self.order, self.temporal) != (other.order, other.temporal):
             return False
         if (self.labels is None) != (other.labels is None):
@@ -204,7 +204,7 @@ class Column:
 def read_number(text: str) -> int | float | None:
     """Return the number that a text spells, or None; only finite plain decimals are numbers.
 
-    An int for whole numbers of at most 18 digits.  Blanks around the number are allowed.
+    Whole numbers of at most 18 characters are int.  Blanks around the number are allowed.
 
     >>> read_number("3"), read_number("-2.50"), read_number("1e3"), read_number("1_000")
     (3, -2.5, 1000.0, None)
@@ -218,7 +218,7 @@ def read_number(text: str) -> int | float | None:
 
 
 def numbers_in(texts: Iterable[str | None]) -> NDArray[Any] | None:
-    """Return a text column as int64 or float64 (NaN is missing); None if one is no number."""
+    """Return text as int64 or float64 (NaN = missing), or None if an entry is not a number."""
     texts = list(texts)
     known: dict[str | None, int | float] = {}
     for text in set(texts):
@@ -240,7 +240,7 @@ def text_column(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def as_series(values: object) -> Any:
-    """Return a column of a data frame as a ``narwhals.Series``; None if it is none."""
+    """Return a column of a data frame as a ``narwhals.Series``, or None for other objects."""
     plain = isinstance(values, (np.ndarray, list, tuple))
     if plain or not hasattr(type(values), "dtype") or not hasattr(type(values), "to_numpy"):
         return None
@@ -253,23 +253,20 @@ def as_series(values: object) -> Any:
 
 
 def is_pandas_series(values: object) -> bool:
-    """Return whether values are a Series of pandas, which need not be imported."""
+    """Return whether values are a pandas Series, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, pandas.Series)
 
 
 def has_plain_numbers(series: Any) -> bool:
-    """Return whether a ``narwhals.Series`` holds numbers or truth values, and none is missing.
-
-    A type that narwhals does not know is that of a sparse column of pandas.
-    """
+    """Return True for a ``narwhals.Series`` or sparse column of numbers or truth values only."""
     dtype = series.dtype
     numbers = dtype.is_numeric() and not dtype.is_decimal()
     return bool((numbers or str(dtype) in ("Boolean", "Unknown")) and not series.null_count())
 
 
 def did_you_mean(name: str, names: Sequence[str], most: int = 8) -> str:
-    """A half sentence with the near names, or with the first few names there are.
+    """Return a half sentence with similar names, or with the first of all names.
 
     >>> did_you_mean("odour", ["cap", "odor"]), did_you_mean("zzz", ["cap"])
     ('did you mean "odor"?', 'there are "cap".')
@@ -313,7 +310,7 @@ def _from_numpy(values: NDArray[Any], name: str) -> NDArray[Any] | Column:
 def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
     dtype = series.dtype
     if hasattr(dtype, "categories"):
-        codes, labels = series.array.codes, dtype.categories.tolist()  # -1 if it is missing
+        codes, labels = series.array.codes, dtype.categories.tolist()  # -1 for a missing entry
         order = tuple(map(str, labels)) if dtype.ordered else ()
         return _of_codes(codes, labels, order)
     if str(dtype) in ("object", "str", "string"):
@@ -331,9 +328,9 @@ def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
 
 
 def _of_codes(codes: NDArray[Any], categories: list[Any], order: tuple[str, ...]) -> Column:
-    """Return a column of categories, which are texts once their codes are merged."""
+    """Return a column of categories; categories with equal text share a code."""
     texts = [None if is_missing(value) else str(value) for value in categories]
-    return Column.of_texts([*texts, None], order).take(codes)  # the last one for a code of -1
+    return Column.of_texts([*texts, None], order).take(codes)  # a code of -1 takes the last
 
 
 def _from_series(series: Any, name: str) -> NDArray[Any] | Column:
@@ -396,13 +393,13 @@ def _nature(kind: type, name: str) -> str:
     if issubclass(kind, (dict, list, tuple, set, frozenset, np.ndarray)):
         raise DataError(
             f'column "{name}" holds a {kind.__name__}; expected one number, truth value or text '
-            "per row. Spread it over several columns."
+            "per row. Split it into several columns."
         )
     return "text"
 
 
 def to_float(value: Any) -> float:
-    """Return a number as float64, infinite beyond that."""
+    """Return a number as float64, infinite beyond its range."""
     try:
         return float(value)
     except OverflowError:
@@ -410,13 +407,13 @@ def to_float(value: Any) -> float:
 
 
 def texts(column: NDArray[Any]) -> list[str | None]:
-    """Return the entries as text; None for missing ones."""
+    """Return the entries as text, and None for missing entries."""
     entries = column.tolist()
     return [None if value != value or value is None else spelled(value) for value in entries]
 
 
 def spelled(value: Any) -> str:
-    """Return an entry as text, as a rule spells it: whole numbers without a decimal point."""
+    """Return an entry as rules print it: whole numbers without a decimal point."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,8 +1,4 @@
-"""Opening any table: names, columns or array, number of rows; choosing columns and rows of it.
-
-Data frames of any library are read through narwhals; neither they nor SciPy are imported for
-other tables.
-"""
+"""Access to any table: its names, columns and number of rows; choice of columns and rows."""
 
 from __future__ import annotations
 
@@ -22,15 +18,12 @@ from formulakern.partitions.collections import in_memory
 from formulakern.tables.column import did_you_mean
 from formulakern.text import clip
 
-#: A sparse matrix with more entries than this (2 GB of numbers) is not spread out into a table.
+#: The largest number of entries of a sparse matrix that is made dense (2 GB of numbers).
 MAX_DENSE_ENTRIES = 250_000_000
 
 
 def as_frame(X: object) -> Any:
-    """Return X as a ``narwhals.DataFrame``, if it is a data frame (pandas, polars, …), else None.
-
-    Raises DataError if two columns have one name.
-    """
+    """Return a data frame as a ``narwhals.DataFrame``, or None; raise DataError for equal names."""
     plain = isinstance(X, (np.ndarray, Mapping, list, tuple))
     if plain or not hasattr(type(X), "columns") or not hasattr(X, "shape"):
         return None
@@ -44,25 +37,22 @@ def as_frame(X: object) -> Any:
         refuse_repeated(X.columns)  # type: ignore[attr-defined]
     if not isinstance(frame, narwhals.DataFrame):
         return None
-    refuse_repeated(frame.columns)  # some versions of narwhals accept them
+    refuse_repeated(frame.columns)  # some versions of narwhals accept repeated names
     return frame
 
 
 def refuse_repeated(names: Iterable[object]) -> None:
-    """Raise DataError if a name occurs several times."""
+    """Raise DataError if a name occurs more than once."""
     for name, number in Counter(names).items():
         if number > 1:
             raise DataError(
-                f'two columns are named "{name}"; a rule could not tell them apart. '
+                f'two columns are named "{name}", but rules refer to columns by name. '
                 "Rename one of them."
             )
 
 
 def is_pandas(X: object) -> bool:
-    """Return whether X is a pandas DataFrame whose columns have different names, one for each.
-
-    These are read without narwhals, whose wrappers cost more than a short column.
-    """
+    """Return True for a pandas DataFrame with one level of different names."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return False
@@ -77,10 +67,10 @@ def is_sparse(X: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A table that was opened and not read yet; exactly one of the last three is there.
+    """A table that is opened but not read; exactly one of the last three fields is not None.
 
-    ``names`` is None if the table has none; ``n_rows`` is 0 for a mapping, whose columns may
-    disagree.
+    ``names`` is None if the table has none.  ``n_rows`` is 0 for a mapping, whose columns may have
+    different lengths.
     """
 
     names: Sequence[object] | None
@@ -91,18 +81,18 @@ class Opened:
 
     @property
     def columns(self) -> Sequence[Any]:
-        """The columns, of a sparse matrix as dense arrays; DataError if it is too large."""
+        """The columns; a sparse matrix becomes dense arrays, or DataError if it is too large."""
         if self.listed is not None:
             return self.listed
         return list((spread_out(self.sparse) if self.array is None else self.array).T)
 
 
 def opened(X: object, role: str = "X") -> Opened:
-    """Open any table but a :class:`~formulakern.Table`: the one place that knows the containers.
+    """Open any table except a :class:`~formulakern.Table`.
 
-    NumPy array, SciPy sparse matrix, a frame that narwhals reads (pandas, polars, Arrow), mapping
-    of names to columns, list of rows, or a dask collection, which is computed.  ``role`` is its
-    name in messages.  Raises DataError if X is no table, or does not have two dimensions.
+    X is a NumPy array, a SciPy sparse matrix, a frame that narwhals reads (pandas, polars, Arrow),
+    a mapping of names to columns, a list of rows, or a dask collection, which is computed.
+    ``role`` is its name in messages.  Raise DataError if X is not a table of two dimensions.
     """
     source: Any = in_memory(X)
     X = source
@@ -148,8 +138,8 @@ def default_names(n_columns: int) -> list[str]:
 
 
 def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
-    """Return the sentence for an array that has not two dimensions."""
-    advice = f"{role}.reshape(len({role}), -1) puts all that belongs to one row beside each other."
+    """Return the message for an array that does not have two dimensions."""
+    advice = f"{role}.reshape(len({role}), -1) puts all values of a row next to each other."
     if len(shape) == 1:
         advice = f"{role}.reshape(1, -1) for one row, {role}.reshape(-1, 1) for one column."
     if len(shape) == 0:
@@ -161,13 +151,13 @@ def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
 
 
 def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
-    """Return the numbers of rows and columns; DataError unless there is at least one column."""
+    """Return the numbers of rows and columns; raise DataError if there is no column."""
     if len(shape) != 2:
         raise DataError(wrong_dimensions(shape, role))
     if shape[1] == 0:
         raise DataError(
             f"0 feature(s) (shape=({shape[0]}, 0)) while a minimum of 1 is required: {role} has no "
-            "columns to compare rows on."
+            "columns by which to compare rows."
         )
     return int(shape[0]), int(shape[1])
 
@@ -175,7 +165,7 @@ def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
 def unfit_entry(
     column: int, row: int, found: str, names: Sequence[str] | None, role: str, advice: str
 ) -> DataError:
-    """Return the error for an entry that a kernel cannot read, with column, row and advice."""
+    """Return the error for an entry that a kernel cannot read, with its place and advice."""
     label = f"column {column}" if names is None else f'column "{names[column]}"'
     of_role = "" if role == "X" else f" of {role}"
     return DataError(f"{label}{of_role} holds {clip(found, 40)} (row {row}); {advice}")
@@ -194,17 +184,17 @@ def refuse_records(X: object, role: str) -> None:
     """Raise DataError for a list of dicts, one for each row."""
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         raise DataError(
-            f"{role} is a list of dicts, one per row; expected a table. Write "
+            f"{role} is a list of dicts, one per row; expected a table. Pass "
             f"pandas.DataFrame({role}), or a dict of columns."
         )
 
 
 def check_lengths(lengths: Sequence[int]) -> None:
-    """Raise DataError unless the rows of a list are of equal length."""
+    """Raise DataError unless all rows of a list have the same length."""
     for position, length in enumerate(lengths):
         if length != lengths[0]:
             raise DataError(
-                f"row {position} has {length} values and row 0 has {lengths[0]}; "
+                f"row {position} has {length} values, but row 0 has {lengths[0]}; "
                 "the rows of a table have equal length."
             )
 
@@ -216,27 +206,27 @@ def _is_row(row: object) -> bool:
 
 
 def spread_out(X: Any) -> NDArray[Any]:
-    """Return a sparse matrix as a dense array; DataError if it is too large for that."""
+    """Return a sparse matrix as a dense array, or raise DataError if it is too large."""
     n_rows, n_columns = X.shape
     if (size := int(n_rows) * int(n_columns)) > MAX_DENSE_ENTRIES:
         raise DataError(
             f"a sparse matrix of {n_rows:,} x {n_columns:,} = {size:,} entries is "
             f"too large to spread out into a table (at most {MAX_DENSE_ENTRIES:,}). Select columns "
-            "first; a 0/1 matrix goes to a kernel as it is."
+            "first; kernels accept sparse 0/1 matrices directly."
         )
     return np.asarray(X.toarray())
 
 
-# -- choosing -------------------------------------------------------------------------------------
+# -- choice of columns and rows -------------------------------------------------------------------
 
 
 def column_positions(X: object, spec: object) -> tuple[int, ...]:
-    """Return the positions of chosen columns, such as those of one domain.
+    """Return the positions of chosen columns, such as the columns of one domain.
 
     ``spec`` is a list of names or positions, one of them, a Boolean mask, a slice or a range.
-    Names need a table that has names; negative positions count from the end.  Of X only names and
-    width are read.  Raises DataError if a name is unknown, a position out of range, a column chosen
-    twice, or none chosen.
+    Names need a table with names; negative positions count from the end.  Only the names and the
+    width of X are read.  Raise DataError if a name is unknown, a position is out of range, a column
+    is chosen twice, or none is chosen.
 
     >>> table = {"fever": [1], "rash": [0], "brca1": [1]}
     >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
@@ -244,7 +234,7 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
     """
     shape: Any = getattr(X, "shape", ())
     names: tuple[str, ...] | None = None
-    if hasattr(X, "names"):  # a Table, or rows of 0 and 1
+    if hasattr(X, "names"):  # a Table, or packed rows of 0 and 1
         names, width = X.names, int(shape[1])
     elif len(shape) == 2 and not hasattr(X, "columns"):  # an array: nothing is read
         width = int(shape[1])
@@ -265,8 +255,8 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != width:
             raise DataError(
-                f"a mask of length {len(items)} for a table of {width} columns; "
-                "a mask has one entry per column."
+                f"the mask has length {len(items)}, but the table has {width} columns; "
+                "expected one entry per column."
             )
         items = [position for position, chosen in enumerate(items) if chosen]
     index = {name: position for position, name in enumerate(names or ())}
@@ -276,7 +266,7 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
         if position in positions:
             raise DataError(
                 f"column {item!r} is chosen twice (also as {positions[position]!r}); "
-                "the columns of a domain are different. Name each once."
+                "the columns of a domain must differ. Name each once."
             )
         positions[position] = item
     if not positions:
@@ -290,7 +280,7 @@ def _position(
     if isinstance(item, str):
         if names is None:
             raise DataError(
-                f"column {item!r} is chosen by name, but the table has no names. Give positions "
+                f"column {item!r} is chosen by name, but the table has no names. Pass positions "
                 "(0, 1, …), or pass a DataFrame or a Table."
             )
         if item not in index:
@@ -303,7 +293,7 @@ def _position(
                 f"0 to {width - 1}."
             )
         return int(item) % width
-    if names is not None and str(item) in index:  # labels that are not str, as pandas has them
+    if names is not None and str(item) in index:  # labels of pandas that are not str
         return index[str(item)]
     _refuse_spec(item)
 
@@ -318,8 +308,8 @@ def _refuse_spec(spec: object) -> NoReturn:
 def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
     """Return the positions of rows that are chosen by a slice, a mask or their numbers.
 
-    ``least`` is −n_rows if negative numbers count from the end.  Raises DataError if a mask has
-    another length than there are rows, or a number is out of range.
+    ``least`` is −n_rows if negative numbers count from the end.  Raise DataError if the length of a
+    mask is not the number of rows, or a number is out of range.
     """
     every = np.arange(n_rows)
     rows = every[key] if isinstance(key, slice) else np.asarray(key)
@@ -330,8 +320,8 @@ def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
     if rows.dtype == np.bool_:
         if len(rows) != n_rows:
             raise DataError(
-                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
-                "a mask has one entry per row."
+                f"the mask has length {len(rows)}, but the table has {n_rows:,} rows; "
+                "expected one entry per row."
             )
         return np.flatnonzero(rows)
     if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:

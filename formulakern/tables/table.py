@@ -1,4 +1,4 @@
-"""Tables: named columns of equal length, the one normal form of every table that comes in."""
+"""Tables: named columns of equal length, the normal form of all input tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from formulakern.tables.read import (
 from formulakern.tables.temporal import is_temporal
 from formulakern.text import aligned, clip
 
-#: Rows that ``repr`` shows; characters of a line and of a cell, and columns of HTML.
+#: Rows that ``repr`` shows; characters of a line and of a cell; columns of the HTML form.
 SHOWN_ROWS, SHOWN_WIDTH, SHOWN_CELL, SHOWN_COLUMNS = 6, 100, 24, 20
 
 
@@ -39,8 +39,8 @@ class Table:
     Parameters
     ----------
     columns : mapping of str to array of shape (n_rows,)
-        The columns in order: numbers, texts, truth values, dates, times or durations, each with
-        None, NaN or NaT if they are missing.  They are copied.
+        The columns in order: numbers, texts, truth values, dates, times or durations.  Missing
+        entries are None, NaN or NaT.  The columns are copied.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Table:
         for name, column in columns.items():
             if first and len(column) != n_rows:
                 raise DataError(
-                    f'column "{name}" has {len(column)} rows and column "{first}" has {n_rows}; '
+                    f'column "{name}" has {len(column)} rows, but column "{first}" has {n_rows}; '
                     "the columns of a table have equal length."
                 )
             n_rows, first = len(column), first or name
@@ -88,7 +88,7 @@ class Table:
 
     @classmethod
     def of_columns(cls, columns: dict[str, Column], n_rows: int = 0) -> Table:
-        """Return a table of columns that were read; ``n_rows`` counts if there are none."""
+        """Return a table of columns that have been read; without columns it has ``n_rows`` rows."""
         table = cls.__new__(cls)
         table._fill(columns, n_rows)
         return table
@@ -104,7 +104,7 @@ class Table:
             most ``MAX_DENSE_ENTRIES`` entries, pandas or polars DataFrame, Arrow table, mapping of
             names to columns, list of rows, or a Table, which is returned as it is.
         names : sequence of str, optional
-            Names for the columns; default: those of X, or ``x0, x1, …`` if it has none.
+            Names for the columns; by default those of X, or ``x0, x1, …`` if it has none.
 
         Returns
         -------
@@ -113,12 +113,12 @@ class Table:
         Raises
         ------
         DataError
-            If X is not two-dimensional, rows have different lengths, names repeat or do not fit
+            If X is not two-dimensional, rows have different lengths, names repeat or do not match
             the number of columns, or the sparse matrix is too large to be made dense.
 
         Notes
         -----
-        Costs one copy of the table. Categories become their labels, as text.
+        The cost is one copy of the table.  Categories become text, their labels.
 
         Examples
         --------
@@ -138,7 +138,8 @@ class Table:
         labels = [str(name) for name in (own if names is None else names)]
         if len(labels) != len(columns):
             raise DataError(
-                f"{len(labels)} names for a table with {len(columns)} columns; give one per column."
+                f"got {len(labels)} names for a table with {len(columns)} columns; expected one "
+                "name per column."
             )
         refuse_repeated(labels)
         read = zip(labels, columns, strict=True)
@@ -182,15 +183,15 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_rows, n_columns)."""
+        """The numbers of rows and of columns."""
         return self._n_rows, len(self._columns)
 
-    #: A table has two dimensions.
+    #: The number of dimensions, always 2.
     ndim = 2
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the names and entries, by which a table is found to be the same.
+        """The SHA-256 hash of the names and entries, which identifies the table.
 
         >>> table = Table({"a": [1, 2]})
         >>> table.digest == table[[0, 1]].digest, table.digest == table[[1, 0]].digest
@@ -208,7 +209,7 @@ class Table:
         Raises
         ------
         DataError
-            If there is no such column; the message has the nearest names.
+            If there is no such column; the message lists the nearest names.
         """
         try:
             return self._columns[name]
@@ -217,7 +218,7 @@ class Table:
             raise DataError(f'no column "{name}" in the table; {hint}') from None
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return the entries of a column, read-only.
+        """Return the read-only entries of a column.
 
         Parameters
         ----------
@@ -232,7 +233,7 @@ class Table:
         Raises
         ------
         DataError
-            If there is no such column; the message has the nearest names.
+            If there is no such column; the message lists the nearest names.
 
         Examples
         --------
@@ -248,7 +249,7 @@ class Table:
         return self.typed(name).is_numeric
 
     def missing(self, name: str) -> NDArray[np.bool_]:
-        """Return which entries of a column are missing.
+        """Return a mask of the missing entries of a column.
 
         >>> Table({"a": [1.5, None]}).missing("a")
         array([False,  True])
@@ -256,7 +257,7 @@ class Table:
         return self.typed(name).missing
 
     def entry(self, name: str, row: int) -> Any:
-        """Return one entry as a value of Python, a Temporal, or None if it is missing.
+        """Return one entry as a Python value or a Temporal, or None if it is missing.
 
         >>> print(Table({"day": np.array(["2020-02-01"], "M8[D]")}).entry("day", 0))
         2020-02-01
@@ -287,7 +288,7 @@ class Table:
             return self._select(key[0])
         raise DataError(
             f"a table is indexed by a column's name or by rows; got {key!r}. Write "
-            "table[rows] or table[name]; for some columns: table.select([name, …])."
+            "table[rows] or table[name]; to select columns, table.select([name, …])."
         )
 
     def select(self, names: Sequence[str]) -> Table:
@@ -324,24 +325,24 @@ class Table:
     def __reduce__(self) -> tuple[object, ...]:
         return (Table.of_columns, (self._columns, self._n_rows))
 
-    # -- to other shapes ---------------------------------------------------------------------
+    # -- conversions -------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return all columns in one array: numeric if all are, else of Python objects."""
+        """Return all columns as one array: numeric if all columns are, otherwise of objects."""
         if copy is False:
-            raise ValueError("a table's columns lie apart; an array of them is always a copy.")
+            raise ValueError("an array of a table is always a copy; expected copy=None or True.")
         columns = list(self.columns.values())
         if dtype is None:
             numeric = columns and all(column.dtype.kind in "biuf" for column in columns)
             dtype = np.result_type(*columns) if numeric else object
         array = np.empty(self.shape, dtype=dtype)
         for position, column in enumerate(columns):
-            # NumPy writes nanoseconds into objects as integers, but its scalars as they are
+            # NumPy would write nanoseconds into an object array as integers, but keeps its scalars
             array[:, position] = list(column) if is_temporal(column) else column
         return array
 
     def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame (numbers stay numbers, text becomes pandas' text).
+        """Return the table as a pandas DataFrame; numbers stay numbers, and text becomes str.
 
         Raises
         ------
@@ -364,7 +365,7 @@ class Table:
                 frame[name] = (np.datetime64(0, "s") + frame[name]).dt.time
         return frame.reindex(range(self._n_rows))
 
-    # -- looking at it -----------------------------------------------------------------------
+    # -- display -----------------------------------------------------------------------------
 
     def _head(self) -> list[list[str]]:
         rows = range(min(len(self), SHOWN_ROWS))
@@ -395,7 +396,7 @@ class Table:
 
 
 def cell(value: object) -> str:
-    """An entry in few characters; a point where it is missing.
+    """Return an entry as short text, or "·" if it is missing.
 
     >>> cell(2 / 3), cell(None), cell("a\\tb")
     ('0.666667', '·', 'a�b')

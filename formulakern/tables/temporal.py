@@ -1,7 +1,7 @@
-"""Columns of dates, time stamps, times of day and durations: counts of a unit, never rounded.
+"""Columns of dates, time stamps, times of day and durations, as exact counts of a unit.
 
-In normal form such a column is ``datetime64`` (of instants in UTC) or ``timedelta64`` (of times
-since midnight), in days, s, ms, us or ns, and NaT is a missing value.
+In normal form such a column is ``datetime64`` (UTC for instants) or ``timedelta64`` (since midnight
+for times), in days, s, ms, us or ns; NaT is a missing value.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ RELATIONS = {
     "!=": operator.ne,
 }
 
-#: Units of columns in normal form, in nanoseconds.
+#: The units of columns in normal form, in nanoseconds.
 LENGTHS = {"D": DAY, "s": UNITS["s"], "ms": UNITS["ms"], "us": UNITS["us"], "ns": 1}
-#: Units of NumPy that are read into these, as those times a number; of stamps also months.
+#: NumPy's other units, and the units to which they are converted; months for stamps only.
 COARSE = {"W": "D", "h": "s", "m": "s"}
 MONTHS = {"Y": "D", "M": "D"}
 
-#: The count that is NaT.
+#: The count of NaT.
 MISSING = np.iinfo(np.int64).min
 
 LONG = (datetime.timedelta, np.timedelta64)
-#: Classes of Python objects by what they hold.
+#: The natures of Python objects by their classes.
 TEMPORAL: dict[str, tuple[type, ...]] = {
     "temporal": (Temporal,),
     "stamp": (datetime.date, np.datetime64),  # a datetime is a date
@@ -70,7 +70,7 @@ def unit_of_column(column: NDArray[Any]) -> str:
 
 
 def counts_of(column: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the counts of the unit, as a view; those of missing entries are meaningless."""
+    """Return the counts of the unit as a view; counts of missing entries are meaningless."""
     return column.view(np.int64)
 
 
@@ -85,7 +85,7 @@ def value_at(column: NDArray[Any], kind: TemporalKind, count: int) -> Temporal:
 def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Convert a ``datetime64`` or ``timedelta64`` array to a unit of the normal form.
 
-    Raises DataError if it counts months or fractions of a nanosecond, or does not fit in 64 bits.
+    Raise DataError if it counts months or fractions of a nanosecond, or does not fit in 64 bits.
     """
     unit, number = np.datetime_data(values.dtype)
     to = unit if unit in LENGTHS else COARSE.get(unit)
@@ -102,16 +102,19 @@ def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array(values)
     found = values.astype(f"{values.dtype.kind}8[{to}]")
     if not np.array_equal(found.astype(values.dtype), values, equal_nan=True):
-        raise DataError(f'column "{name}" has dtype {values.dtype}, beyond 64 bits in [{to}].')
+        raise DataError(
+            f'column "{name}" has dtype {values.dtype}; expected values that fit into 64 bits in '
+            f"[{to}]. Leave out or correct the extreme values."
+        )
     return found
 
 
 def of_series(series: Any, name: str) -> tuple[NDArray[Any], TemporalKind] | None:
-    """Read a ``narwhals.Series`` of dates, times or durations; return None for any other."""
+    """Read a ``narwhals.Series`` of dates, times or durations, or return None for others."""
     import narwhals
 
     dtype = series.dtype
-    if isinstance(dtype, narwhals.Time):  # times of Python would lose nanoseconds
+    if isinstance(dtype, narwhals.Time):  # Python's times would lose nanoseconds
         counts = series.to_polars().to_physical().fill_null(MISSING).to_numpy()
         return np.array(counts).view("m8[ns]"), "time"
     if isinstance(dtype, narwhals.Date):
@@ -125,19 +128,20 @@ def of_series(series: Any, name: str) -> tuple[NDArray[Any], TemporalKind] | Non
 
 
 def of_objects(values: Sequence[Any], name: str) -> tuple[NDArray[Any], TemporalKind]:
-    """Read dates, times or durations of Python, all of one kind; None is missing.
+    """Read Python dates, times or durations, all of one kind; None is missing.
 
-    Raises DataError if some stamps have a time zone and others have none.
+    Raise DataError if some stamps have a time zone and others do not.
     """
     kinds = {_kind_of_object(value) for value in values if value is not None}
     if kinds == {"stamp", "instant"}:
         raise DataError(
             f'column "{name}" holds time stamps with a time zone and others without one; expected '
-            "one kind. Give them all a time zone, or none."
+            "one kind. Give all of them a time zone, or none."
         )
     if len(kinds) > 1:
         raise DataError(
-            f'column "{name}" holds {" and ".join(KINDS[k][0] for k in sorted(kinds))}.'
+            f'column "{name}" holds {" and ".join(KINDS[k][0] for k in sorted(kinds))}; expected '
+            "one kind. Split it into several columns."
         )
     present = [_nanoseconds(value) for value in values if value is not None]
     for unit in ("ns", "us", "ms", "s", "D"):
@@ -145,7 +149,7 @@ def of_objects(values: Sequence[Any], name: str) -> tuple[NDArray[Any], Temporal
         if all(c % length == 0 and abs(c // length) < -MISSING for c in present):
             break
     else:
-        raise DataError(f'column "{name}" spans more than 64 bits of its unit; round it.')
+        raise DataError(f'column "{name}" spans more than 64 bits of its unit. Round its values.')
     counts = [MISSING if v is None else _nanoseconds(v) // length for v in values]
     letter = "M" if kinds & {"stamp", "instant"} else "m"
     return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]"), kinds.pop()
@@ -162,10 +166,10 @@ def _kind_of_object(value: Any) -> TemporalKind:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Return the nanoseconds since 1970 (in UTC with a time zone), since midnight, or in all."""
+    """Return the nanoseconds since 1970 (UTC for instants), since midnight, or of a duration."""
     if isinstance(value, Temporal):
         return value.nanoseconds
-    for method in ("to_datetime64", "to_timedelta64"):  # of pandas, exact to the nanosecond
+    for method in ("to_datetime64", "to_timedelta64"):  # pandas objects, exact to the nanosecond
         if hasattr(value, method):
             value = getattr(value, method)()
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -186,10 +190,7 @@ def _nanoseconds(value: Any) -> int:
 
 
 def value_of_kind(value: Any, kind: TemporalKind, name: str) -> Temporal:
-    """Return a value that a column of this kind is compared with; text is read.
-
-    Raises DataError for another kind, such as a stamp without time zone for a column with one.
-    """
+    """Return the value to compare with a column of this kind; raise DataError for other kinds."""
     found = read_temporal(value, kind) if isinstance(value, str) else value
     if isinstance(found, Temporal) and found.kind == kind:
         return found
@@ -203,7 +204,7 @@ def value_of_kind(value: Any, kind: TemporalKind, name: str) -> Temporal:
 
 
 def ordered_truths(column: NDArray[Any], relation: str, value: Temporal) -> Truths:
-    """Compare a column with a value of its kind; exact, whatever the unit of the column.
+    """Compare a column with a value of its kind exactly, in any unit of the column.
 
     A value between the counts c and c + 1 of the unit is above c and below c + 1.
     """
@@ -211,12 +212,12 @@ def ordered_truths(column: NDArray[Any], relation: str, value: Temporal) -> Trut
     if between and relation == "=":
         return np.zeros(len(column), dtype=np.bool_)
     bound = count + 1 if between and relation in ("<", ">=") else count
-    truths = RELATIONS[relation](counts_of(column), bound)  # also of a bound beyond 64 bits
+    truths = RELATIONS[relation](counts_of(column), bound)  # the bound may exceed 64 bits
     return np.asarray(truths & ~np.isnat(column), dtype=np.bool_)
 
 
 def ordered_columns(left: NDArray[Any], relation: str, right: NDArray[Any]) -> Truths:
-    """Compare two columns of one kind, whatever their units."""
+    """Compare two columns of one kind, which may have different units."""
     lengths = [LENGTHS[unit_of_column(column)] for column in (left, right)]
     (a, rest_a), (b, rest_b) = (
         np.divmod(counts_of(column), max(lengths) // length)
@@ -231,15 +232,15 @@ def ordered_columns(left: NDArray[Any], relation: str, right: NDArray[Any]) -> T
 def part_numbers(
     column: NDArray[Any], kind: TemporalKind, part: str, name: str
 ) -> NDArray[np.int64]:
-    """Return a part of the calendar of every entry; meaningless for missing entries.
+    """Return a part of the calendar of every entry; it is meaningless for missing entries.
 
-    Raises DataError if the column has no such part, or has a time zone, on which it depends.
+    Raise DataError if the kind has no such part, or if the part depends on a time zone.
     """
     if kind == "instant":
         raise DataError(
-            f'the {part} of column "{name}" depends on a time zone. Pass its local time without '
-            "one: of pandas frame[name].dt.tz_localize(None), of polars "
-            "pl.col(name).dt.replace_time_zone(None)."
+            f'the {part} of column "{name}" depends on a time zone. Pass local times without one: '
+            "frame[name].dt.tz_localize(None) in pandas, "
+            "pl.col(name).dt.replace_time_zone(None) in polars."
         )
     if part not in PARTS_OF[kind]:
         raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
@@ -265,20 +266,20 @@ def part_numbers(
 #: Steps of clocks in nanoseconds, coarsest first, and the multiple of each that is rounder still.
 CLOCK = [(UNITS["h"], 6), (UNITS["m"], 15), (UNITS["s"], 15)]
 CLOCK += [(10**k, 5) for k in range(8, -1, -1)]
-#: Likewise of durations, and of dates in months.
+#: The same for durations, and for dates in months.
 AMOUNTS = [(DAY * 10**k, 5) for k in range(9, -1, -1)] + CLOCK
 YEARS_AND_MONTHS = [(12, 10), (1, 3)]
-#: Units that columns are measured in.
+#: Units in which columns may be measured.
 MEASURES = [DAY, UNITS["h"], UNITS["m"], *(10**k for k in range(9, -1, -1))]
 
 
 def roundest_between(low: int, high: int, kind: TemporalKind, closed: bool = False) -> int | None:
-    """Return the roundest value between two others, in nanoseconds; None if there is none.
+    """Return the roundest value between two others, in nanoseconds, or None if there is none.
 
     Dates are round at the first of a year, then of a month, then at midnight; times at a whole
-    hour, minute, second, tenth of a second, ….  Of equally round values the one nearest to the
-    middle wins; a multiple of 10 years, 3 months, 6 hours, 15 minutes or seconds comes first if it
-    is in the middle half.  ``high`` itself may be returned if ``closed``.
+    hour, minute, second, tenth of a second, ….  Of equally round values, the one nearest to the
+    middle is returned.  Multiples of 10 years, 3 months, 6 hours, 15 minutes or 15 seconds come
+    first if they are in the middle half.  ``closed`` allows ``high`` itself.
 
     >>> for pair in ("2020-01-15 2020-02-20", "2019-11-30 2021-02-01", "10:12:58 10:58", "3h 2d"):
     ...     low, high = map(read_temporal, pair.split())
@@ -297,10 +298,7 @@ def roundest_between(low: int, high: int, kind: TemporalKind, closed: bool = Fal
 
 
 def _levels(twice: int, kind: TemporalKind) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """Yield round values below and above half of a number, the roundest pairs first.
-
-    The Boolean requires the value to be in the middle half of the gap.
-    """
+    """Yield round values around half of a number, with True if only the middle half counts."""
     steps = AMOUNTS if kind == "duration" else CLOCK
     if kind in ("stamp", "instant"):
         year, month, _ = date_of(twice // (2 * DAY))
@@ -323,7 +321,7 @@ def _first_of(months: int) -> int:
 
 
 def measure_of(counts: NDArray[np.int64], length: int) -> int:
-    """Return the largest of day, hour, … of which all counts of a length are multiples."""
+    """Return the largest unit (day, hour, …) of which all counts of a length are multiples."""
     coarser = (m for m in MEASURES if m > length and not (counts % (m // length)).any())
     return next(coarser, length)
 
@@ -333,7 +331,7 @@ def temporal_bounds(
 ) -> tuple[Temporal, Temporal]:
     """Return the bounds for ``<=`` and ``>=`` that separate two neighbouring values of a column.
 
-    The values themselves if they are one measure apart.  Otherwise both bounds are the roundest
+    Values one measure apart are the bounds themselves.  Otherwise both bounds are the roundest
     value between; for whole days, the bound for ``<=`` is the day before.
 
     >>> print(*temporal_bounds(0, 5 * DAY, "stamp", DAY), *temporal_bounds(0, DAY, "stamp", DAY))

@@ -157,7 +157,7 @@ WRONG = {
     "the class is dropped": ("learn bank.csv --drop y", "which is predicted"),
     "no such set": ("datasets monks-9", "no built-in data set"),
     "all sets in a file": ("datasets -o all.csv", "writes one table"),
-    "no such encoding": ("learn bank.csv --encoding utf-99", "expected one that Python knows"),
+    "no such encoding": ("learn bank.csv --encoding utf-99", "expected an encoding of Python"),
     "a long delimiter": ("learn bank.csv --delimiter ;;", "expected one character"),
     "no picture": ("compare bank.csv --picture scores.doc", "a picture is a file of"),
     "nothing to score": ("compare bank.csv --models novelty", "has no score"),

@@ -37,7 +37,7 @@ def test_encodings_and_delimiters(tmp_path, name, delimiter, encoding, said):
     assert list(map(list, texts.rows())) == ROWS[1:]
     assert table["größe"].tolist() == X["größe"].tolist()
     if encoding == "latin-1":
-        with pytest.raises(fk.DataError, match=r"not UTF-8 text.*say its encoding"):
+        with pytest.raises(fk.DataError, match=r"not UTF-8 text.*pass its encoding"):
             read_table(path)
 
 

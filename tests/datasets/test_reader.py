@@ -113,7 +113,7 @@ def test_gzip_whatever_the_name(write):
         ("\n\n", "is empty"),
         ("a,class\n", "a header line and no rows"),
         ("a\n1\n", 'has one column, "a"'),
-        ("a,b,class\n1,2,x\n1,2\n", "line 3 of fruit.csv has 2 values and the header has 3"),
+        ("a,b,class\n1,2,x\n1,2\n", "line 3 of fruit.csv has 2 values, but the header has 3"),
         ('a,b,class\n1,"2\n3",x\n1,2,3,4\n', "line 4 of fruit.csv has 4 values"),
         ("a,a,class\n1,2,x\n", 'two columns of fruit.csv are named "a"'),
         ("a,,class\n1,2,x\n", "column 1 of fruit.csv has no name"),

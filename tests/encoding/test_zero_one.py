@@ -256,7 +256,7 @@ def test_column_positions(spec, expected):
         ([], "no column is chosen"),
         (slice(9, None), "no column is chosen"),
         ([False] * 4, "no column is chosen"),
-        ([True] * 3, "mask of length 3"),
+        ([True] * 3, "mask has length 3"),
         (1.5, "got 1.5"),
         ([1.5], "got 1.5"),
         (None, "got None"),

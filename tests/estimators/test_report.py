@@ -151,7 +151,7 @@ def test_sums_are_the_decisions_of_kernels(tmp_path, name):
 def test_new_rows_have_no_quality_unless_told(tmp_path):
     model = fk.FormulaOneClass("a & b").fit(FRAME)
     page = written(model, tmp_path, FRAME)
-    assert "not known: the report was made without y" in page.text("p")
+    assert "unknown, because the report was made without y" in page.text("p")
     assert np.allclose([s.popitem()[1] for s in totals(page)], model.decision_function(FRAME))
     told = written(model, tmp_path, FRAME, model.predict(FRAME))
     assert "100.0%" in told.text("dd")
@@ -216,7 +216,7 @@ def test_odd_tables(tmp_path):
     both = bits[:, 0] & bits[:, 1] == 1
     for model in (fk.HKLClassifier(C=10.0), fk.FormulaSVC("a & b"), fk.RuleListClassifier()):
         page = written(model.fit(csr_array(bits), both), tmp_path, csr_array(bits), both)
-        assert "no table with columns" in page.text("p")
+        assert "not a table with columns" in page.text("p")
     names = {"odd\ud800\x00": ["\x01", "b"] * 20}
     written(fk.HKLClassifier(C=10.0).fit(names, [0, 1] * 20), tmp_path, names, [0, 1] * 20)
     days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40)})

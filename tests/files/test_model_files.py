@@ -207,7 +207,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.json"
     fk.HKLClassifier().save(path)
     before = path.read_bytes()
-    with pytest.raises(DataError, match=r"in encoder: .* no sklearn.*OneHotEncoder"):
+    with pytest.raises(DataError, match=r"in encoder: .* cannot hold sklearn.*OneHotEncoder"):
         fk.HKLClassifier(encoder=OneHotEncoder()).save(path)
     circle: list = []
     circle.append(circle)

@@ -109,5 +109,5 @@ def test_formulas_are_text(formula):
     ids=lambda value: type(value).__name__,
 )
 def test_other_objects_are_refused(value):
-    with pytest.raises(DataError, match=r"holds no|cannot be written"):
+    with pytest.raises(DataError, match=r"model file cannot hold|cannot be written"):
         Writer(known_names())(value)

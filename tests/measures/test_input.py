@@ -123,5 +123,5 @@ def test_labels():
     classes, codes = read_labels(np.array([True, False, True]), 3)
     assert classes.tolist() == [False, True]
     assert codes.tolist() == [1, 0, 1]
-    with pytest.raises(fk.DataError, match="3 classes; a margin lies between two"):
+    with pytest.raises(fk.DataError, match="3 classes; a margin separates two"):
         read_labels([3, 1, 2], 3, most=2)

@@ -191,13 +191,13 @@ def test_equal_choices_are_one_and_different_names_two():
 
 def test_a_name_inside_and_outside_is_refused():
     for text in ("x & all[2](x)", "all[2](x) | all[3](x)", "any[2](x & all[2](x))"):
-        with pytest.raises(fk.FormulaError, match="'x' stands inside"):
+        with pytest.raises(fk.FormulaError, match="'x' occurs both inside"):
             fk.kernel(text)(np.eye(5))
         assert fk.kernel(text, variables="free")(np.eye(5)).shape == (5, 5)
 
 
 def test_beside_a_choice_distinct_has_no_meaning():
-    with pytest.raises(fk.FormulaError, match="alone or negated"):
+    with pytest.raises(fk.FormulaError, match="whole formula, or negated"):
         fk.kernel("all[2](x) & y", variables="distinct")(np.eye(5))
 
 
@@ -209,7 +209,7 @@ def test_a_dropped_choice_is_not_checked():
 def test_rules_and_data_sets_refuse_choices():
     with pytest.raises(fk.FormulaError, match="for kernels"):
         fk.rule(fk.parse("all[2](x)"))({"x": [True]})
-    with pytest.raises(fk.FormulaError, match="for kernels"):
+    with pytest.raises(fk.FormulaError, match="only kernels support"):
         fk.datasets.make_formula_classification("all[2](x)", n=3)
 
 

@@ -1,4 +1,4 @@
-"""Support vector machines whose decision is a Choquet integral: degrees, choices, and export."""
+"""Support vector machines whose decision is a Choquet integral."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from formulakern.checks import (
     is_number,
 )
 from formulakern.display.plots import draw_importance
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.plan import Degrees, learn_degrees
 from formulakern.encoding.strict import RealTable, read_real
 from formulakern.errors import DataError, FormulaSizeError, MagnitudeError, ParameterError
@@ -39,6 +40,7 @@ from formulakern.estimators.choquet.set_function import (
 from formulakern.estimators.path_search import numbers_of
 from formulakern.estimators.svm.machines import (
     FOLDS,
+    FormulaSVC,
     KernelMachine,
     PairwiseMachine,
     RegressionMachine,
@@ -66,16 +68,16 @@ from formulakern.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: A set function of more columns has too many values to be written down.
+#: The most columns of a set function that is written as Python.
 MOST_COLUMNS = 14
-#: What is computed on demand, and what only some fits learn; the next fit forgets both.
+#: Attributes that the next fit deletes: those computed on demand, and those that not all fits set.
 FORGOTTEN = (
     *("_degrees_of_monotonicity", "shapley_values_", "interaction_indices_"),
     *("cv_results_", "svc_", "dual_coef_", "_pair_weights", "_support_rows"),
 )
-#: The share of the progress of a fit at which settings are chosen.
+#: The share of a fit's progress at which the settings are chosen.
 LAST = 0.8
-#: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
+#: The candidates of "cv": C, and the additivity (those below n, and None for all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
 ADDITIVITIES = (1, 2, 3, 5)
 ADVICE = "Pass a table of finite numbers; code ordered categories as numbers first."
@@ -86,7 +88,7 @@ ADVICE = "Pass a table of finite numbers; code ordered categories as numbers fir
 
 @dataclass(frozen=True, eq=False)
 class AttributeScaling:
-    """The degrees of each column (None if it was constant), which fall in direction −1."""
+    """The degrees of each column (None if it was constant), and its direction."""
 
     columns: tuple[Degrees | None, ...]
     directions: npt.NDArray[np.int64]
@@ -113,8 +115,8 @@ def learn_scaling(
 ) -> AttributeScaling:
     """Return the scaling of training rows, or raise ParameterError for wrong directions.
 
-    Directions that are not given are the signs of Spearman's rank correlation with the target, +1
-    if it is zero.
+    A missing direction is the sign of Spearman's rank correlation with the target, +1 if it is
+    zero.
     """
     n = values.shape[1]
     ranks, wanted = rankdata(values, axis=0), rankdata(target)
@@ -125,15 +127,15 @@ def learn_scaling(
         signs = np.ravel(np.asarray(directions, dtype=object)).tolist()
         if len(signs) != n:
             raise ParameterError(
-                f"directions={directions!r}; expected 'auto', one of +1 and -1 for each of the {n} "
-                "columns, or a mapping from some columns, by name or position, to these."
+                f"directions={directions!r}; expected 'auto', +1 or -1 for each of {n} columns, or "
+                "a mapping from names or positions of columns to +1 or -1."
             )
         given = dict(enumerate(signs))
     for column, sign in given.items():
         if not is_number(sign) or sign not in (1, -1):
             raise ParameterError(
                 f"the direction of column {column!r} is {sign!r}; expected +1 if larger values "
-                "are for the larger class or number, -1 if smaller ones are."
+                "belong to the larger class or number, -1 if smaller ones do."
             )
         found[column_position(column, n, names)] = int(sign)
     columns = tuple(learn_degrees(c, "rank" if scaling == "rank" else "linear") for c in values.T)
@@ -158,9 +160,9 @@ def column_position(column: Any, n: int, names: Any) -> int:
 
 
 def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, direction: int) -> str:
-    """Return the expression of an entry as a degree."""
+    """Return the Python expression for the degree of an entry."""
     found = file.conditions.read("factor", name)
-    if column is None:  # of a column that was constant
+    if column is None:  # a constant column
         return "0.0"
     if column.scale == "rank":
         file.constants.append(f"KNOWN_{j} = {list(column.values)!r}")
@@ -214,7 +216,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         unit: float,
         scoring: str,
     ) -> Self:
-        """Scale, choose, train.
+        """Scale the rows, choose the parameters, and train.
 
         ``ranked`` are numbers in the order of the targets; C is chosen from multiples of ``unit``.
         """
@@ -286,10 +288,10 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             return np.asarray(pair_features(rows.values) @ self._moebius.T)
         return super()._values(rows, weights)
 
-    # -- what is learned --------------------------------------------------------------------------
+    # -- the set function -------------------------------------------------------------------------
 
     def moebius(self, subset: Any) -> Any:
-        """m(T), the weight of min_T of the degrees in the decision.
+        """Return m(T), the weight of min_T of the degrees in the decision.
 
         Parameters
         ----------
@@ -299,12 +301,12 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            For several classes an ndarray with one for each of ``pairs_``.
+            For several classes, an ndarray with one value for each of ``pairs_``.
         """
         return self._of_each(lambda f: f.moebius(self._columns(subset)))
 
     def measure(self, subset: Any) -> Any:
-        """μ(A) = Σ m(T) over T ⊆ A: the score, less the intercept, where A are 1 and the others 0.
+        """Return μ(A) = Σ m(T) over T ⊆ A, the score without the intercept of a row that is 1 on A.
 
         Parameters
         ----------
@@ -314,7 +316,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            For several classes an ndarray with one for each of ``pairs_``.
+            For several classes, an ndarray with one value for each of ``pairs_``.
         """
         return self._of_each(lambda f: f.measure(self._columns(subset)))
 
@@ -325,7 +327,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
 
     @property
     def monotonicity_degree_error_(self) -> Any:
-        """Its standard error; 0.0 where all pairs were counted."""
+        """The standard error of ``monotonicity_degree_``; 0.0 if all pairs were counted."""
         return self._degrees_of_monotonicity[1]
 
     @cached_property
@@ -346,17 +348,17 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._of_each(lambda f: f.interactions()))
 
     def plot_importance(self, ax: Axes | None = None, *, pair: int = 0) -> Axes:
-        """Shapley values on the diagonal of a matrix, interaction indices beside it.
+        """Draw a matrix with Shapley values on the diagonal and interaction indices off it.
 
-        Red speaks for the larger class or number, blue for the smaller; two columns of positive
-        interaction complement each other, of negative interaction replace each other.
+        Red supports the larger class or number, blue the smaller.  Two columns of positive
+        interaction complement each other; two of negative interaction replace each other.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; new axes by default.
+            New axes by default.
         pair : int
-            Which of ``pairs_``, for several classes.
+            The position in ``pairs_``, for several classes.
 
         Returns
         -------
@@ -407,14 +409,14 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             choquet(k).family.check(n)
             if self.enforce_monotone and (n if k is None else k) > 2:
                 raise ParameterError(
-                    f"enforce_monotone=True with additivity={k}; a monotone set function is learnt "
-                    "for sets of at most two columns. Pass additivity=1, 2 or 'cv'."
+                    f"enforce_monotone=True with additivity={k}; expected an additivity of at most "
+                    "2. Pass additivity=1, 2 or 'cv'."
                 )
         return sorted(listed, key=lambda k: n if k is None else k)
 
     @staticmethod
     def _listed(name: str, given: Any, candidates: list[Any]) -> list[Any]:
-        """The candidates for "cv", else what is given as a list."""
+        """Return the candidates for "cv", or the given values as a list."""
         if isinstance(given, str):
             check_choice(name, given, ("cv",))
             return candidates
@@ -428,29 +430,29 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
     # -- for other programs ---------------------------------------------------------------------
 
     def to_python(self) -> str:
-        """A file of Python with a function that gives one row what :meth:`predict` says.
+        """Return a Python file with a function that predicts one row.
 
-        It defines ``predict(row, missing=())``, as :meth:`formulakern.RuleEnsemble.to_python`
-        describes it, and ``score(row, missing=())``: the number, or of every pair of classes the
-        Choquet integral plus intercept.
+        It defines ``predict(row, missing=())``, see :meth:`formulakern.RuleEnsemble.to_python`, and
+        ``score(row, missing=())``: the number, or the Choquet integral plus intercept of every pair
+        of classes.
 
         Raises
         ------
         FormulaSizeError
-            If there are more than 14 columns, whose set function has 2ⁿ values.
+            If there are more than 14 columns; the set function of n columns has 2ⁿ values.
 
         Notes
         -----
-        The integral is summed over the sorted degrees, and here over support vectors: scores agree
-        up to rounding, a share of 1e-9 or so.  Where the model's own score is that near to 0, the
-        class may be the other one of the pair.
+        The file sums over sorted degrees, and the model over support vectors, so that scores agree
+        up to rounding, a share of about 1e-9.  If a score of the model is that close to 0, the
+        predicted class may differ.
         """
         check_is_fitted(self, "scaling_")
         n = self.n_features_in_
         if n > MOST_COLUMNS:
             raise FormulaSizeError(
-                f"a set function of {n} columns has {2**n:,} values; at most {MOST_COLUMNS} "
-                "columns are written as Python. Use save() and formulakern.load."
+                f"a set function of {n} columns has {2**n:,} values; to_python() writes at most "
+                f"{MOST_COLUMNS} columns. Use save() and formulakern.load."
             )
         file = PythonFile()
         sets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1 == 1
@@ -480,7 +482,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
     # -- tables ---------------------------------------------------------------------------------
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        """Return the table as numbers, checked against that of training."""
+        """Return the table as numbers; check its columns against those of training."""
         as_frame(X)  # raises DataError if two columns have one name
         names = None
         if isinstance(X, (Table, Mapping)):
@@ -495,7 +497,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(names, dtype=object)
         elif names is not None and known is not None and tuple(known) != names:
             raise DataError(
-                f"the columns are {', '.join(names)}, and were {', '.join(known)} in training. "
+                f"the columns are {', '.join(names)}, but were {', '.join(known)} in training. "
                 "Pass the same columns in the same order."
             )
         return np.asarray(values)
@@ -504,7 +506,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         return X if isinstance(X, RealTable) else RealTable(None, self.degrees(X))
 
     def degrees(self, X: Any) -> FloatArray:
-        """The attributes as the kernel reads them, between 0 and 1.
+        """Return the attributes as degrees between 0 and 1, which the kernel reads.
 
         Parameters
         ----------
@@ -521,6 +523,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
 # -- the estimators ------------------------------------------------------------------------------
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector classification by a Choquet integral of the attributes.
@@ -529,69 +532,58 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
 
         f(x) = Σ m(T)·min_T x + b = Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the columns of the i largest) + b,
 
-    the sum over non-empty sets T of at most k columns: a Choquet integral with the set function
-    μ(A) = Σ m(T) over T ⊆ A.  The weights m maximise the margin, found from the Choquet kernel
-    (:func:`formulakern.choquet`) without building the features.
+    a sum over non-empty sets T of at most k columns: the Choquet integral with the set function
+    μ(A) = Σ m(T) over T ⊆ A.  The weights m maximise the margin.  The Choquet kernel
+    (:func:`formulakern.choquet`) finds them without building the features.
 
     Parameters
     ----------
     C : "auto", float, "cv" or sequence of float, default="auto"
-        Penalty parameter of margin errors; ``"auto"`` is 1.  Of several the best in
-        cross-validation (``"cv"``: of 10⁻², 10⁻¹, …, 10⁴).  The kernel is divided by its mean
-        K(x, x) on the training rows, so that C means about the same for every number of columns
-        and every k.
+        Penalty parameter of margin errors; ``"auto"`` is 1.  A sequence: the best value in
+        cross-validation.  ``"cv"``: the best of 10⁻², 10⁻¹, …, 10⁴.  The kernel is divided by its
+        mean K(x, x) on the training rows, so that one C suits every number of columns and every k.
     additivity : int, None, "cv" or sequence, default=None
-        k, the most columns in a set; None for all sets; of several the best (``"cv"``: of 1, 2, 3,
-        5 and None).
+        k, the most columns in a set; None for all sets.  A sequence: the best value in
+        cross-validation.  ``"cv"``: the best of 1, 2, 3, 5 and None.
     directions : "auto", mapping or sequence, default="auto"
-        +1 where larger values of a column speak for the larger class, −1 where smaller ones do: one
-        for each column, or a mapping from names or positions.  What is not given is the sign of
-        Spearman's rank correlation with the class.  The larger of two classes is the second of
-        ``classes_``; more are taken in that order.
+        +1 if larger values of a column support the larger class, −1 if smaller ones do: one for
+        each column, or a mapping from names or positions.  A missing direction is the sign of
+        Spearman's rank correlation with the class.  Classes have the order of ``classes_``.
     scaling : {"minmax", "rank"}, default="minmax"
-        A degree is the place between the least and the largest training value, or the share of
-        training values below (equal ones count half).  Later values outside are clipped.
+        ``"minmax"`` scales from the smallest to the largest training value.  A degree of ``"rank"``
+        is the share of smaller training values; equal ones count half.  Later values outside this
+        range are clipped.
     cv : "auto", int or splitter, default="auto"
-        Folds of the training rows; an integer is stratified and shuffled, ``"auto"`` is 5.  The
-        scaling is that of all training rows.
+        The folds; an integer is their number, stratified and shuffled.  ``"auto"`` is 5.  The
+        scaling is learned from all training rows.
     enforce_monotone : bool, default=False
-        Train under the constraint that μ is monotone, for ``additivity`` of at most 2: then f never
-        falls when a degree rises.
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
-    tol : float, default=1e-3
-        The relative duality gap at which the solver stops.
-    max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row if that is more.
+        Constrain μ to be monotone, so that f never falls when a degree rises.  Only for an
+        ``additivity`` of at most 2.
     random_state : int, RandomState or None, default=0
-        For folds, and for the pairs drawn for ``monotonicity_degree_``.
-    verbose : int, default=0
-        Say on standard error what was chosen.
+        Draws the folds, and the pairs of sets for ``monotonicity_degree_``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     pairs_ : list of (class, class)
-        The two classes that each of the functions below tells apart, the larger one second: one
-        pair for two classes, else all pairs.
+        The two classes of each set function, the larger one second.
     directions_ : ndarray of shape (n_features,), int64
     C_, additivity_
-        What was used, or chosen.
+        The values that were given or chosen.
     cv_results_ : dict of str to ndarray
-        ``additivity``, ``C``, ``mean_score``, ``std_score``, ``gap``, ``split0_score``, …,
-        accuracies; only if something was chosen.
+        ``additivity``, ``C``, ``mean_score``, ``std_score``, ``gap``, ``split0_score``, …; scores
+        are accuracies.  Only if something was chosen.
     monotonicity_degree_ : float
-        The share of the pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i}); exact for up to 20 columns, from
-        up to 10,000 random pairs beyond.  Computed when first asked for.
+        The share of the pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i}); exact for up to 20 columns,
+        otherwise estimated from up to 10,000 random pairs.  Computed at the first access.
     monotonicity_degree_error_ : float
-        Its standard error; 0.0 where it is exact.
+        Its standard error; 0.0 if it is exact.
     shapley_values_ : ndarray of shape (n_features,)
-        Σ m(T) / size(T) over the sets that hold a column; they sum to μ of all columns.
+        Σ m(T) / size(T) over the sets that contain a column; their sum is μ of all columns.
     interaction_indices_ : ndarray of shape (n_features, n_features)
-        Σ m(T) / (size(T) − 1) over the sets that hold both columns; zero on the diagonal.
+        Σ m(T) / (size(T) − 1) over the sets that contain both columns; zero on the diagonal.
     kernel_ : Kernel
-        Of degrees.
+        The kernel of degrees.
     svc_ : PairwiseModel
         The solved model; not with ``enforce_monotone``.
     support_ : ndarray of int
@@ -602,12 +594,12 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
     n_iter_ : int or ndarray
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the columns have names.
 
     Notes
     -----
     For more than two classes, the attributes of a pair have one more axis at the front.  A Gram
-    matrix costs O(n log n) a pair of rows, for k < n O(n²).
+    matrix costs O(n log n) per pair of rows, or O(n²) for k < n.
 
     References
     ----------
@@ -635,12 +627,12 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
     decision_function_shape: ClassVar[Literal["ovr"]] = "ovr"  # type: ignore[misc]
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Learn directions and scaling, choose C and additivity if asked, train.
+        """Learn directions and scaling, choose C and additivity, and train.
 
         Parameters
         ----------
         X : table of shape (n_rows, n)
-            Of finite numbers: an array, a frame, a :class:`formulakern.Table`.
+            Finite numbers: an array, a frame or a :class:`formulakern.Table`.
         y : array-like of shape (n_rows,)
             Classes, of any type that has an order.
 
@@ -687,7 +679,7 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
             self._take_over_monotone(models, rows.n_columns)
             return
         super()._take_over(solved, solution, rows)
-        if len(self.classes_) > 2:  # here positive for the second class of a pair
+        if len(self.classes_) > 2:  # make it positive for the second class of a pair
             self._pair_weights, self.intercept_ = -self._pair_weights, -self.intercept_
         self._functions = self._row_functions(self._pair_weights)
 
@@ -696,34 +688,38 @@ class ChoquetSVC(PairwiseMachine, ClassifierMixin, ChoquetEstimator):  # type: i
         return values if len(self.classes_) == 2 else -values
 
 
+@parameters_from(ChoquetSVC)
 @dataclass(eq=False, repr=False)
 class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
     """Support vector regression by a Choquet integral of the attributes.
 
     The prediction is f(x) = Σ m(T)·min_T x + b over non-empty sets T of at most k columns of
-    degrees x_i in [0, 1], as in :class:`ChoquetSVC`; errors up to ``epsilon`` are free.
+    degrees x_i in [0, 1], as in :class:`ChoquetSVC`.  Errors up to ``epsilon`` cost nothing.
 
     Parameters
     ----------
     C : "auto", float, "cv" or sequence of float, default="auto"
-        Penalty parameter of errors; ``"auto"`` is 10, and ``"cv"`` chooses of 10⁻², …, 10⁴ times
-        the standard deviation of y.
-    additivity, directions, scaling, cv, enforce_monotone, tol, max_iter, random_state, verbose
-        As in :class:`ChoquetSVC`; directions are learnt by the rank correlation with y, folds are
-        not stratified, and cross-validation maximises R².
+        Penalty parameter of errors; ``"auto"`` is 10.  A sequence: the best value in
+        cross-validation.  ``"cv"``: the best of 10⁻², …, 10⁴ times the standard deviation of y.
+    directions : "auto", mapping or sequence, default="auto"
+        +1 if y rises with a column, −1 if it falls: one for each column, or a mapping from names or
+        positions.  A missing direction is the sign of Spearman's rank correlation with y.
+    cv : "auto", int or splitter, default="auto"
+        The folds, scored by R²; an integer is their number, shuffled.  ``"auto"`` is 5.  The
+        scaling is learned from all training rows.
     epsilon : float, default=0.1
-        Errors up to this are free, in the unit of y.
+        Errors up to this cost nothing, in the unit of y.
 
     Attributes
     ----------
     directions_, C_, additivity_, cv_results_, kernel_, support_, intercept_, gap_, n_iter_
-        As in :class:`ChoquetSVC`.
+        See :class:`ChoquetSVC`.
     monotonicity_degree_, monotonicity_degree_error_, shapley_values_, interaction_indices_
-        As in :class:`ChoquetSVC`, of the one set function.
+        See :class:`ChoquetSVC`; there is one set function.
     dual_coef_ : ndarray of shape (1, n_support)
         Not with ``enforce_monotone``.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        See scikit-learn.
 
     References
     ----------
@@ -748,12 +744,12 @@ class ChoquetRegressor(RegressionMachine, ChoquetEstimator):
     _automatic_C: ClassVar[float] = 10.0
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Learn directions and scaling, choose C and additivity if asked, train.
+        """Learn directions and scaling, choose C and additivity, and train.
 
         Parameters
         ----------
         X : table of shape (n_rows, n)
-            Of finite numbers: an array, a frame, a :class:`formulakern.Table`.
+            Finite numbers: an array, a frame or a :class:`formulakern.Table`.
         y : array-like of shape (n_rows,)
 
         Returns

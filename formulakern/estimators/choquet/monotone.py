@@ -2,10 +2,11 @@
 
 The features of a row are its entries xᵢ and, for k = 2, the minima min(xᵢ, xⱼ); their weights are
 the Möbius transform m of a set function μ.  It is monotone if and only if, for every column i and
-every set B of others, mᵢ + Σ mᵢⱼ over j ∈ B is at least 0; most is asked where B holds the j of
-negative mᵢⱼ.  So only sets that were violated once are constraints of a quadratic program, which is
-solved again until none is.  Raising mᵢ to what is asked makes any m monotone: the value of this m
-is at least the optimum, the dual value at most, and their difference is the duality gap.
+every set B of others, mᵢ + Σ mᵢⱼ over j ∈ B is at least 0.  The set of all j with negative mᵢⱼ
+gives the strongest constraint.  Violated constraints are added to a quadratic program, which is
+solved again until none is violated.  Raising mᵢ makes any m monotone: the value of this m is an
+upper bound of the optimum, the dual value is a lower bound, and their difference is the duality
+gap.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from formulakern.arrays import FloatArray
 from formulakern.estimators.choquet.set_function import pair_features
 from formulakern.learning.kernel_machines import Limits
 
-#: Rounds of constraints, and steps of an interior-point method within a round.
+#: The most rounds of constraints, and the most interior-point steps of a round.
 ROUNDS, STEPS = 100, 100
-#: The part of the way to the boundary that a step goes.
+#: The fraction of the way to the boundary that a step takes.
 FRACTION = 0.995
 
 
@@ -37,15 +38,15 @@ class Losses:
     C: FloatArray
 
     def value(self, scores: FloatArray) -> float:
-        """Return their sum for the scores ⟨m, φ(xᵢ)⟩ + b of all rows."""
+        """Return the sum of the losses for the scores ⟨m, φ(xᵢ)⟩ + b of all rows."""
         return float(self.C @ np.maximum(0.0, self.target - self.sign * scores[self.rows]))
 
 
 class MonotoneModel(NamedTuple):
     """The Möbius transform m of a monotone set function, of columns and of pairs, and an intercept.
 
-    The objective ‖m‖² / (2·weight) + Σ losses exceeds the optimum at most by its share ``gap``;
-    ``rounds`` quadratic programs were solved.
+    The objective is ‖m‖² / (2·weight) + Σ losses, and ``gap`` bounds its excess over the optimum as
+    a share of it.  ``rounds`` is the number of quadratic programs that were solved.
     """
 
     moebius: FloatArray
@@ -57,7 +58,7 @@ class MonotoneModel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MonotoneProblem:
-    """The problems of degrees with losses, one for each pair of classes."""
+    """The training problems, each of degrees and losses, one for each pair of classes."""
 
     parts: Sequence[tuple[FloatArray, Losses]]
     additivity: int
@@ -65,7 +66,7 @@ class MonotoneProblem:
     labels: Any = None
 
     def solve(self, limits: Limits, factor: float = 1.0, **_: Any) -> tuple[Any, None]:
-        """Solve them with C times a factor: (labels, models), and nothing to begin another with."""
+        """Solve the problems with C times a factor; return (labels, models), and no warm start."""
         given = self.additivity, self.weight, limits.tol
         models = [
             solve_monotone(rows, replace(losses, C=losses.C * factor), *given)
@@ -79,18 +80,18 @@ def solve_monotone(
 ) -> MonotoneModel:
     """Minimise ‖m‖² / (2·weight) + Σ losses over monotone m and all b.
 
-    ``rows`` are degrees in [0, 1], ``weight`` that of the kernel weight·⟨φ(x), φ(z)⟩, ``tol`` the
-    relative duality gap at which to stop.  A round is a primal-dual interior-point method on the
-    dual, whose matrix has the rank of the number p of features: O((l + constraints)·p²) a step,
-    some twenty steps, and mostly fewer than ten rounds.
+    ``rows`` are degrees in [0, 1], the kernel is weight·⟨φ(x), φ(z)⟩, and ``tol`` is the relative
+    duality gap at which to stop.  A round solves the dual by a primal-dual interior-point method.
+    With p features and l losses a step costs O((l + constraints)·p²).  A round has about twenty
+    steps, and there are mostly fewer than ten rounds.
     """
     n = rows.shape[1]
     features = pair_features(rows, additivity) * weight**0.5
     data = losses.sign[:, None] * features[losses.rows]
-    constraints = np.eye(n, features.shape[1])  # B is empty: mᵢ ≥ 0
+    constraints = np.eye(n, features.shape[1])  # mᵢ ≥ 0, of the empty B
     best = np.inf, constraints[0], 0.0  # the objective, m and b
     bound, gap, rounds = -np.inf, np.inf, 0
-    least = 1e-9 * float(losses.C @ (1.0 + np.abs(losses.target)))  # an objective of almost nothing
+    least = 1e-9 * float(losses.C @ (1.0 + np.abs(losses.target)))  # the least objective in a gap
     while rounds < ROUNDS:
         rounds += 1
         both = np.vstack([data, constraints])
@@ -117,7 +118,7 @@ def solve_monotone(
 
 
 def _pairs(m: FloatArray, n: int) -> FloatArray:
-    """The weights of pairs as a symmetric matrix."""
+    """Return the weights of pairs as a symmetric matrix."""
     found = np.zeros((n, n))
     if len(m) > n:
         found[np.triu_indices(n, 1)] = m[n:]
@@ -125,7 +126,7 @@ def _pairs(m: FloatArray, n: int) -> FloatArray:
 
 
 def _violated(m: FloatArray, n: int) -> FloatArray:
-    """For each column the set of which most is asked, where that is not met."""
+    """Return the strongest constraint of each column, if it is violated."""
     negative = _pairs(m, n) < 0
     i, j = np.triu_indices(n, 1)
     found = np.eye(n, len(m))
@@ -138,24 +139,24 @@ def _violated(m: FloatArray, n: int) -> FloatArray:
 def _interior_point(
     Z: FloatArray, target: FloatArray, e: FloatArray, upper: FloatArray, tol: float
 ) -> tuple[FloatArray, float]:
-    """Minimise ‖Zᵀu‖²/2 − ⟨target, u⟩ over 0 ≤ u ≤ upper with ⟨e, u⟩ = 0: u, and its multiplier.
+    """Minimise ‖Zᵀu‖²/2 − ⟨target, u⟩ over 0 ≤ u ≤ upper with ⟨e, u⟩ = 0; return u and b.
 
-    Mehrotra's predictor and corrector; p + 1 unknowns are left of its linear systems, the
-    weights Zᵀu and the multiplier, which is the intercept b.
+    The method is Mehrotra's predictor-corrector.  Its linear systems are reduced to p + 1
+    unknowns: the weights Zᵀu, and the multiplier of the constraint, which is the intercept b.
     """
     boxed = np.isfinite(upper)
-    largest = float(upper[boxed].max())  # u / largest is what is found
+    largest = float(upper[boxed].max())  # the unknown is u / largest
     Z = np.column_stack([Z * largest**0.5, e])
     room = np.where(boxed, upper / largest, 1.0) / 2
     u = room.copy()
-    w = np.append(Z.T[:-1] @ u, 0.0)  # and the multiplier
+    w = np.append(Z.T[:-1] @ u, 0.0)  # the weights and the multiplier
     slope = Z @ w - target
     start = 1.0 + np.abs(slope).max()
     z, v = np.full(len(u), start), np.where(boxed, start - slope, 0.0)
     z, v = z + np.maximum(0.0, -v), v + np.maximum(0.0, -v)
 
     def newton(to_z: Any, to_v: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the changes of u, w, z and v that make z·u and v·room what is given."""
+        """Return the changes of u, w, z and v that bring z·u and v·room to the given values."""
         change_z, change_v = to_z - z * u, np.where(boxed, to_v - v * room, 0.0)
         right = -dual + change_z / u - change_v / room
         dw = scipy.linalg.cho_solve(factor, Z.T @ (inverse * right) + primal)
@@ -163,7 +164,7 @@ def _interior_point(
         return du, dw, (change_z - z * du) / u, np.where(boxed, (change_v + v * du) / room, 0.0)
 
     def longest(du: FloatArray, dz: FloatArray, dv: FloatArray) -> float:
-        """Return the longest step up to 1 / FRACTION for which nothing becomes negative."""
+        """Return the longest step up to 1 / FRACTION that makes nothing negative."""
         values = np.concatenate([u, z, room[boxed], v[boxed]])
         changes = np.concatenate([du, dz, -du[boxed], dv[boxed]])
         falling = changes < 0
@@ -182,7 +183,7 @@ def _interior_point(
         inner[np.diag_indices_from(inner)] += np.append(np.ones(len(w) - 1), 1e-14 * inner[-1, -1])
         try:
             factor = scipy.linalg.cho_factor(inner)
-        except np.linalg.LinAlgError:  # as near as float64 comes
+        except np.linalg.LinAlgError:  # the limit of float64
             break
         du, dw, dz, dv = newton(0.0, 0.0)
         length = longest(du, dz, dv)
@@ -195,7 +196,7 @@ def _interior_point(
         u, w, z, v = u + length * du, w + length * dw, z + length * dz, v + length * dv
         room = room - length * du * boxed
     for sign, more in ((1.0, float(e @ u)), (-1.0, -float(e @ u))):
-        if more > 0:  # the heavier side is made lighter: ⟨e, u⟩ = 0
+        if more > 0:  # shrink the heavier side, so that ⟨e, u⟩ = 0
             side = e * sign > 0
             u[side] *= 1.0 - more / float(u[side] @ (e * sign)[side])
     return u * largest, float(w[-1])

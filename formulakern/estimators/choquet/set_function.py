@@ -1,9 +1,9 @@
 """Set functions μ on n columns, by their Möbius transforms m: μ(A) = Σ m(T) over T ⊆ A.
 
 The model Σᵢ βᵢ·K(xᵢ, ·) of a Choquet kernel has m(T) = Σᵢ βᵢ·min_T xᵢ over the sets T of at most k
-columns.  With the sorted entries x₍₁₎ ≥ x₍₂₎ ≥ … of a row, their differences wₗ = x₍ₗ₎ − x₍ₗ₊₁₎ and
-the level sets Sₗ, the columns of the l largest, min_T x is the sum of wₗ over the Sₗ that hold T.
-So a sum over sets is a sum over level sets of something that depends on their size alone.
+columns.  A row has the sorted entries x₍₁₎ ≥ x₍₂₎ ≥ …, their differences wₗ = x₍ₗ₎ − x₍ₗ₊₁₎, and
+the level sets Sₗ, the columns of its l largest entries.  min_T x is the sum of wₗ over the Sₗ that
+contain T.  A sum over sets is then a sum over level sets, whose terms depend on their sizes alone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-#: Up to so many columns, all sets are listed.
+#: The most columns for which all sets are listed.
 LISTED = 20
-#: Pairs of sets that are drawn where there are more, so many at a time, until either the one or
-#: the entries that were looked at in all are enough.
+#: For more columns, pairs of sets are drawn in batches of ``AT_A_TIME``, up to ``DRAWN`` pairs or
+#: ``ENOUGH`` entries of rows.
 DRAWN, AT_A_TIME, ENOUGH = 10_000, 500, 1 << 27
-#: A decrease within this share of the largest |μ| is rounding.
+#: A decrease of at most this share of the largest |μ| is rounding.
 ROUNDING = 1e-9
 
 
@@ -37,7 +37,7 @@ class SetFunction:
     rows : float64 (s, n)
         Non-negative rows xᵢ.
     weights : float64 (s,)
-        The number of sets, Σ C(n, r) over r = 1 … k, times βᵢ: βᵢ alone may be below float64.
+        βᵢ times the number of sets, Σ C(n, r) over r = 1 … k; βᵢ alone may underflow float64.
     additivity : int
         k.
     """
@@ -48,10 +48,7 @@ class SetFunction:
 
     @classmethod
     def of_pairs(cls, m: FloatArray, n: int) -> SetFunction:
-        """Return the 2-additive function of the weights of n columns and of their pairs.
-
-        Its rows have ones at one column, or at two.
-        """
+        """Return the 2-additive function of the weights of n columns and of their pairs."""
         i, j = np.triu_indices(n, 1)
         alone = m[:n] - np.bincount(i, m[n:], n) - np.bincount(j, m[n:], n)
         every = np.eye(n)
@@ -69,22 +66,23 @@ class SetFunction:
         return _sums(self.n, self.additivity)[-1]
 
     def moebius(self, columns: Sequence[int]) -> float:
-        """Return m of a set."""
+        """Return m(T) of a set of columns."""
         if not 1 <= len(columns) <= self.additivity:
             return 0.0
         least = self.rows[:, list(columns)].min(axis=1)
         return float(self.weights @ least) / self._total
 
     def measure(self, columns: Sequence[int]) -> float:
-        """Return μ of a set."""
+        """Return μ(A) of a set of columns."""
         chosen = np.zeros((1, self.n), dtype=bool)
         chosen[0, list(columns)] = True
         return float(self.measures(chosen)[0])
 
     def measures(self, sets: npt.NDArray[np.bool_]) -> FloatArray:
-        """Return μ of sets, given as rows of shape (sets, n).
+        """Return μ of the sets in the rows of a Boolean array (sets, n).
 
-        Σᵢ βᵢ·Σⱼ x₍ⱼ₎·g(j − 1) over the entries of a set, sorted; g(t) = Σ C(t, r) over r < k.
+        It is Σᵢ βᵢ·Σⱼ x₍ⱼ₎·g(j − 1) over the sorted entries of a set, with g(t) = Σ C(t, r) over
+        r < k.
         """
         if self.additivity <= 2:  # the pairs are few
             chosen = sets.astype(np.float64)
@@ -115,9 +113,9 @@ class SetFunction:
         return m / self._total
 
     def shapley(self) -> FloatArray:
-        """Return the Shapley value of each column, Σ m(T) / |T| over the sets T that hold it.
+        """Return the Shapley value of each column, Σ m(T) / |T| over the sets T that contain it.
 
-        Σᵢ βᵢ·Σₗ wₗ·[column in Sₗ]·Σ C(l, r) / l over r = 1 … k.
+        It is Σᵢ βᵢ·Σₗ wₗ·[column in Sₗ]·Σ C(l, r) / l over r = 1 … k.
         """
         order, steps = self._levels()
         shares = steps * _per_size(self.n, self.additivity, 0)
@@ -126,9 +124,10 @@ class SetFunction:
         return np.asarray(self.weights @ found)
 
     def interactions(self) -> FloatArray:
-        """Return the interaction indices (n, n), Σ m(T) / (|T| − 1) over T that hold both columns.
+        """Return the interaction indices (n, n): Σ m(T) / (|T| − 1) over the T with both columns.
 
-        Σᵢ βᵢ·Σₗ wₗ·[both in Sₗ]·Σ C(l − 1, r) / (l − 1) over r = 1 … k − 1; 0 on the diagonal.
+        They are Σᵢ βᵢ·Σₗ wₗ·[both in Sₗ]·Σ C(l − 1, r) / (l − 1) over r = 1 … k − 1, and 0 on the
+        diagonal.
         """
         order, steps = self._levels()
         shares = _from_here_on(steps * _per_size(self.n, self.additivity, 1))
@@ -140,14 +139,14 @@ class SetFunction:
         return found
 
     def _levels(self) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """The columns of every row by descending entry, and the widths of its levels."""
+        """Return the columns of every row by descending entry, and the differences wₗ."""
         order = np.argsort(-self.rows, axis=1, kind="stable")
         entries = np.take_along_axis(self.rows, order, axis=1)
         return order, entries - np.append(entries[:, 1:], np.zeros((len(entries), 1)), axis=1)
 
 
 def pair_features(rows: FloatArray, additivity: int = 2) -> FloatArray:
-    """Return the entries of each row, and for additivity 2 the minima of two: (rows, p).
+    """Return the entries of each row, with additivity 2 also the minima of pairs: (rows, p).
 
     >>> pair_features(np.array([[0.5, 1.0, 0.25]]))
     array([[0.5 , 1.  , 0.25, 0.5 , 0.25, 0.25]])
@@ -160,8 +159,8 @@ def pair_features(rows: FloatArray, additivity: int = 2) -> FloatArray:
 def monotonicity_degree(function: SetFunction, seed: int) -> tuple[float, float]:
     """Return the share of the pairs A ⊂ A ∪ {i} for which μ does not decrease, and its error.
 
-    All n·2^(n−1) pairs count if n is at most 20, and the standard error is 0.0; beyond, up to
-    10,000 are drawn.  Decreases by less than 10⁻⁹ of the largest |μ| are taken for rounding.
+    For up to 20 columns all n·2^(n−1) pairs are counted, and the standard error is 0.0; for more,
+    up to 10,000 are drawn.  Decreases of at most 10⁻⁹ of the largest |μ| are ignored as rounding.
 
     >>> monotonicity_degree(SetFunction.of_pairs(np.array([1.0, -1.0, 0.0]), 2), 0)
     (0.5, 0.0)
@@ -189,13 +188,13 @@ def monotonicity_degree(function: SetFunction, seed: int) -> tuple[float, float]
         after = function.measures(sets)
         largest = np.maximum(np.abs(before), np.abs(after)).max()
         kept += int((after - before >= -ROUNDING * largest).sum())
-    likely = (kept + 1) / (drawn + 2)  # never certain
+    likely = (kept + 1) / (drawn + 2)  # never 0 or 1
     return kept / drawn, math.sqrt(likely * (1 - likely) / drawn)
 
 
 @lru_cache(maxsize=32)
 def _sums(n: int, k: int) -> tuple[int, ...]:
-    """Σ C(s, r) over r = 1 … k, for s = 0 … n: the number of sets of 1 … k of s columns."""
+    """Return Σ C(s, r) over r = 1 … k, the number of sets of 1 … k of s columns, for s = 0 … n."""
     sums = [0]
     for s in range(n):
         sums.append(2 * sums[-1] + 1 - math.comb(s, k))
@@ -203,12 +202,12 @@ def _sums(n: int, k: int) -> tuple[int, ...]:
 
 
 def _per_size(n: int, k: int, held: int) -> FloatArray:
-    """Σ C(l − held, r) / (l − held) over r = 1 … k − held, l = 1 … n, by the number of sets."""
+    """Return Σ C(l − held, r) / (l − held) over r = 1 … k − held, per set, for l = 1 … n."""
     total, sums = _sums(n, k)[-1], _sums(n, k - held) if k > held else (0,) * (n + 1)
     sizes = range(1 - held, n + 1 - held)
     return np.array([sums[size] / (size * total) if size else 0.0 for size in sizes])
 
 
 def _from_here_on(values: FloatArray) -> FloatArray:
-    """Sums from each entry of a row to its end."""
+    """Return the sums from each entry of a row to its end."""
     return np.cumsum(values[:, ::-1], axis=1)[:, ::-1]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
+from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.base import (
     EARLY,
@@ -32,6 +33,7 @@ from formulakern.rules.voting import WeightedRule
 LOSSES = ("hinge", "squared_hinge", "logistic")
 
 
+@parameters_from()
 @dataclass(eq=False, repr=False)
 class HKLClassifier(HierarchicalClassifier):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
@@ -107,19 +109,11 @@ class HKLClassifier(HierarchicalClassifier):
         The relative duality gap to reach, for all classes together (each, if learned apart).
     max_active : int, default=5000
         The most conjunctions that are held at once, for each class.
-    time_limit : float, optional
-        Seconds for everything from the table to the rules, compilation too; then the best so far is
-        kept, with its proven gap and a warning.
     encoder : "auto", None or transformer, default="auto"
         How a table becomes 0 and 1.  ``"auto"``: :class:`PropositionEncoder`, whose parameters
         choose relations and cut points: ``encoder=PropositionEncoder(cut_points=8)`` leaves only
-        eight of each column to choose from.  None: the
-        table must be 0/1.  A transformer is cloned and fitted.
-    class_weight : mapping or "balanced", optional
-        Multiplies the weight of a row, per class.
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every round, on standard
-        error.  2: both.
+        eight of each column to choose from.  None: the table must be 0/1.  A transformer is cloned
+        and fitted.
 
     Attributes
     ----------

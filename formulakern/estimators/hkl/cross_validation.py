@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.estimators.hkl.base import (
     EARLY,
@@ -138,6 +139,7 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
     return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
 
 
+@parameters_from(HKLClassifier)
 @dataclass(eq=False, repr=False)
 class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """:class:`HKLClassifier` with C, depth penalty and number of rules chosen by cross-validation.
@@ -175,17 +177,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     max_rules : "auto", int or None, default="auto"
         The most rules and linear terms; ``"auto"``: 15.  Smaller numbers are compared, too.  None:
         as many as the optimum has.
-    rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
-        As in :class:`HKLClassifier`.
-    encoder, class_weight, time_limit
-        As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
-        last may be left out, or all where the table is large (then it is the middle one of ``Cs``
-        and the largest depth penalty), the rest for the last fit.
+    time_limit : float, optional
+        The most seconds for the whole fit.  At most half of them are for the cross-validation,
+        which then may leave out the last pairs.  If the table is large, it leaves out all, and
+        takes the middle one of ``Cs`` and the largest depth penalty.
     random_state : int, RandomState or None, default=0
-        For the folds.
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every pair, on standard
-        error.  2: both, and a line for every round of a fit.
+        Draws the folds.
 
     Attributes
     ----------

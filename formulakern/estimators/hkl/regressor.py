@@ -10,13 +10,16 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from formulakern.deadline import Deadline
+from formulakern.docstrings import parameters_from
 from formulakern.estimators.base import number_score
 from formulakern.estimators.hkl.base import HierarchicalBase, whole_problems
+from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
 
 
+@parameters_from(HKLClassifier)
 @dataclass(eq=False, repr=False)
 class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
@@ -25,20 +28,27 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 
-    over all conjunctions, to a proven relative gap.  ``C="auto"`` is 300/√n.  In other units of y
-    the same C gives the same rules, with weights in these units; so ``tol`` does not depend on the
-    units either.
+    over all conjunctions, to a proven relative gap.  In other units of y the same C gives the same
+    rules, with weights in these units; so ``tol`` does not depend on the units either.
 
     Parameters
     ----------
-    rho, C, depth_penalty, max_rules, tol, max_active, time_limit
-        As in :class:`HKLClassifier`; its notation too.
-    linear, encoder
-        As in :class:`HKLClassifier`, without cuts that are chosen by classes.
+    C : "auto" or float, default="auto"
+        Penalty parameter of errors.  ``"auto"`` is 300/√n, n the sum of the rows' weights.
+    depth_penalty : "auto" or float ≥ 1, default="auto"
+        a; larger values give shorter rules.  ``"auto"`` is 3.
+    max_rules : "auto", int or None, default="auto"
+        The most rules and linear terms.  ``"auto"``: 15.  If the optimum has more, the best ones
+        that the search finds near it replace them, with the best weights for these; ``gap_`` then
+        bounds the cost of the limit.  None: as many as the optimum has.
     monotone : mapping of column to 1 or −1, optional
-        As there; the number that is predicted does not fall, or does not rise, with the column.
-    verbose
-        As there.
+        The predicted number does not fall, or does not rise, with a numeric or Boolean column,
+        whatever the other columns are.  Columns by name, or by position; with encoders as for
+        ``linear``.
+    tol : float, default=1e-2
+        The relative duality gap to reach.
+    max_active : int, default=5000
+        The most conjunctions that are held at once.
 
     Attributes
     ----------

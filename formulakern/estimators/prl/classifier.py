@@ -22,6 +22,7 @@ from formulakern.checks import (
     check_number,
 )
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
@@ -76,6 +77,7 @@ IN_MEMORY = (
 )
 
 
+@parameters_from()
 @dataclass(eq=False, repr=False)
 class PRLClassifier(PreferenceModel):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
@@ -153,15 +155,10 @@ class PRLClassifier(PreferenceModel):
         How a table becomes 0 and 1.  ``"auto"``: for rules, numbers are cut at every gap between
         two values; for others, at 8 cut points of a column.  None: the table must be 0/1.  A
         transformer is cloned and fitted.
-    class_weight : mapping or "balanced", optional
-        Multiplies the weight of a row, per class.
     time_limit : float, optional
-        Seconds for everything from the table to the rules, compilation too; then the best
-        hypothesis so far is kept, with its proven bound and a warning.  Where no rule was found in
-        time the largest class is predicted (of preferences, the label that wins most).
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every epoch, on standard
-        error.  2: both.
+        The most seconds for the whole fit, encoding and compilation included.  The best hypothesis
+        found by then is kept, with its proven bound and a ConvergenceWarning; if it has no rule,
+        the largest class is predicted (of preferences, the label that wins most).
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
+from formulakern.docstrings import parameters_from
 from formulakern.estimators.hkl.base import log_probabilities
 from formulakern.estimators.path_search import (
     LEAST,
@@ -45,6 +46,7 @@ class Setting(NamedTuple):
 DEFAULT = Setting(1.0, 2, 2.0)
 
 
+@parameters_from(PRLClassifier)
 @dataclass(eq=False, repr=False)
 class PRLClassifierCV(SearchedModel, PreferenceModel):
     r""":class:`PRLClassifier` with C, degree and depth penalty chosen by cross-validation.
@@ -79,17 +81,16 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
         that predicts one class for all rows, of those held out or of all that it is fitted to at
         the end, is chosen only where all do.
-    max_rules, bias_rule, epochs, tol, monotone
-        As in :class:`PRLClassifier`.
-    encoder, class_weight, time_limit
-        As there, but for cuts that are chosen by classes; ``time_limit`` is for everything: at most
-        half of it for the settings, of which the last may be left out, or all where the table is
-        large (then it is the default, or the middle one), the rest for the last fit.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1.  ``"auto"``: numbers are cut at every gap between two values.
+        None: the table must be 0/1.  A transformer is cloned and fitted; it must not cut columns by
+        the classes, as ``strategy="mdlp"`` does.
+    time_limit : float, optional
+        The most seconds for the whole fit.  At most half of them are for the cross-validation,
+        which then may leave out the last settings.  If the table is large, it leaves out all, and
+        takes the default one, or the middle one.
     random_state : int, RandomState or None, default=0
-        For the folds.
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every setting, on standard
-        error.  2: both, and a line for every epoch of a fit.
+        Draws the folds.
 
     Attributes
     ----------

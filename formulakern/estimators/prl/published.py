@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from formulakern.checks import check_choice, check_integer
+from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.targets import random_source
@@ -18,6 +19,7 @@ from formulakern.learning.prl.published import IteratedGame, RandomColumns
 from formulakern.learning.prl.restricted_game import RestrictedGame
 
 
+@parameters_from(PRLClassifier)
 @dataclass(eq=False, repr=False)
 class PublishedPRL(PRLClassifier):
     """The published algorithm of preference and rule learning: random columns, fictitious play.
@@ -28,10 +30,9 @@ class PublishedPRL(PRLClassifier):
 
     Parameters
     ----------
-    features, degree, depth_penalty, margin, C, bias_rule, monotone
-        As in :class:`PRLClassifier`.
-    encoder, class_weight, time_limit, verbose
-        As in :class:`PRLClassifier`.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1.  ``"auto"``: numbers are cut at 8 points of a column.  None:
+        the table must be 0/1.  A transformer is cloned and fitted.
     solver : {"fictitious-play", "multiplicative-weights", "linprog"}, default="fictitious-play"
         For the games of the drawn columns.
     solver_iterations : int, default=1_000_000
@@ -43,9 +44,9 @@ class PublishedPRL(PRLClassifier):
     tol : float, default=1e-2
         Not read.
     max_rules : int, "auto" or None, default=None
-        As in :class:`PRLClassifier`.
+        The most rules; ``"auto"``: 15.  None: no limit.
     ordinal : bool, default=False
-        Only False: classes have no order here.
+        Only False: classes have no order.
     random_state : int, RandomState or None, default=0
         For the columns.
 

@@ -1,1 +1,1 @@
-"""Fitted estimators as values of a report: what is learned, quality, reasons, data."""
+"""Fitted estimators as values of a report: rules, quality, reasons and data."""

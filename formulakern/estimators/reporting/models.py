@@ -1,4 +1,4 @@
-"""Fitted models as values of a report: what is learned, and the reasons of predictions."""
+"""Fitted models as values of a report: the learned rules, and the reasons of predictions."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from formulakern.rules.export.tables import (
 )
 from formulakern.text import clip, counted
 
-#: Rules of a table, characters of a rule, terms of one sum, and rules of a curve.
+#: The most rules of a table, characters of a rule, terms of a sum, and rules of a curve.
 MAX_RULES, MAX_TEXT, MAX_TERMS, MAX_CURVE = 500, 600, 60, 300
-#: Classes that have a column of votes each, and characters of the votes of a rule otherwise.
+#: The most classes with a column of votes each; otherwise the most characters of a rule's votes.
 MAX_CLASSES, MAX_VOTES = 8, 200
-#: Support vectors of a sum, candidates of a search, weights of a set function, characters of a
-#: string.
+#: The most support vectors of a sum, candidates of a search, weights of a set function, and
+#: characters of a string.
 MAX_VECTORS, MAX_CANDIDATES, MAX_WEIGHTS, MAX_STRING = 12, 50, 24, 60
-#: Seconds of a search for rules.
+#: The time limit of a search for rules, in seconds.
 SECONDS = 30.0
-#: How to read the bars of a sum.
-BARS = "Bars start where the one before ends"
+#: The explanation of the bars of a sum.
+BARS = "Each bar starts at the end of the previous one"
 
 
-#: The k-th value is the score of the first k rules; its name is before, a sentence about it after.
+#: The name of a score, its values for the first k rules, k = 0, 1, …, and a sentence about it.
 ScoreCurve = tuple[str, list[float], str]
 
 
 @dataclass(frozen=True)
 class ModelValues:
-    """The values of a model, and of its decisions on the first rows.
+    """The values of a model and of its decisions on the first rows.
 
     ``classes`` is None if numbers are predicted, ``size`` has the numbers of rules and of
-    conditions, and ``rule_columns`` the columns of each rule.
-    ``reasons`` are those of each row, as the script of the page reads them: sums and steps, which
-    refer to ``terms`` by their numbers.  ``term`` is the name of one, and ``how`` explains them.
-    ``curve`` is the score against the number of rules; ``no_curve`` is why there is none.
+    conditions, and ``rule_columns`` has the columns of each rule.  ``reasons`` has sums or steps
+    for each row, in the form that the script of the page reads; they refer to ``terms`` by
+    position.  ``term`` is the name of a term, and ``how`` explains the reasons.  ``curve`` is the
+    score against the number of rules; ``no_curve`` is the reason that there is none.
     """
 
     learned: Learned
@@ -76,7 +76,7 @@ class ModelValues:
 def values_of(
     model: Any, X: Any, truth: npt.NDArray[Any] | None, held: int, top: int
 ) -> ModelValues:
-    """Return what a model learned, and why the first ``held`` rows are decided as they are."""
+    """Return the values of a model, with the reasons of its first ``held`` predictions."""
     rules = getattr(model, "rules_", None)
     if isinstance(rules, RuleEnsemble):
         return _of_ensemble(model, rules, X, truth, held)
@@ -92,7 +92,7 @@ def values_of(
 def _score_sum(
     title: str, start: float, given: FloatArray, max_terms: int = MAX_TERMS
 ) -> dict[str, Any]:
-    """Return a score as the sum of its largest terms and of all others."""
+    """Return a score as a sum of its largest terms and the total of the others."""
     order = np.argsort(-np.abs(given), kind="stable")
     places = order[given[order] != 0]
     first, rest = places[:max_terms], places[max_terms:]
@@ -102,7 +102,7 @@ def _score_sum(
 
 
 def texts_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return classes as text, by which they are compared."""
+    """Return classes as texts, which can be compared."""
     return np.array([str(value) for value in values.tolist()], dtype=object)
 
 
@@ -149,23 +149,23 @@ def _of_ensemble(
             for row, given in enumerate(explained.values)
         ],
         [clip(str(rule), MAX_TEXT) for rule in rules.rules],
-        f"{BARS}: what rules add{'' if card else ', and the intercept,'} is the score.",
+        f"{BARS}: the score is the sum of the terms{'' if card else ' and the intercept'}.",
         target=rules.target if rules.classes is None and not card else "class",
         size=(len(rules), rules.n_conditions),
         rule_columns=[rule.columns for rule in rules.rules],
         curve=_curve(
             truth,
             rules.growing(values),
-            "The k heaviest rules alone, with the weights that they have in the whole model.",
+            "The k heaviest rules alone, with their weights in the whole model.",
             rules.classes is None and rules.levels is None,
         ),
     )
 
 
 def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) -> Learned:
-    """Return rules with weights as a table; ``whole`` models get their intercepts and a sentence.
+    """Return weighted rules as a table; a ``whole`` model also has its intercept and a sentence.
 
-    The sign of a weight shows its class if there are two; more classes have a column of votes each.
+    For two classes the sign of a weight shows its class; more classes have a column of votes each.
     """
     shown, classes = ensemble.head(MAX_RULES), ensemble.classes
     several = classes is not None and not ensemble.is_pairwise
@@ -192,11 +192,11 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
         columns.append(ListedColumn("coverage", coverage, "share", help=about))
     if classes is not None and not np.isnan(precision).all():
         notes = [
-            "Coverage and precision are those of training.",
-            "The mark in a bar of precision is what a rule that is always true would have.",
+            "Coverage and precision are computed on the training rows.",
+            "The mark in a precision bar is the precision of a rule that is always true.",
         ]
         whose = "the class with the largest absolute vote" if several else "the rule's class"
-        about = f"Share of these rows that are of {whose}; the mark is its share of all."
+        about = f"Share of these rows that belong to {whose}; the mark is its share of all rows."
         columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
     if any(marks := contrary(shown)):
         columns.append(ListedColumn("*", ["*" * mark for mark in marks] + [""] * len(extra)))
@@ -221,7 +221,7 @@ def _totals(card: ScoreCard) -> ListedTable:
         ListedColumn(chance, chances, "share", words=cells[chance]),
         ListedColumn(label, cells[label]),
     ]
-    return ListedTable("What a total means", columns, note=card.about_totals())
+    return ListedTable("Totals and their probabilities", columns, note=card.about_totals())
 
 
 def _weight_columns(
@@ -229,18 +229,18 @@ def _weight_columns(
 ) -> tuple[list[str], list[ListedColumn]]:
     """Return the texts of rules, and columns of weights and classes, for a number or two classes.
 
-    Of two classes positive weights are for the second.
+    Positive weights support the second of two classes.
     """
     weights = shown.votes[:, -1].tolist()
     texts = [said(rule, w) for rule, w in zip(shown.rules, weights, strict=True)]
     if start is not None:
         weights.append(float(start[0] if len(start) == 1 else (start[1] - start[0]) / 2))
     if shown.classes is None:
-        about = "What a row that satisfies the rule gains."
+        about = "Added to the score of a row that satisfies the rule."
         words = [f"{w:+.0f}" for w in weights] if isinstance(shown, ScoreCard) else None
         return texts, [ListedColumn(shown.AMOUNT, weights, "signed", help=about, words=words)]
     first, second = shown.classes
-    about = f"Positive weights are for {second}, negative ones for {first}."
+    about = f"Positive weights support {second}, negative ones {first}."
     return texts, [
         ListedColumn(f"weight, + for {clip(str(second), 20)}", weights, "signed", help=about),
         ListedColumn("class", [first if weight < 0 else second for weight in weights]),
@@ -248,12 +248,12 @@ def _weight_columns(
 
 
 def _vote_columns(shown: RuleEnsemble, start: FloatArray | None) -> list[ListedColumn]:
-    """Return a column of votes for each class, or one for all."""
+    """Return a column of votes for each class, or one column for all."""
     classes = shown.classes or ()
     whole = shown.votes if start is None else np.vstack([shown.votes, start])
     if len(classes) > MAX_CLASSES:
         return [ListedColumn("votes", listed_votes(whole, list(map(str, classes)), MAX_VOTES))]
-    about = "What a row that satisfies the rule gains for this class."
+    about = "Added to the score of this class for a row that satisfies the rule."
     return [
         ListedColumn(clip(str(name), 20), [x or math.nan for x in own], "signed", help=about)
         for name, own in zip(classes, whole.T.tolist(), strict=True)
@@ -288,7 +288,7 @@ def _of_decision(
         how = f"{BARS}: votes of the rules that the row satisfies."
     else:
         reasons, order = _steps(model, rules, X, covers[:held]), ", in their order,"
-        how = "Rules are asked one after another; the first that the row satisfies decides."
+        how = "Rules are tried in order; the first one that the row satisfies decides."
     return ModelValues(
         _learned_decision(rules, columns),
         rules.classes,
@@ -325,34 +325,34 @@ def _learned_decision(decision: DecisionRules, known: dict[str, list[Any]]) -> L
     if ordered and whole > 0:
         about = "Share of the training rows that it decides."
         columns.append(ListedColumn("coverage", [x / whole for x in covered], "share", help=about))
-    about = "Share of these rows that are of its class."
+    about = "Share of these rows that belong to its class."
     columns.append(ListedColumn("precision", precision, "share", help=about))
     sentences = [
-        "Rules are asked in this order; the first that a row satisfies decides."
+        "Rules are tried in this order; the first one that a row satisfies decides."
         if ordered
-        else "All rules that a row satisfies vote, each with its training rows by class."
+        else "All rules that a row satisfies vote, each with the class counts of its training rows."
     ]
     if len(decision) > MAX_RULES:
         sentences.append(f"The table has the first {MAX_RULES}.")
-    note = "Rows, coverage and precision are those of training."
-    caption = f"{counted(len(decision), 'rule')}, and what is predicted otherwise"
+    note = "Rows, coverage and precision are computed on the training rows."
+    caption = f"{counted(len(decision), 'rule')}, and the default prediction"
     table = ListedTable(caption, columns, None, n > 8, note)
     tree = []
     if isinstance(decision, RuleList) and len(decision) <= MAX_TERMS:
-        tree = [("The same as a tree", str(decision.to_tree()))]
+        tree = [("The list as a tree", str(decision.to_tree()))]
     return Learned(sentences, [table], tree)
 
 
 def _steps(
     model: Any, rules: DecisionRules, X: Any, covers: npt.NDArray[np.bool_]
 ) -> list[dict[str, Any]]:
-    """Return for each row the rules of a list that were asked, with the conditions that failed.
+    """Return for each row the rules of a list that were tried, with the conditions that failed.
 
-    The text of rule k has the number k, that of the default the number of rules.
+    Rule k has the number k, and the default has the number of rules.
     """
     parts = [conditions_of(item.rule.formula) for item in rules]
     truths: dict[Any, npt.NDArray[np.bool_]] = {}
-    if getattr(model, "_conditions", None) is None:  # else the columns are those of an encoder
+    if getattr(model, "_conditions", None) is None:  # otherwise an encoder made the columns
         table = model.encoder_.read_table(X)[list(range(len(covers)))]
         known: dict[Any, npt.NDArray[np.bool_]] = {}
         truths = {part: evaluate_formula(part, table, known) for some in parts for part in some}
@@ -368,11 +368,11 @@ def _steps(
 
 
 def _votes_of(rules: RuleSet, covered: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the votes for the two classes that have most in a row."""
+    """Return the votes for the two classes with the most votes in a row."""
     given = covered[:, None] * rules.votes.reshape(-1, len(rules.classes))
     order = np.argsort(-given.sum(axis=0), kind="stable")[:2].tolist()
     sums = [_score_sum(f"Votes for {rules.classes[k]}", 0.0, given[:, k]) for k in order]
-    none = f"No rule votes: the default, {rules.default}, is predicted."
+    none = f"No rule votes, so the default, {rules.default}, is predicted."
     return {"sums": sums, "s": "" if covered.any() else none}
 
 
@@ -413,19 +413,19 @@ def _of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
         classes,
         reasons,
         terms,
-        f"The score is a sum over {len(terms):,} support vectors, each weighed by its similarity "
+        f"The score is a sum over {len(terms):,} support vectors, weighted by their similarity "
         f"to the row. {BARS}.",
         "training row",
         rule_columns=None if found is None else [rule.columns for rule in found],
         no_curve=""
         if found is None
-        else "Accuracy against the number of rules: all features of the kernel vote; "
+        else "No accuracy against the number of rules: all features of the kernel vote. "
         "fk.simplify_svm shows how few of them suffice.",
     )
 
 
 def _shown_pairs(scores: FloatArray) -> list[int]:
-    """Return for each row the pair of the two classes with the largest scores.
+    """Return for each row the number of the pair of the classes with the two largest scores.
 
     >>> _shown_pairs(np.array([[0.1, 2.0, 1.0]]))
     [2]
@@ -436,7 +436,7 @@ def _shown_pairs(scores: FloatArray) -> list[int]:
 
 
 def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | None]:
-    """Return the heaviest rules of a kernel, or why there are none."""
+    """Return the heaviest rules of a kernel, or the reason that there are none."""
     formula = getattr(model, "formula", getattr(model, "kernel", None))
     kernel = clip(repr(model.kernel_), 300)
     if formula is not None and not hasattr(model, "weights_"):
@@ -446,9 +446,9 @@ def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | N
         return _learned_by_positions(model, top, vote), None
     tables, why = [_weights_table(model.summary_)] if hasattr(model, "summary_") else [], ""
     if hasattr(model, "epsilon"):
-        why = "These features vote for a number, not for classes: rules are read from classifiers."
+        why = "No rules are listed: this model predicts numbers; only classifiers have rules."
     elif not hasattr(model, "rules"):
-        why = "A model of new rows compares with all rows of training: it has no rules of classes."
+        why = "No rules are listed: a model that finds new rows has no classes."
     else:
         try:
             found = model.rules(top, time_limit=SECONDS)
@@ -461,7 +461,7 @@ def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | N
     proof = (
         f"It is proven that no other feature of the kernel weighs more than {bound:.4g}."
         if found.proven
-        else f"The search for rules was stopped: others weigh at most {bound:.4g}."
+        else f"The search for rules was stopped: other features weigh at most {bound:.4g}."
     )
     return Learned([vote, proof], [*shown.tables, *tables]), found.ensemble.rules
 
@@ -469,7 +469,7 @@ def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | N
 def _weights_table(summary: Any) -> ListedTable:
     order = summary.order
     return ListedTable(
-        f"What each formula weighs: {summary.method}",
+        f"Weights of the formulas: {summary.method}",
         [
             ListedColumn("formula", [summary.formulas[r] for r in order], "rule"),
             ListedColumn("weight", [float(summary.weights[r]) for r in order], "signed"),
@@ -497,7 +497,7 @@ def _learned_by_positions(model: Any, top: int, vote: str) -> Learned:
 
 
 def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
-    """Return the values of a Choquet integral: weights of columns, and sums over its levels.
+    """Return the values of a Choquet integral: weights of columns, and sums over sets of columns.
 
     With the degrees x₍₁₎ ≥ x₍₂₎ ≥ … of a row, f(x) = Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the i largest) + b.
     """
@@ -522,15 +522,15 @@ def _of_choquet(model: Any, X: Any, held: int) -> ModelValues:
         reasons.append({"sums": [one]})
     sentence = (
         "A Choquet integral of the columns, each as a degree from 0 to 1 that grows with the "
-        "class: what the larger of them share counts by how many have it together."
+        "class: every step between sorted degrees counts by the weight of the columns above it."
     )
     return ModelValues(
         Learned([sentence], _column_weights(model, names, titles)),
         classes,
         reasons,
         list(terms),
-        "Columns from the largest degree on: each bar is what a set has together, above the next "
-        f"one, times what the set weighs. {BARS}.",
+        "Columns are added from the largest degree on. A bar is the step to the next degree, times "
+        f"the weight of the set of columns so far. {BARS}.",
         "set of columns",
     )
 
@@ -554,19 +554,19 @@ def _set_text(names: Sequence[str]) -> str:
 
 
 def _column_weights(model: Any, names: list[str], titles: list[str]) -> list[ListedTable]:
-    """Return what columns weigh alone and in pairs, for each score."""
+    """Return the weights of columns and of pairs of columns, for each score."""
     n, number = len(names), len(titles)
     shapley = np.reshape(model.shapley_values_, (number, n))
     together = np.reshape(model.interaction_indices_, (number, n, n))
     i, j = np.triu_indices(n, 1)
     pairs = [f"{names[a]}, {names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    up = [f"where it is {'larger' if d > 0 else 'smaller'}" for d in model.directions_.tolist()]
+    up = [f"if it is {'larger' if d > 0 else 'smaller'}" for d in model.directions_.tolist()]
     note = "Positive: they complement each other; negative: they replace each other."
     tables = []
     for title, name, weights, texts, more in (
-        ("What each column weighs (Shapley values)", "Shapley value", shapley, names, up),
+        ("Weights of columns (Shapley values)", "Shapley value", shapley, names, up),
         (
-            "How columns go together (interaction indices)",
+            "Interactions of columns (interaction indices)",
             "interaction",
             together[:, i, j],
             pairs,
@@ -579,7 +579,7 @@ def _column_weights(model: Any, names: list[str], titles: list[str]) -> list[Lis
         shown = places.tolist()
         columns = [ListedColumn("column" if more else "columns", [texts[k] for k in shown])]
         if more:
-            columns.append(ListedColumn("speaks up", [more[k] for k in shown]))
+            columns.append(ListedColumn("raises the score", [more[k] for k in shown]))
         columns.append(ListedColumn(name, weights[scores, places].tolist(), "signed"))
         if number > 1:
             columns.append(ListedColumn("score", [titles[k] for k in scores.tolist()]))
@@ -592,7 +592,7 @@ def _column_weights(model: Any, names: list[str], titles: list[str]) -> list[Lis
 
 
 def _of_search(model: Any, X: Any, held: int, top: int) -> ModelValues:
-    """Return the values of a search for formulas: its best model's, and all candidates."""
+    """Return the values of the best model of a search, with a table of the candidates."""
     found = _of_kernel(model.best_estimator_, X, held, top)
     results = model.results_
     n = len(results["formula"])
@@ -608,7 +608,7 @@ def _of_search(model: Any, X: Any, held: int, top: int) -> ModelValues:
     columns.append(ListedColumn("status", [results["status"][i] for i in shown]))
     table = ListedTable(f"{n:,} candidates, the best first", columns, results.n_scored)
     learned = Learned(
-        [f"Of {n:,} formulas the search chose {model.best_formula_}.", *found.learned.sentences],
+        [f"The best of {n:,} formulas is {model.best_formula_}.", *found.learned.sentences],
         [*found.learned.tables, table],
     )
     return replace(found, learned=learned)

@@ -1,4 +1,4 @@
-"""``model.report(path, X, y)``: what all learners share, the quality of predictions, the data."""
+"""The report of a model as a page of HTML: its predictions, their quality, and the data."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table, cell
 from formulakern.text import SHARES, clip, score_text
 
-#: Columns whose entries are shown of a row.
+#: The most columns whose entries are shown for a row.
 MAX_ENTRIES = 60
-#: Classes of a confusion matrix, lines of a picture, points of a picture, groups of probabilities.
+#: The most classes of a confusion matrix, lines and points of a picture, and groups of
+#: probabilities.
 MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
-#: Columns, values of a column, bins, cut points and classes that are shown.
+#: The most columns, values of a column, bins, cut points and classes that are shown.
 MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
 
 
@@ -47,44 +48,45 @@ def report(
     max_rows: int = 200,
     top: int = 20,
 ) -> None:
-    """Write one page of HTML: what was learned, how good it is, why, and of what data.
+    """Write a report of the model as one page of HTML.
 
-    The page needs no network and no other file.  It has the held-out scores that ``formulakern
-    learn`` saved with the model, first; the rules in a table that can be
-    sorted; confusion matrix, ROC curve, calibration and accuracy against the number of rules
-    (of numbers: predicted against true ones, errors, R²); for each of the first rows the terms
-    that add up to its score, the intercept among them; and the columns with their cut points,
-    missing and unseen values.  The page of a score card begins with the card.
+    The page needs no network and no other file.  It has
+
+    * the held-out scores that ``formulakern learn`` saved with the model;
+    * the rules in a table that can be sorted (of a score card: the card);
+    * confusion matrix, ROC curve, calibration, and accuracy against the number of rules; for
+      numbers: predicted against true ones, errors and R²;
+    * for each of the first rows, the terms that add up to its score;
+    * the columns with their cut points, missing and unseen values.
 
     Parameters
     ----------
     path : str or path
-        Of the file, ``report.html`` for example.  It replaces what was there when it is
-        complete.
+        The file, for example ``report.html``.  It is replaced when the report is complete.
     X : table of shape (n_rows, n_columns)
-        Rows that the model was not trained on; on others the figures are too good.  The page says
-        so if the model is from ``formulakern learn`` and X is the table of its training.
+        Rows that the model was not trained on; on training rows the figures are too good.  The page
+        has a note if the model is from ``formulakern learn`` and X is its training table.
     y : array-like of shape (n_rows,), optional
-        Their classes, or numbers; without them nothing is said of how good the model is.
+        Their classes or numbers; without them, the page has no figures of quality.
     title : str, optional
         By default the name of the estimator, or "Score card".
     max_rows : int, default=200
-        So many rows, the first ones, are held in the page with their entries.
+        The most rows whose entries are in the page; they are the first ones.
     top : int, default=20
-        Rules that are read from a model that is a kernel's, for each pair of classes.
+        The number of rules for each pair of classes, if the model has a kernel.
 
     Raises
     ------
     NotFittedError
         If the model is not fitted.
     DataError
-        If rows or classes cannot be read, or there are none.
+        If rows or classes cannot be read, or X has no rows.
     ParameterError
         If a number is out of its range.
 
     Notes
     -----
-    The file has the entries of the rows that it shows: it is as confidential as they are.
+    The file has the entries of the first rows, and is as confidential as they are.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def report(
     predicted = np.asarray(self.predict(X))
     n = len(predicted)
     if not n:
-        raise DataError("a report needs rows; X has none.")
+        raise DataError("X has no rows; pass at least one row for a report.")
     truth = None
     if y is not None:
         truth = read_numbers(y, n) if is_regressor(self) else read_classes(y, n)
@@ -139,7 +141,7 @@ def report(
 
 
 def _training(model: Any, table: Table | None) -> dict[str, Any] | None:
-    """Return the origin of a model, tables of its held-out scores, and whether ``table`` is it."""
+    """Return the origin of a model, its held-out scores, and whether ``table`` is its training."""
     origin = getattr(model, "training_", None)
     if origin is None:
         return None
@@ -157,7 +159,7 @@ def _training(model: Any, table: Table | None) -> dict[str, Any] | None:
 
 
 def _table(model: Any, X: Any) -> Table | None:
-    """Return the rows as a table with the names of training, or None if they are no table."""
+    """Return the rows as a table with the names of training, or None if they are not a table."""
     if is_sparse(X):
         return None
     try:
@@ -180,7 +182,7 @@ def _reasons(
     truth: npt.NDArray[Any] | None,
     predicted: npt.NDArray[Any],
 ) -> dict[str, Any]:
-    """Return the reasons of the first predictions, and the rows as the script reads them."""
+    """Return the reasons of the first predictions, and the rows, in the form of the script."""
     names = [] if table is None else list(table.names[:MAX_ENTRIES])
     number = values.classes is None
 
@@ -215,16 +217,16 @@ def _quality(
     predicted: npt.NDArray[Any],
     values: ModelValues,
 ) -> dict[str, Any] | str:
-    """Return figures of the predictions, and what is missing; or why there are none."""
+    """Return the figures of quality with notes on missing ones, or the reason for no figures."""
     if truth is None:
-        return "How good predictions are is not known: the report was made without y."
+        return "The quality of the predictions is unknown, because the report was made without y."
     missing = [values.no_curve] if values.no_curve else []
     if is_regressor(model):
         figures = _regressed(truth, predicted) | _rule_curve(values)
         return {**figures, "target": values.target, "confusion": None, "missing": missing}
     classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
     if is_outlier_detector(model) and not np.isin(truth, classes).all():
-        return "How good predictions are needs a y of 1 and −1."
+        return "The quality of the predictions is unknown: it needs a y of 1 and −1."
     chances = scores = None
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(X))
@@ -283,7 +285,7 @@ def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
 
 
 def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
-    """Return points and errors of predicted numbers, next to those of a constant."""
+    """Return points and errors of predicted numbers, with the errors of a constant."""
     errors = predicted - truth
     points = np.column_stack([truth, predicted])[:MAX_POINTS]
     counts, edges = np.histogram(errors, bins=min(30, 5 + len(errors) // 5))
@@ -299,7 +301,7 @@ def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
 
 
 def _rule_curve(values: ModelValues, majority: float | None = None) -> dict[str, Any]:
-    """Return the score against the number of rules, a staircase, and the range of its heights."""
+    """Return the score against the number of rules as a staircase, and its range."""
     if values.curve is None:
         return {"rules": None, "majority": majority}
     name, reached, about = values.curve
@@ -321,7 +323,7 @@ def _roc(
             at = np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(np.intp)
             found.append((int(positive.sum()), auc(x, y), known[k], np.column_stack([x, y])[at]))
     if not found:
-        missing.append("No ROC curve: these rows are all of one class.")
+        missing.append("No ROC curve: all rows are of one class.")
         return {}
     area = np.mean([area for _, area, _, _ in found])
     found.sort(key=lambda one: -one[0])
@@ -334,7 +336,7 @@ def _roc(
 def _calibration(
     known: list[str], is_of: npt.NDArray[Any], chances: FloatArray
 ) -> tuple[str, float, FloatArray, FloatArray]:
-    """Return groups of rows by the probability of the second class, or of the most probable one."""
+    """Return groups of rows by the probability of the second, or of the most probable, class."""
     every = (is_of[:, None] == np.array(known, dtype=object)).astype(np.float64)
     if len(known) == 2:
         name, probability, true = known[1], chances[:, 1], every[:, 1]
@@ -363,15 +365,15 @@ def _data(
     truth: npt.NDArray[Any] | None,
     predicted: npt.NDArray[Any],
 ) -> dict[str, Any] | str:
-    """Return the first columns of a table, which values are new, and a table of the target."""
+    """Return the first columns of a table, their unseen values, and a table of the target."""
     if table is None:
-        return "These rows are no table with columns of their own: nothing is said of columns."
+        return "These rows are not a table with columns of their own, so columns are not described."
     used = None
     if values.rule_columns is not None:
         used = Counter(str(name) for columns in values.rule_columns for name in set(columns))
     plans = {plan.name: plan for plan in _plans(model)}
     names = list(table.names)
-    with warnings.catch_warnings():  # the prediction has warned already
+    with warnings.catch_warnings():  # the prediction already gave these warnings
         warnings.simplefilter("ignore")
         unseen = unseen_shares(table, list(plans.values()))
         columns = [
@@ -399,7 +401,7 @@ def _data(
 
 
 def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> ListedTable:
-    """Return how often each class occurs, and how often it is predicted."""
+    """Return a table of the frequency of each class in the rows and in the predictions."""
     there, said = Counter(map(str, truth)), Counter(map(str, predicted))
     classes = sorted({*there, *said}, key=lambda k: (-there[k], k))
     shown, n = classes[:MAX_CLASSES], max(len(truth), 1)
@@ -416,7 +418,7 @@ def _target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> 
 
 
 def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
-    """Return the plan of a column and its rows, in bins of equal width or with each value."""
+    """Return the plan of a column, and its rows in bins of equal width or by value."""
     numeric, missing = table.is_numeric(name), table.missing(name)
     known = [] if plan is None else [clip(str(value), 30) for value in plan.values]
     summary = {
@@ -451,7 +453,7 @@ def _column(table: Table, name: str, plan: ColumnPlan | None) -> dict[str, Any]:
 
 
 def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
-    """Return the cut points of a column, nan for dates, which have no histogram, as text too."""
+    """Return the cut points of a column with their texts; dates, without histogram, are nan."""
     places = {
         str(p.value): float(p.value) if isinstance(p.value, int | float) else math.nan
         for p in plan.propositions

@@ -19,6 +19,7 @@ from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import Deadline
 from formulakern.display.history import History
 from formulakern.display.plots import draw_bounds
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
@@ -90,6 +91,7 @@ RELATIONS = ("=", "!=", "<=", ">=")
 OTHER_CLASS = "class_weight='balanced', or weaker limits"
 
 
+@parameters_from()
 @dataclass(eq=False, repr=False)
 class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
     r"""Rules of the form "if conditions then class": decision lists and rule sets.
@@ -126,6 +128,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     Parameters
     ----------
     learner : {"ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal"}, default="ripper"
+        One of the algorithms above.
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
         What conditions say.  With ``=`` and ``!=`` only, numbers are nominal too.
     max_rules : int, optional
@@ -152,8 +155,6 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         For ``"optimal"``: the share of the rows that a rule must pay for.
     tol : float, default=0
         For ``"optimal"``: stop when the gap is at most this.
-    class_weight : mapping or "balanced", optional
-        Multiplies the weight of a row, per class.
     time_limit : float, optional
         Seconds; then the rules so far are kept, or the best list so far with its proven bound.
     random_state : int, RandomState or None

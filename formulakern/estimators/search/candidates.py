@@ -1,4 +1,4 @@
-"""Candidates of a search: drawn until their kernels differ, or read from what was given."""
+"""Candidates of a search: random formulas with different kernels, or given ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from formulakern.rewrite import rewrite
 from formulakern.syntax.formula import Formula, Variable, postorder, random_formula, substitute
 from formulakern.syntax.parser import parse
 
-#: Kernels of formulas with more leaves are not compared, as their exact numbers are long.
+#: Kernels of formulas with more leaves are not compared, because their exact values are long.
 COMPARED = 50
 
-#: What drawn candidates begin with.
+#: The first two drawn candidates.
 FIRST = parse("x1 & x2"), parse("x1")
-#: So many draws in a row without a new kernel end the drawing.
+#: The number of draws in a row without a new kernel that ends the drawing.
 PATIENCE = 500
-#: So many formulas in a row that are too large end it with an error.
+#: The number of oversized formulas in a row that raises an error.
 OVERSIZED = 20
-#: Counts (s, p, q) of rows of N columns, at which two polynomials that differ hardly ever agree.
+#: Counts (s, p, q) of rows of N columns.  Different kernels rarely agree at all of them.
 N = 1_000_003
 TRIPLES = np.array([(101, 5_003, 70_001), (31_013, 40_009, 50_021), (17, 900_007, 6_007)])
 
@@ -35,12 +35,12 @@ TRIPLES = np.array([(101, 5_003, 70_001), (31_013, 40_009, 50_021), (17, 900_007
 def draw_candidates(
     n: int, variables: Reading, p: float, eta: float, generator: np.random.Generator
 ) -> list[Formula]:
-    """``x1 & x2``, ``x1`` and random formulas, whose kernels differ from each other.
+    """Return ``x1 & x2``, ``x1`` and random formulas, with n different kernels.
 
-    Random formulas are brought into a form of and, or, xor and negated variables, in which there is
-    no double negation.  ``a & ~b`` and ``~b & a``, or ``a -> b`` and ``~a | b`` under other names,
-    are one kernel: it is computed in exact integers for three pairs of rows of a million columns,
-    and of formulas that agree there the simplest is kept.
+    Random formulas are rewritten with and, or, xor and negated variables, without double negations.
+    Formulas such as ``a & ~b`` and ``~b & a``, or ``a -> b`` and ``~a | b``, have one kernel.  To
+    compare kernels, they are computed in exact integers for three pairs of rows of a million
+    columns.  The simplest formula of each kernel is kept.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def draw_candidates(
             oversized += 1
             if oversized == OVERSIZED:
                 raise ParameterError(
-                    f"{OVERSIZED} formulas drawn in a row are too large, with p={p} and eta={eta}. "
+                    f"{OVERSIZED} random formulas in a row are too large with p={p} and eta={eta}. "
                     "Use a smaller p or a larger eta."
                 ) from None
             continue
@@ -78,7 +78,7 @@ def draw_candidates(
 
 
 def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
-    """Number of variables, with repetition, and of connectives; kernels come behind all formulas.
+    """Return the numbers of leaves and of connectives; the first is the largest for a kernel.
 
     >>> simplicity(parse("~a & ~b")) < simplicity(parse("~(~~a & ~b)"))
     True
@@ -89,10 +89,10 @@ def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
 
 
 def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) -> list[int | None]:
-    """For every candidate the simplest one of the same kernel; None where there is no simpler one.
+    """Return the position of the simplest candidate with the same kernel; None for the simplest.
 
-    Of equally simple ones the first counts as the simplest.  Kernels, formulas over domains or with
-    choices, and those of more than 50 variables are not compared.
+    The first of equally simple candidates is the simplest.  Kernels are not compared, nor are
+    formulas with domains, choices, or more than 50 leaves.
 
     >>> equal_kernels([parse("~~a"), parse("b & c"), parse("a")], "bound")
     [2, None, None]
@@ -115,7 +115,7 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
 def read_candidates(
     candidates: Any, name: str = "candidates", otherwise: str = "how many formulas to draw"
 ) -> list[Formula | Kernel]:
-    """Formulas and kernels, texts parsed."""
+    """Return the candidates, with texts parsed, or raise ParameterError."""
     other = f", or {otherwise}" if otherwise else ""
     one, several = name.removesuffix("s"), isinstance(candidates, Iterable)
     listed = (
@@ -138,14 +138,14 @@ def read_candidates(
 
 
 def _reduced(formula: Formula, variables: Reading) -> Formula:
-    """The form that is compiled, its variables named in the order of the text."""
+    """Return the form that is compiled, with variables named in the order of the text."""
     reduced = rewrite(formula, variables).formula
     names = {v: Variable(f"x{k}") for k, v in enumerate(reduced.variables, start=1)}
     return substitute(reduced, dict(names))
 
 
 def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:
-    """The kernel in exact integers at three triples of counts."""
+    """Return the kernel in exact integers at three triples of counts."""
     program = FormulaKernel(formula, variables).program
     s, p, q = TRIPLES.T.astype(object)
     values = run(program, ([s], [p], [q]), [N], object)[0]

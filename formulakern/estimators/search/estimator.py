@@ -1,4 +1,4 @@
-"""Choosing a formula when nobody knows the rule: draw many, score them in a race, fit the best."""
+"""The search for a formula: candidates are drawn and scored, and the best one is fitted."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.display.plots import search_results
+from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.path_search import (
@@ -66,46 +67,46 @@ from formulakern.text import aligned, clip
 if TYPE_CHECKING:
     import pandas as pd
 
-#: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
+#: ``scorer(model, Gram rows of the test rows, their classes)``; larger scores are better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
-#: Rows of the printed table, and characters of a formula in it.
+#: The most rows of the printed table, and the most characters of a formula.
 SHOWN, WIDTH = 10, 48
-#: The least logarithm of a probability that counts.
+#: Smaller logarithms of probabilities are raised to this one.
 LEAST = math.log(1e-6)
-#: Of the squared weight of decisions of standard deviation 1, in units of a row's log loss.
+#: The penalty of the squared weight of standardised decisions, in units of the log loss of a row.
 RIDGE = 1e-3
-#: Decisions with a smaller standard deviation than this, relative to the largest, are equal.
+#: Decisions are equal if their standard deviation is at most this share of the largest one.
 FLAT = 1e-9
-#: The status of a candidate that ranks behind others, whatever its score.
+#: The status of a candidate that ranks behind all others, whatever its score.
 ONE_CLASS = "one class for all rows held out"
-#: Larger numbers in a Gram matrix are not given to the solver.
+#: The largest number in a Gram matrix that the solver can square.
 LARGEST = 1e100
-#: Scores that differ less are equal.
+#: Scores that differ by less are equal.
 SAME = 1e-12
-#: So many of the best candidates, and the first one, are scored with every C.
+#: The number of best candidates that are scored with every C, with the first candidate.
 AGAIN = 3
-#: Rows that all candidates are scored on at first, by how much they grow, and by what power of that
-#: a candidate takes longer, at most: a Gram matrix has n² entries, its solver takes up to n³ steps.
+#: The number of rows in the first round; the growth of that number per round; and the power of the
+#: growth that bounds the time: a Gram matrix has n² entries, and its solver takes up to n³ steps.
 FIRST, GROWTH, POWER = 400, 2, 3
-#: Rows that the second largest class has in the first sample, at least.
+#: The least number of rows of the second largest class in the first round.
 ENOUGH = 10
-#: ``C="auto"``.
+#: The values of ``C="auto"``.
 AUTO_CS = (1.0, 10.0, 100.0)
-#: ``cv="auto"``: so many folds, once more for each of these numbers of rows that is not passed.
+#: ``cv="auto"``: the number of folds, repeated once more for each of these sizes not exceeded.
 FOLDS, SMALL = 3, (60, 150)
-#: Seconds that a fit to all rows needs to be worth beginning, and rows for one more.
+#: A fit to all rows starts only if ``LAST`` seconds plus one per ``ROWS`` rows remain.
 LAST, ROWS = 2.0, 20_000
-#: A model of all rows whose relative duality gap is larger is not better than one of a sample.
+#: With a larger relative duality gap, a model of all rows is not better than one of a sample.
 OPEN = 0.5
 
 
 @dataclass(frozen=True)
 class CandidateScore:
-    """One candidate: what was computed (NaN elsewhere), how long it took, what went wrong.
+    """The measures of a candidate (NaN if not computed), the seconds they took, and the status.
 
-    ``margin`` is half the distance between the classes, ``ratio`` R² / distance².  ``one_class`` is
-    whether the models of all folds decide for one class on all rows held out.  ``scores``, of every
-    row or fold, are compared with those of others.
+    ``margin`` is half the distance between the classes, and ``ratio`` is R² / distance².
+    ``one_class`` is true if the models of all folds predict one class for all held-out rows.
+    ``scores``, one for each row or fold, are compared with those of other candidates.
     """
 
     radius: float = np.nan
@@ -120,35 +121,35 @@ class CandidateScore:
     scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
 
     def __bool__(self) -> bool:
-        """Whether a ratio or a score is known."""
+        """Return True if a ratio or a score is known."""
         return math.isfinite(self.ratio) or math.isfinite(self.mean_score)
 
 
 class SearchResults(UserDict[str, Any]):
-    """The columns of a search; a mapping from names to arrays, for ``pandas.DataFrame(results)``.
+    """The results of a search: a mapping from names of columns to arrays.
 
-    Prints as a table of the best candidates.
+    It prints as a table of the best candidates; ``pandas.DataFrame(results)`` has all.
 
     Parameters
     ----------
     formulas : list of Formula or Kernel
     scores : list of CandidateScore
     by : {"ratio", "mean_score"}
-        What ranks: the smallest ratio, or the largest score, is the best.
+        The ranking criterion: the smallest ratio, or the largest score, is the best.
 
     Attributes
     ----------
     formula, status : list
     rank : ndarray of int64
-        1 for the best; candidates without a finite criterion share the last rank.  Those whose
-        models decide for one class on all rows held out are behind all that do not.  Of equal ones
-        (to twelve digits) that of the fewest variables is the best, then of the fewest connectives,
-        then the first.
+        1 for the best; candidates without a finite criterion share the last rank.  A candidate
+        whose models predict one class for all held-out rows ranks behind all others.  Ties (to
+        twelve digits) are broken by the fewest variables, then by the fewest connectives, then by
+        the order of the candidates.
     radius, margin, ratio, mean_score, std_score, C, seconds : ndarray of float64
         See :class:`CandidateScore`.
     behind, error : ndarray of float64
-        The mean difference to the score of the best, over rows (or folds, for other criteria than
-        "log_loss"), and its standard error; NaN if a ratio ranks.
+        The mean difference to the score of the best candidate, over rows (over folds, if the
+        criterion is not "log_loss"), and its standard error; NaN if the ratio ranks.
 
     Examples
     --------
@@ -177,7 +178,7 @@ class SearchResults(UserDict[str, Any]):
         losses = np.array([float(f"{loss:.12g}") for loss in losses])
         variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
         one_class = np.array([score.one_class for score in scores])
-        # stable: of equal candidates the first
+        # a stable sort keeps the first of equal candidates
         self._order = np.lexsort((connectives, variables, losses, one_class, ~known))
         rank = np.argsort(self._order) + 1
         self["rank"] = np.minimum(rank, self.n_scored + 1)
@@ -187,17 +188,17 @@ class SearchResults(UserDict[str, Any]):
         self["behind"], self["error"] = np.array(pairs).T
 
     def leading(self, n: int) -> list[int]:
-        """The positions of the n best candidates of those with a finite criterion."""
+        """Return the positions of the n best candidates with a finite criterion."""
         return [int(place) for place in self._order[: min(n, self.n_scored)]]
 
     @property
     def best_index(self) -> int | None:
-        """The position of the best candidate; None if there is no finite criterion."""
+        """The position of the best candidate; None if no candidate has a finite criterion."""
         return next(iter(self.leading(1)), None)
 
     @property
     def n_scored(self) -> int:
-        """How many candidates have a finite criterion."""
+        """The number of candidates with a finite criterion."""
         return int(np.isfinite(self[self.by]).sum())
 
     def to_frame(self) -> pd.DataFrame:
@@ -206,7 +207,7 @@ class SearchResults(UserDict[str, Any]):
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
     def pictured(self, score_name: str) -> tuple[Any, Any, str, str]:
-        """Return x, y and their names, which :func:`formulakern.plot.search_results` draws."""
+        """Return x, y and their names for :func:`formulakern.plot.search_results`."""
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
         if (np.isfinite(ratio) & np.isfinite(score)).any():
@@ -215,7 +216,7 @@ class SearchResults(UserDict[str, Any]):
         return self["rank"].astype(float), y, "rank", name
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what :meth:`FormulaSearch.plot` draws."""
+        """Draw the candidates; see :meth:`FormulaSearch.plot`."""
         return search_results(self, ax=ax)
 
     def __repr__(self) -> str:
@@ -237,7 +238,7 @@ class SearchResults(UserDict[str, Any]):
         return f"{len(self._order):,} candidates, {self.n_scored:,} scored; the best by {what}"
 
     def _cells(self, width: int) -> tuple[list[str], list[list[str]], str]:
-        """Headings, the lines of the best candidates, and how columns stand."""
+        """Return the headings, the lines of the best candidates, and the alignment of columns."""
         measures = ("ratio", "mean_score", "behind", "error")
         names = [name for name in measures if np.isfinite(self[name]).any()]
         if len(np.unique(self["C"][np.isfinite(self["C"])])) > 1:
@@ -251,22 +252,22 @@ class SearchResults(UserDict[str, Any]):
 
 
 def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[float, float, float]:
-    """Radius, margin and radius-margin ratio of a Gram matrix."""
+    """Return the radius, the margin and the radius-margin ratio of a Gram matrix."""
     diagonal = gram.diagonal()
     distances_from_first = diagonal + diagonal[0] - 2 * gram[0]  # squared
     if (distances_from_first <= 1e-14 * diagonal.max(initial=0.0)).all():
-        raise DataError("all rows have equal feature vectors: the kernel tells none apart.")
+        raise DataError("all rows have equal feature vectors: the kernel cannot separate classes.")
     ball, ratio = ball_and_ratio(gram, y, C=C, normalize=False, check=False)
     return ball.radius, ball.radius / math.sqrt(ratio) / 2, ratio
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """What is computed for every candidate, on the Gram matrices of the training rows.
+    """The measures of every candidate, on the Gram matrices of the training rows.
 
-    ``splits`` is empty to leave cross-validation out, and ``scorer`` is None for the log loss of
-    what is held out (see :func:`log_scores`).  ``ratio`` is whether to compute the radius-margin
-    ratio.  ``running`` has an entry for each candidate that a thread is scoring.
+    Without ``splits`` there is no cross-validation.  If ``scorer`` is None, the score is the log
+    loss of the held-out rows (see :func:`log_scores`).  With ``ratio``, the radius-margin ratio is
+    computed.  ``running`` has an entry for each candidate that a thread is scoring.
     """
 
     grams: CandidateGrams
@@ -280,7 +281,7 @@ class Scoring:
     def score(
         self, kernel: Kernel | FormulaKernError, C: float, _: Deadline = UNLIMITED
     ) -> tuple[CandidateScore, None]:
-        """Return everything about one candidate, with the error of its kernel as its status."""
+        """Return the measures of one candidate; an error of its kernel becomes its status."""
         begun = time.perf_counter()
         found: dict[str, Any] = {"C": C}
         self.running.append(kernel)
@@ -305,11 +306,11 @@ class Scoring:
         return CandidateScore(seconds=time.perf_counter() - begun, **found), None
 
     def _validated(self, gram: FloatArray, C: float) -> dict[str, Any]:
-        """Return the scores of the rows or folds that are held out, and what they mean."""
-        largest = float(gram.diagonal().max())  # of the matrix, as it is semidefinite
+        """Return the scores of the held-out rows or folds, with their mean and deviation."""
+        largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
         if largest > LARGEST:
             raise MagnitudeError(
-                f"the largest K[i, i] is {largest:.3g}, beyond what the support vector machine can "
+                f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
                 "square. Use normalize=True."
             )
         folds = [self._fold(gram, C, *split) for split in self.splits]
@@ -322,7 +323,7 @@ class Scoring:
             values = log_scores(decisions, codes[rows])
             ends = np.cumsum(list(map(len, folds)))[:-1]
             of_folds = np.array([part.mean() for part in np.split(values, ends) if len(part)])
-            with np.errstate(invalid="ignore"):  # of rows that are never held out
+            with np.errstate(invalid="ignore"):  # 0/0 for rows that are never held out
                 scores = np.bincount(rows, values, len(codes)) / np.bincount(rows, None, len(codes))
             if len(np.unique(decisions.argmax(axis=1))) == 1:
                 found = {"one_class": True, "status": ONE_CLASS}
@@ -334,7 +335,7 @@ class Scoring:
     def _fold(
         self, gram: FloatArray, C: float, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> Any:
-        """The score of a fold; for the log loss, the decisions for all classes."""
+        """Return the score of a fold; for the log loss, the decisions for all classes."""
         data, rows = self.data, gram[np.ix_(test, train)]
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", C=C)
@@ -344,7 +345,7 @@ class Scoring:
             decision = model.decision_function(rows)
         if decision.ndim == 1:
             decision = np.stack([-decision, decision], axis=1)
-        least = decision.min(axis=1, keepdims=True) - 1  # for classes that the fold does not have
+        least = decision.min(axis=1, keepdims=True) - 1  # for classes absent from the fold
         whole = np.repeat(least, len(data.classes), axis=1)
         whole[:, np.searchsorted(data.classes, model.classes_)] = decision
         return whole
@@ -356,10 +357,10 @@ def area_score(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
 
 
 def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
-    """The logarithm of the probability of the right class, for decisions that are calibrated.
+    """Return the log probability of the right class of each row, from calibrated decisions.
 
-    For each class k a_k ≥ 0 and b_k are such that 1/(1 + exp(−a_k d_k − b_k)) is most likely to
-    say which rows are of class k; the probabilities of a row are these, divided by their sum.
+    For each class k, a_k ≥ 0 and b_k maximise the likelihood of 1/(1 + exp(−a_k d_k − b_k)) as the
+    probability of class k.  The probabilities of a row are these values divided by their sum.
 
     References
     ----------
@@ -382,7 +383,7 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
         values, of_class = decisions[:, k], (codes == k).astype(np.intp)
         spread = float(values.std())
         useful = spread > FLAT * float(np.abs(values).max())
-        useful &= values @ (of_class - of_class.mean()) > 0  # else a_k would be negative
+        useful &= values @ (of_class - of_class.mean()) > 0  # otherwise a_k would be negative
         values = values / spread if useful else np.zeros(n)
         weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
         score = weights[0] * values + bias[1] - bias[0]
@@ -402,14 +403,15 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
 class Race:
     """The candidates of a search, scored in one round, or within a time limit in several.
 
-    The first of several rounds has few rows, and the next one half of the candidates and twice as
-    many rows.  This is successive halving: K. Jamieson, A. Talwalkar, "Non-stochastic best arm
-    identification and hyperparameter optimization", AISTATS 2016, arXiv:1502.07943.  ``scoring_of``
-    takes positions of rows; ``kernels`` are those of the formulas, or errors; ``by`` is the column
-    of :class:`SearchResults` that ranks.  The first of ``Cs`` scores all candidates; the first
-    candidate and the best ones are also scored with each of the others.
+    The first of several rounds has few rows; each further round has the better half of the
+    candidates and twice as many rows.  This is successive halving: K. Jamieson, A. Talwalkar,
+    "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016,
+    arXiv:1502.07943.
 
-    ``scores`` are those of all candidates, and ``n_rows`` is the number of rows that they are from.
+    ``scoring_of`` takes positions of rows; ``kernels`` has the kernel of each formula, or its
+    error; ``by`` is the column of :class:`SearchResults` that ranks.  All candidates are scored
+    with the first of ``Cs``, and the first candidate and the best ones also with the others.  The
+    run sets ``scores``, and ``n_rows``, the number of rows that they come from.
     """
 
     scoring_of: Callable[[npt.NDArray[np.intp]], Scoring]
@@ -424,7 +426,7 @@ class Race:
     _others: Sequence[int] = field(default=(), init=False)
 
     def run(self, n_jobs: int | None, bar: Progress, deadline: Deadline) -> None:
-        """Score the candidates until the time is over, or Ctrl-C ends it."""
+        """Score the candidates until all are done, the time is over, or Ctrl-C is pressed."""
         search = PathSearch(
             [],
             [],
@@ -439,9 +441,9 @@ class Race:
         try:
             search.run(self._rounds(search, deadline), bar, deadline)
         finally:
-            while self.running:  # in threads, which end what they have begun
+            while self.running:  # threads finish the candidates that they began
                 time.sleep(0.01)
-        if not any(self.scores.values()):  # not even the first round is complete
+        if not any(self.scores.values()):  # the first round is not complete
             self.scores |= {search.settings[i][0]: search.trials[i] for i in search.known}
         for i in filter(search.known.get, self._others):
             (k, _), score = search.settings[i], search.trials[i]
@@ -493,7 +495,7 @@ def _line(place: int, formula: Formula | Kernel, score: CandidateScore) -> str:
 
 
 def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
-    """Return the score of a candidate that is worse than half of the others on fewer rows."""
+    """Return the score of a candidate in the worse half of a round on ``n_rows`` rows."""
     value = score.mean_score if np.isfinite(score.mean_score) else score.ratio
     if not np.isfinite(value):
         return score
@@ -506,110 +508,101 @@ def _left_out(score: CandidateScore, n_rows: int) -> CandidateScore:
 # -- the estimator --------------------------------------------------------------------------------
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
-    """Draw formulas, rank their kernels, train a support vector machine with the best.
+    """A search for the formula of a support vector machine, among random or given candidates.
 
-    Each candidate's kernel places the rows in a feature space.  A support vector machine is trained
-    there on some of the rows, and of two candidates the one is better that gives the classes of the
-    other rows the larger probability.  The best is fitted to all rows as a :class:`FormulaSVC`.
-    Or candidates are ranked without validation rows and training: with R the radius of the smallest
-    ball around all rows, and D the distance between the classes, the error is bounded by a multiple
-    of R²/D².
+    Candidates are ranked by cross-validation: the best one has the largest mean log probability of
+    the classes of held-out rows.  It is fitted to all rows as a :class:`FormulaSVC`.
+
+    The alternative needs neither training nor validation rows.  With R the radius of the smallest
+    ball around all rows in the feature space of a candidate, and D the distance between the
+    classes, the error is bounded by a multiple of R²/D².
 
     Parameters
     ----------
     candidates : int or list of str, Formula or Kernel, default=10
-        How many formulas to take, or the candidates.  The first ones are ``x1 & x2`` and ``x1``,
-        the others are drawn; they have different kernels, and no double negations.
+        The candidates, or their number: ``x1 & x2``, ``x1`` and random formulas with different
+        kernels and no double negations.
     criterion : str or callable, default="log_loss"
-        ``"log_loss"``: the largest mean logarithm of the probability of the right class, over the
-        rows held out in cross-validation, where the decisions of the support vector machines are
-        calibrated (see Notes).  ``"radius-margin"``: the smallest R²/D² of the training rows.  Or
-        the largest cross-validated score: ``"roc_auc"`` (for several classes, the mean of one
-        against the rest), ``"accuracy"``, another name of
+        ``"log_loss"``: the largest mean log probability of the right class, over the held-out rows
+        of cross-validation, by calibrated decisions (see Notes).  ``"radius-margin"``: the smallest
+        R²/D² of the training rows.  Otherwise the largest cross-validated score: ``"roc_auc"`` (for
+        several classes, the mean of one against the rest), ``"accuracy"``, another name in
         ``sklearn.metrics.get_scorer_names()``, or a scorer.
-    variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in a formula mean.
     C : "auto", float or sequence of float, default="auto"
-        Penalty parameter of margin errors.  Of a sequence the middle value scores all candidates;
-        then the first candidate and the three best are scored with the others too, and the best
-        pair is taken.  ``"auto"`` is (1, 10, 100), or 10 where no score is cross-validated.
+        Penalty parameter of margin errors.  All candidates are scored with the middle value of a
+        sequence, then the first candidate and the three best with the other values; the best pair
+        is chosen.  ``"auto"`` is (1, 10, 100), or 10 if the criterion is "radius-margin".
     p, eta : float, default=0.4, 0.7
-        How formulas are drawn: see :func:`formulakern.random_formula`.
+        The parameters of random formulas; see :func:`formulakern.random_formula`.
     margin_C : float or None, default=1.0
-        R and D are those of K + I/margin_C, for which the bound is proven: the soft margin of
-        squared errors.  None is the hard margin; classes that it cannot separate have an infinite
-        ratio.
+        R and D are computed for K + I/margin_C, the soft margin of squared errors, for which the
+        bound is proven.  None is the hard margin; the ratio is infinite if it cannot separate the
+        classes.
     cv : "auto", int or splitter, default="auto"
-        Folds: stratified and shuffled under ``random_state``, the same for every candidate.
-        ``"auto"``: three, twice where there are at most 150 rows and three times where there are
-        at most 60.
+        The folds, stratified and shuffled, and the same for every candidate.  ``"auto"``: three
+        folds, in two repetitions for at most 150 rows, and in three for at most 60.
     compare : bool, default=False
-        Compute ratio and score of every candidate, whichever ranks them, for :meth:`plot`. The
-        score is then "roc_auc" where the criterion names none.
-    normalize : bool, default=True
-        Use cosines, so that C means the same for every formula.
+        Compute both ratio and score of every candidate, for :meth:`plot`.  With the criterion
+        "radius-margin", the score is "roc_auc".
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1; see :class:`FormulaSVC`.  It is fitted once, on all rows.
-    domains : mapping of str to columns, optional
-        For given formulas with domains; see :class:`FormulaSVC`.
+        The encoder of tables as 0 and 1, fitted once, to all rows.  ``"auto"`` is
+        ``PropositionEncoder()``.  None: the table must be 0/1.  A transformer is cloned; its cut
+        points must not depend on the classes, as those of ``strategy="mdlp"`` do.
     class_weight : mapping, "square-root", "balanced" or None, default="square-root"
         Multiplies C per class.  With n_k rows of class k, ``"balanced"`` is proportional to 1/n_k,
-        so that decisions are for balanced accuracy; None is for accuracy; ``"square-root"``,
-        proportional to 1/√n_k, is between them: better macro F1 at little cost of accuracy.
+        which favours balanced accuracy; None favours accuracy.  ``"square-root"``, proportional to
+        1/√n_k, is between both: better macro F1 at little cost of accuracy.
     n_jobs : int, optional
-        How many candidates are scored at once, each with a Gram matrix, the result being the same:
-        in threads, or in processes of ``joblib.parallel_config(backend="dask")`` (or "loky").
+        The number of candidates that are scored at once, each with a Gram matrix: in threads, or in
+        processes of ``joblib.parallel_config(backend="dask")`` (or "loky").  It does not change the
+        result.
     time_limit : float, optional
-        Seconds for everything from the table to the model.  At most half of it is for the
-        candidates: all are scored on a stratified sample of 400 rows, the better half of them on
-        twice as many, and so on, as long as the next step should be done in time.  The last fit has
-        the rest; below two seconds and one for every 20,000 rows it is to the rows of the last
-        sample alone.  A ConvergenceWarning tells how many rows it was, or by how much the duality
-        gap is open, and ``status`` what was left out.
+        The most seconds for the whole fit.  At most half of them are for the candidates: all are
+        scored on a stratified sample of 400 rows, the better half on twice as many rows, and so on,
+        until the next round would not end in time.  The rest is for the last fit.  If less than two
+        seconds plus one per 20,000 rows remain, the model is fitted to the last sample alone.  A
+        ConvergenceWarning reports the number of rows or the duality gap, and ``status`` has the
+        candidates that were left out.
     random_state : int, RandomState or None
-        For formulas and folds.
-    verbose : int, default=0
-        1: a progress bar on a terminal or in a notebook, else a line for every candidate, on
-        standard error.  2: both.
+        Draws formulas and folds.
 
     Attributes
     ----------
     best_estimator_ : FormulaSVC
-        Fitted on all rows.
+        The best candidate, fitted to all rows.
     best_formula_ : Formula or Kernel
     C_ : float
         Its penalty parameter.
     best_index_ : int
         Its position among the candidates.
     results_ : SearchResults
-        A column per name: ``formula``, ``rank``, ``ratio``, ``radius``, ``margin``,
-        ``mean_score``, ``std_score``, ``C``, ``behind``, ``error``, ``seconds``, ``status``.
-        ``behind`` is the mean difference to the best, and ``error`` its standard error: candidates
-        that are behind by less are no worse as far as these rows can tell.  Prints as a table.
+        The columns ``formula``, ``rank``, ``ratio``, ``radius``, ``margin``, ``mean_score``,
+        ``std_score``, ``C``, ``behind``, ``error``, ``seconds``, ``status``.  ``behind`` is the
+        mean difference to the best score, and ``error`` its standard error: a smaller difference
+        than that is not evidence that a candidate is worse.  It prints as a table.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the columns have names.
 
     Notes
     -----
-    Joint counts of the rows are found once; a candidate costs a look-up per pair of rows, then the
-    support vector machines of all folds, or one ball and one distance (per class, for more than
-    two).  Its solver cannot begin at a solution for another C.  Peak memory is about two Gram
-    matrices per job: the one that all candidates are written to, and what is sliced from it, or
-    what the last model is fitted on.
+    The joint counts of the rows are computed once.  A candidate costs a look-up per pair of rows,
+    then the support vector machines of all folds, or one ball and one distance (per class, for more
+    than two).  Peak memory is about two Gram matrices per job.
 
-    *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted so that
-    1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row of decision d_k(x), held out, is of
-    class k; these are divided by their sum.
+    *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted to the held-out rows so that
+    1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row with the decision d_k(x) is of
+    class k.  These probabilities are divided by their sum.
 
-    A candidate whose models decide for one class on all rows held out is behind all others.  Of
-    those that score equally, that of the fewest variables is taken, then of the fewest
-    connectives, then the first.  Given formulas with the kernel of a simpler one are not scored; a
-    candidate that cannot be computed ranks last.  ``status`` tells.  Ctrl-C ends the search: the
-    best candidate so far is fitted, with a warning.
+    A candidate whose models predict one class for all held-out rows ranks behind all others.  Ties
+    are broken by the fewest variables, then by the fewest connectives, then by the order of the
+    candidates.  A formula with the kernel of a simpler one is not scored, and a candidate that
+    cannot be computed ranks last; ``status`` has the reason.  Ctrl-C ends the search: the best
+    candidate so far is fitted, with a warning.
 
     References
     ----------
@@ -657,7 +650,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
-        """Encode the table, score every candidate, fit the best.
+        """Encode the table, score every candidate, and fit the best one.
 
         Parameters
         ----------
@@ -731,7 +724,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row, by the best candidate.
+        """Return the class of every row, by the best candidate.
 
         Parameters
         ----------
@@ -745,7 +738,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return self.best_estimator_.predict(X)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Signed distances from the separating surfaces, by the best candidate.
+        """Return signed distances from the separating surfaces, by the best candidate.
 
         Parameters
         ----------
@@ -759,9 +752,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return self.best_estimator_.decision_function(X)
 
     def plot(self, ax: Any = None) -> Any:
-        """Score against radius-margin ratio, a point per candidate, the chosen one marked.
+        """Draw score against radius-margin ratio, a point per candidate; the chosen one is marked.
 
-        Where only one of both was computed, that against the rank; ``compare=True`` computes both.
+        If only one of both was computed, it is drawn against the rank; ``compare=True`` computes
+        both.
 
         Parameters
         ----------
@@ -780,14 +774,14 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         check_is_fitted(self, "best_estimator_")
         return search_results(self, ax=ax)
 
-    # -- what is computed ---------------------------------------------------------------------
+    # -- parameters ---------------------------------------------------------------------------
 
     @property
     def _by_ratio(self) -> bool:
         return isinstance(self.criterion, str) and self.criterion == "radius-margin"
 
     def _check_parameters(self) -> tuple[Scorer | None, list[float]]:
-        """The scorer, and every C, the first to be tried first; errors come before work begins."""
+        """Check the parameters; return the scorer and all C, beginning with the middle one."""
         Cs = [AUTO_CS[1]] if self._by_ratio else [*AUTO_CS]
         if not isinstance(self.C, str) or self.C != "auto":
             Cs = numbers_of("C", self.C, 0.0, strict=True, otherwise="'auto'")
@@ -817,14 +811,14 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         drawn = draw_candidates(int(given), self.variables, self.p, self.eta, generator)
         if len(drawn) < given:
             warnings.warn(
-                f"only {len(drawn)} formulas with different kernels were found, of {given}: larger "
-                f"formulas come with a larger p (now {self.p}) or a smaller eta (now {self.eta}).",
+                f"only {len(drawn)} formulas with different kernels were found, not {given}. Use a "
+                f"larger p (now {self.p}) or a smaller eta (now {self.eta}) for larger formulas.",
                 stacklevel=3,
             )
         return list(drawn)
 
     def _class_weight(self, classes: npt.NDArray[Any]) -> Any:
-        """What multiplies C per class, as scikit-learn reads it."""
+        """Return the factors of C per class in a form that scikit-learn reads."""
         if not isinstance(self.class_weight, str) or self.class_weight != "square-root":
             return self.class_weight
         names, counts = np.unique(classes, return_counts=True)
@@ -836,7 +830,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel | FormulaKernError:
-        """The kernel that the model of this formula uses, or what is wrong with it."""
+        """Return the kernel that the model of this formula uses, or its error."""
         model = self._model(formula, 1.0)
         model.encoder_ = self.encoder_
         try:
@@ -858,7 +852,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
 
 def _no_candidate(scores: Sequence[CandidateScore]) -> DataError:
-    """Return the error that none of the candidates is the best."""
+    """Return the error for a search without a best candidate."""
     statuses = [score.status for score in scores]
     if all(np.isinf(score.ratio) for score in scores):
         return DataError(
@@ -875,9 +869,9 @@ def _no_candidate(scores: Sequence[CandidateScore]) -> DataError:
 def _fit_in_time(
     model: FormulaSVC, data: TrainingData, X: Any, n_compared: int, deadline: Deadline
 ) -> FormulaSVC:
-    """Return the model, fitted to all rows or to those that candidates were compared on.
+    """Return the model, fitted to all rows, or to the last sample.
 
-    The latter if time is short, or is over when the solver has hardly begun.
+    The sample is used if time is short, or if the solver of all rows ends with a large gap.
     """
     if not deadline.limited:
         return model._fit_encoded(data, X)
@@ -894,8 +888,8 @@ def _fit_in_time(
             warnings.warn(one.message, stacklevel=3)
     if part:
         warnings.warn(
-            f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
-            f"{n_compared:,}, and the best one is fitted to {n_compared if short else n_rows:,}. "
+            f"stopped by the time limit: candidates were compared on {n_compared:,} of "
+            f"{n_rows:,} rows, and the best one is fitted to {n_compared if short else n_rows:,}. "
             "Allow more time.",
             ConvergenceWarning,
             stacklevel=3,

@@ -1,4 +1,4 @@
-"""Folds and samples of classes, and the area under the ROC curve."""
+"""Stratified samples, checks of folds, and the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matrix = npt.NDArray[np.float64]
 def subsample(
     classes: npt.NDArray[Any], n_rows: int, random_state: int = 0
 ) -> npt.NDArray[np.intp]:
-    """Sorted positions of a stratified random sample of at most ``n_rows`` rows.
+    """Return the sorted positions of a stratified random sample of at most ``n_rows`` rows.
 
     Every class keeps its share, and at least one row.
     """
@@ -34,9 +34,9 @@ def subsample(
 
 
 def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence[Any]) -> float:
-    """Return the area under the ROC curve, of several classes the mean of one against the rest.
+    """Return the area under the ROC curve; for several classes, the mean of one against the rest.
 
-    ``labels`` are the classes of the columns; those absent from ``truth`` do not count.
+    ``labels`` are the classes of the columns; classes absent from ``truth`` do not count.
     """
     if decision.ndim == 1:
         return float(roc_auc_score(truth == labels[1], decision))
@@ -49,27 +49,26 @@ def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence
 
 
 def check_folds(classes: npt.NDArray[Any], n_folds: int) -> None:
-    """Raise DataError unless two classes have a row for every fold, before any work is done.
+    """Raise DataError unless two classes have a row for every fold.
 
-    Further classes may be smaller; folds without them are scored on the rest.
+    Further classes may be smaller; folds without them are scored on the others.
     """
     check_integer("n_folds", n_folds, 2)
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < 2:
         raise DataError(
             f"every row has the class {labels[0]}; a classifier needs at least two classes. "
-            "Name the class column if it is another one."
+            "If another column holds the classes, name it."
         )
     most = int(np.sort(counts)[-2])
     if most >= n_folds:
         return
     if most < 2:
         raise DataError(
-            f"the class takes {len(labels):,} values, of which fewer than two have two rows or "
-            "more; a classifier cannot be validated on them. Name another class column, or merge "
-            "values."
+            f"there are {len(labels):,} classes, of which fewer than two have two rows; "
+            "cross-validation needs two such classes. Name another class column, or merge classes."
         )
     raise DataError(
-        f"{n_folds} folds need two classes with {n_folds} rows or more, one for every fold; the "
-        f"second largest class has {most}. Use at most {most} folds."
+        f"{n_folds} folds need two classes with {n_folds} rows or more each, but the second "
+        f"largest class has {most}. Use at most {most} folds."
     )

@@ -1,9 +1,9 @@
-"""The rules behind a support vector machine: the heaviest features of its hypothesis, exactly.
+"""The heaviest features of a support vector machine, as rules.
 
 The model f(x) = Σ_i α_i y_i K(x_i, x) + b is a weighted vote of all features φ of its kernel,
-f(x) = Σ_φ w_φ φ(x) + b with w_φ = Σ_i α_i y_i φ(x_i).  Their number is astronomical and w is never
-written down; branch and bound over the covers of the support vectors finds the largest |w_φ| and
-proves that no other feature weighs more.
+f(x) = Σ_φ w_φ φ(x) + b with w_φ = Σ_i α_i y_i φ(x_i).  The features are too many to list.  Branch
+and bound over the covers of the support vectors finds the largest |w_φ|, and proves that no other
+feature weighs more.
 """
 
 from __future__ import annotations
@@ -49,33 +49,33 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-#: How far decision values of training rows may be from what the solver promises.
+#: Tolerance of the optimality conditions, as a share of the largest margin or of 1.
 SLACK = 1e-2
-#: Rounds over the classes in which the intercepts of few rules are chosen.
+#: The most rounds over the classes when intercepts are chosen.
 ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleExtraction:
-    """The rules of largest weight in a support vector machine, and the proof that they are.
+    """The heaviest rules of a support vector machine, with a proven bound on all others.
 
-    Prints as a table, and is a sequence of :class:`formulakern.WeightedRule`.
+    It is a sequence of :class:`formulakern.WeightedRule`, and prints as a table.
 
     Parameters
     ----------
     ensemble : RuleEnsemble
         The rules, largest weight first, for every pair of classes.
     features : tuple of Instance
-        The same rules, by columns of the encoded table.
+        The same rules, on the columns of the encoded table.
     proven : bool
         Whether the search ran to the end.
     bounds : dict
-        (class, other class) → no feature that is not listed for this pair has a larger absolute
-        weight.
+        (class, other class) → the largest absolute weight that an unlisted feature of this pair
+        may have.
     n_evaluated : int
-        Features, and partial features, whose weights or bounds were computed.
+        The number of whole and partial features whose weights or bounds were computed.
     seconds : float
-        What the search took.
+        The duration of the search.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class RuleExtraction:
         return self.ensemble[position]
 
     def to_frame(self) -> Any:
-        """One row per rule, as :meth:`RuleEnsemble.to_frame`."""
+        """Return a DataFrame with one row per rule, see :meth:`RuleEnsemble.to_frame`."""
         return self.ensemble.to_frame()
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class RuleExtraction:
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A fitted support vector machine, its kernel, and its training rows with their classes."""
+    """A fitted support vector machine with its kernel, training rows and their classes."""
 
     svc: Any
     kernel: Kernel
@@ -140,14 +140,14 @@ class TrainedModel:
         time_limit: float | None,
         progress: Callable[[float], None] | None,
     ) -> RuleExtraction:
-        """Return what :func:`extract_rules` documents; ``leaves[j]`` is the text of column j."""
+        """Return the heaviest rules, see :func:`extract_rules`; ``leaves[j]`` is column j."""
         check_integer("top", top)
         check_time_limit(time_limit)
         deadline = Deadline.of(time_limit)
         columns = self.rows.take(self.svc.support_)
         parts, pairs = parts_of(self.kernel, columns), pair_weights(self.svc)
         labels = self.svc.classes_.tolist()
-        right = [self.classes == label for label in self.svc.classes_]  # also dates
+        right = [self.classes == label for label in self.svc.classes_]  # works for dates too
         counts = RowCounts(
             np.ones(len(self.classes), dtype=np.int64), np.stack(right, axis=1).astype(np.float64)
         )
@@ -183,26 +183,26 @@ class TrainedModel:
         return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, deadline.taken())
 
     def check(self) -> None:
-        """Refuse a model that this kernel on these rows cannot have given.
+        """Raise ParameterError if the model is not the optimum of this kernel on these rows.
 
-        At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
-        y·f(x) ≤ 1, up to the solver's tolerance.
+        At the optimum, support vectors have y·f(x) ≤ 1, and other rows y·f(x) ≥ 1, up to the
+        tolerance of the solver.
         """
         svc, kernel, rows, classes = self.svc, self.kernel, self.rows, self.classes
         if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
             raise ParameterError(
-                f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were "
-                "asked for. Pass the kernel that it was trained with."
+                f"the model was trained with {svc.kernel!r}, but the given kernel is {kernel!r}. "
+                "Pass the kernel that it was trained with."
             )
         if svc.shape_fit_[0] != rows.n_rows:
             raise ParameterError(
-                f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {rows.n_rows:,}. "
+                f"the model was trained on {svc.shape_fit_[0]:,} rows, but X has {rows.n_rows:,}. "
                 "Pass the rows that it was trained on."
             )
         unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
         if unknown:
             raise ParameterError(
-                f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
+                f"the model's classes are {svc.classes_.tolist()}, but y differs in {unknown}. "
                 "Pass the classes that it was trained on."
             )
         gram = kernel(rows.take(svc.support_), rows)
@@ -220,10 +220,10 @@ class TrainedModel:
                 row = int(np.flatnonzero(outside | inside)[0])
                 raise ParameterError(
                     f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
-                    f"margin of {values[row]:.4g} where the model has "
+                    f"margin of {values[row]:.4g}; expected "
                     f"{'at least' if outside[row] else 'at most'} 1. "
-                    "Pass the kernel, the rows and the classes that it was trained with (and let "
-                    "it converge; rows of sample weight 0 are rows that it was not trained with)."
+                    "Pass the kernel, the rows and the classes that it was trained with, without "
+                    "rows of sample weight 0, and let it converge."
                 )
 
 
@@ -238,28 +238,28 @@ def extract_rules(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RuleExtraction:
-    """Return the features of the largest weights in a fitted support vector machine, as rules.
+    """Return the heaviest features of a fitted support vector machine, as rules.
 
     Parameters
     ----------
     svc : sklearn.svm.SVC
         Fitted with this kernel: ``SVC(kernel=kernel)``, or on the precomputed ``kernel(X)``.
     kernel : Kernel
-        A formula kernel (choices included), a family of :mod:`formulakern.boolean` whose features
-        are conjunctions or disjunctions, or sums, multiples, cosines and products of these.
+        A formula kernel (also with choices), a family of :mod:`formulakern.boolean` whose features
+        are conjunctions or disjunctions, or a sum, multiple, cosine or product of these.
     X : table of 0 and 1 of shape (rows, n)
         The training rows.
     y : array-like of shape (rows,)
         Their classes.
     top : int
-        How many rules, per pair of classes.
+        The number of rules for each pair of classes.
     names : sequence of str, optional
-        What the columns say: a rule such as ``"odor = foul"``, or a name. By default the table's
-        column names, else x0, x1, ….
+        The columns, each as a rule such as ``"odor = foul"``, or a name. By default the table's
+        column names, otherwise x0, x1, ….
     time_limit : float, optional
-        Seconds; the best rules found so far come with a proven bound on all others.
+        The most seconds.  The best rules found by then have a proven bound on all others.
     progress : callable, optional
-        Called with the share that is done.
+        Called with the share of the search that is done.
 
     Returns
     -------
@@ -269,8 +269,8 @@ def extract_rules(
     Raises
     ------
     ParameterError
-        If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
-        inputs are graded: degrees are not rules.
+        If the features of the kernel cannot be listed, inputs are graded (degrees are not rules),
+        or the model was not trained with this kernel on these rows.
 
     Examples
     --------
@@ -286,12 +286,12 @@ def extract_rules(
     """
     if not isinstance(svc, SVC):
         raise ParameterError(
-            f"rules are read from a fitted sklearn.svm.SVC; got {type(svc).__name__}. "
+            f"extract_rules takes a fitted sklearn.svm.SVC; got {type(svc).__name__}. "
             "For a FormulaSVC call its method rules()."
         )
     if not isinstance(kernel, Kernel):
         raise ParameterError(
-            f"kernel is a kernel of this library; got {type(kernel).__name__}. "
+            f"kernel must be a kernel of this library; got {type(kernel).__name__}. "
             "Write for example fk.kernel('all[3](x)')."
         )
     check_is_fitted(svc)
@@ -315,25 +315,25 @@ def rules(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RuleExtraction:
-    """Return the heaviest features of the hypothesis, as rules in the table's own words.
+    """Return the heaviest features of the model, as rules on the columns of the table.
 
-    The model is a weighted vote of all features of its kernel; these are the ones with the
-    largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
+    The model is a weighted vote of all features φ of its kernel.  Branch and bound finds those of
+    the largest absolute weights Σ_i α_i y_i φ(x_i), and proves that no others are larger.
 
     Parameters
     ----------
     top : int, default=10
-        How many rules, per pair of classes.
+        The number of rules for each pair of classes.
     time_limit : float, optional
-        Seconds; the best rules found so far come with a proven bound on all others.
+        The most seconds.  The best rules found by then have a proven bound on all others.
     progress : callable, optional
-        Called with the share that is done.
+        Called with the share of the search that is done.
 
     Returns
     -------
     RuleExtraction
         Prints as a table with weight, classes, coverage and precision on the training rows.  A
-        rule that several terms of a sum of kernels have is listed for each.
+        rule that occurs in several terms of a sum of kernels is listed for each.
 
     Raises
     ------
@@ -353,7 +353,7 @@ def rules(
     check_is_fitted(self, "svc_")
     if isinstance(self._support_rows, RealTable):
         raise ParameterError(
-            "a model of graded inputs votes by degrees, which are not rules: fit one with "
+            "a model of graded inputs votes by degrees, which are not rules. Fit a model with "
             'inputs="binary" to read its rules.'
         )
     extraction: RuleExtraction = self._trained.rules(
@@ -367,7 +367,7 @@ def rules(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification:
-    """Accuracy against number of rules.
+    """Few rules that replace a model, and the accuracy of its k heaviest rules.
 
     Parameters
     ----------
@@ -376,14 +376,14 @@ class Simplification:
     ensembles : tuple of RuleEnsemble
         The k heaviest rules with the intercepts chosen for them, k = 1, 2, ….
     train_accuracy, test_accuracy : ndarray of shape (number of ensembles,)
-        ``test_accuracy`` is empty where no test rows were given.
+        The accuracies of ``ensembles``; without test rows, ``test_accuracy`` is empty.
     model_train_accuracy, model_test_accuracy : float
-        Those of the whole model; nan where no test rows were given.
+        The accuracies of the whole model; nan without test rows.
     rules : RuleEnsemble
         At most ``max_rules`` of the model's rules, with weights of their own; the last of
         ``ensembles`` if there is no limit.
     rules_train_accuracy, rules_test_accuracy : float
-        Those of ``rules``; nan where no test rows were given.
+        The accuracies of ``rules``; nan without test rows.
 
     Examples
     --------
@@ -420,7 +420,7 @@ class Simplification:
         return small_table(head, rows, ">" * len(head), title)
 
     def _cells(self) -> list[tuple[str, ...]]:
-        last = len(self.ensembles)  # all numbers of rules up to ten, then every fifth
+        last = len(self.ensembles)  # up to ten rules all, then every fifth
         shown = [k for k in range(1, last + 1) if k <= 10 or k % 5 == 0 or k == last]
         whole = bool(self.ensembles) and self.rules is self.ensembles[-1]
         chosen = [] if whole else [f"{len(self.rules)} chosen"]
@@ -436,7 +436,7 @@ class Simplification:
         return f"<Simplification: up to {rules} rules of a model with {train} in training>"
 
     def _curves(self) -> list[tuple[str, FloatArray, float]]:
-        """On which rows, the accuracy of the rules alone, and that of the whole model."""
+        """Return the name of the rows, the accuracies of the rules, and the model's accuracy."""
         train = ("train", self.train_accuracy, self.model_train_accuracy)
         test = ("test", self.test_accuracy, self.model_test_accuracy)
         return [train, test] if len(self.test_accuracy) else [train]
@@ -478,25 +478,27 @@ def simplify_svm(
     Of the ``top`` heaviest rules for each pair of classes, at most ``max_rules`` are chosen, with
     votes of their own, by logistic regression on the training rows.
 
-    The k heaviest rules, k = 1, 2, …, ``top``, keep their weights in the model.  One intercept per
-    class is chosen for each k on the training rows, so that most of them are right: the model's own
-    intercept is for all features together.
+    The k heaviest rules, k = 1, 2, …, ``top``, keep their weights in the model.  For each k, one
+    intercept per class is chosen for the best accuracy on the training rows, because the model's
+    own intercept suits all features together.
 
     Parameters
     ----------
     model : FormulaSVC
-        Fitted.
+        A fitted model.
     X, y : table of shape (rows, n_columns), array-like of shape (rows,)
-        Training rows, as the model was given them.
+        Its training rows and their classes.
     X_test, y_test : table, array-like, optional
-        Other rows.
+        Other rows and their classes.
     top : int, default=50
-        The number of heaviest rules, at most.
+        The most heaviest rules for each pair of classes.
     max_rules : "auto", int or None, default="auto"
-        The most rules that are chosen; ``"auto"``: 15.  Fewer are chosen if they are nearly as
-        good.  With None, ``rules`` are the ``top`` heaviest with their weights in the model.
-    time_limit, progress :
-        For the extraction, see :meth:`FormulaSVC.rules`.
+        The most rules to choose; ``"auto"``: 15.  Fewer are chosen if they are nearly as good.
+        With None, ``rules`` are the ``top`` heaviest with their weights in the model.
+    time_limit : float, optional
+        The most seconds for the search for the heaviest rules.
+    progress : callable, optional
+        Called with the share of the search that is done.
 
     Returns
     -------
@@ -506,7 +508,7 @@ def simplify_svm(
     Raises
     ------
     ParameterError, DataError
-        If the model is no FormulaSVC, or rows and classes do not fit.
+        If the model is not a FormulaSVC, or rows and classes do not fit.
 
     Examples
     --------
@@ -528,11 +530,11 @@ def simplify_svm(
     check_time_limit(time_limit)
     limit, deadline = rule_limit(max_rules), Deadline.of(time_limit)
     if (X_test is None) != (y_test is None):
-        raise ParameterError("X_test and y_test belong together; pass both, or neither.")
+        raise ParameterError("X_test and y_test belong together. Pass both, or neither.")
     extraction = model.rules(top, time_limit=time_limit, progress=progress)
     position = {name: i for i, name in enumerate(model.classes_.tolist())}
     given = [(X, y)] if X_test is None else [(X, y), (X_test, y_test)]
-    rows, whole = [], []  # classes as positions, and rules that are true; accuracy of the model
+    rows, whole = [], []  # codes of classes and covers of rules; accuracies of the model
     for table, truth in given:
         encoded = model._read_table(table)
         classes = read_classes(truth, encoded.n_rows)
@@ -577,9 +579,9 @@ def _few(
     most: int,
     deadline: Deadline,
 ) -> tuple[RuleEnsemble, npt.NDArray[np.intp]] | None:
-    """Return at most ``most`` rules with votes of their own, and their places; None without any.
+    """Return at most ``most`` rules with votes of their own, and their positions; None without any.
 
-    Of rules that cover the same rows the heaviest is a candidate.
+    Of several rules with the same cover only the heaviest is a candidate.
     """
     known = codes >= 0
     codes, covers = codes[known], covers[known]
@@ -605,10 +607,10 @@ def _accuracy(scores: FloatArray, codes: npt.NDArray[np.int64]) -> float:
 
 
 def _intercepts(scores: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
-    """Return one number per class, chosen in turn so that most rows get their class.
+    """Return one intercept per class, chosen in turn for the best accuracy.
 
-    With the others fixed, accuracy is a step function of one class's intercept: its own rows want
-    it above the best other score, rows that are right without it want it below.
+    With the others fixed, the accuracy is a step function of the intercept of one class.  It rises
+    where rows of the class win, and falls where rows of another class are lost.
     """
     intercept = np.zeros(scores.shape[1])
     best = _accuracy(scores, codes)

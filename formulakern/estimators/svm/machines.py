@@ -1,4 +1,4 @@
-"""Machines with a Gram matrix: their limits, what is learned, and the estimators on formulas."""
+"""Kernel machines, and the support vector machines with the kernel of a formula."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
+from formulakern.docstrings import parameters_from
 from formulakern.encoding.strict import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
@@ -65,37 +66,36 @@ from formulakern.learning.kernel_machines import (
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.syntax.formula import Formula
 
-#: The formula by default, and ``C="auto"`` for kernels that are normalized.
+#: The default formula, and ``C="auto"``, which suits normalized kernels.
 FORMULA, AUTOMATIC_C = "a & b", 10.0
-#: Cut points of a number for classification.
+#: Cut points of a numeric column, for classification.
 CUT_POINTS = 32
-#: Why a solution is not optimal, and what to do.
+#: The reason that a solution is not optimal, and the advice.
 REASONS = {
-    "max_iter": "max_iter steps were done",
+    "max_iter": "the solver took max_iter steps",
     "time_limit": "the time limit was reached",
     "interrupted": "it was interrupted",
-    "stalled": "no step changes float64 numbers any more",
+    "stalled": "no step changes the float64 coefficients any more",
 }
 ADVICE = {
     "stalled": "Normalize the kernel, or choose a smaller C.",
     "interrupted": "The best coefficients so far are kept.",
 }
-#: Reasons that are not those of the parameters.
+#: Values of ``stopped_`` of a fit that ended early.
 EARLY = ("time_limit", "interrupted")
-#: Attributes that are copied from the solved model of all pairs of classes.
+#: Attributes that are copied from the solved model.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "stopped_")
 
 
 class KernelMachine:
-    """f(x) = Σ_i β_i K(x_i, x) + b over support vectors, learned to a duality gap.
+    """A machine f(x) = Σ_i β_i K(x_i, x) + b over support vectors, learned to a duality gap.
 
-    A kind of machine differs in how it reads rows (``_read_table``), in its kernel, and in the
-    problem that is solved.
+    A subclass defines ``_read_table``, the kernel, and the problem to solve.
     """
 
     tol: float
     max_iter: int
-    #: The megabytes of a Gram matrix that is held.
+    #: The most megabytes of a Gram matrix that is held.
     cache_size: float = 0.0
     verbose: int = 0
     kernel_: Kernel
@@ -106,9 +106,9 @@ class KernelMachine:
     gap_: float
     stopped_: str
     _support_rows: Any
-    #: Later rows as the kernel reads them; rows that are read already stay.
+    #: Method that reads rows for the kernel; rows that were read already stay as they are.
     _read_table: Any
-    #: The dual problem of the rows of a machine with one expansion, from targets and boxes.
+    #: Method that returns the dual problem of targets and boxes, for a machine of one function.
     _box_problem: Any
 
     report = report
@@ -116,12 +116,12 @@ class KernelMachine:
     _bar = property(bar_of)
 
     def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
-        """Return the folds in which a penalty is chosen."""
+        """Return the folds for the choice of a penalty."""
         cv: Any = vars(self)["cv"]
         return folds_of(FOLDS if isinstance(cv, str) and cv == "auto" else cv, targets, seed)
 
     def _limits(self, deadline: Deadline = UNLIMITED) -> Limits:
-        """Return the limits of the solver, checked."""
+        """Check the limits of the solver, and return them."""
         check_number("tol", self.tol, 0, above=True)
         check_integer("max_iter", self.max_iter, -1)
         check_number("cache_size", self.cache_size, 0)
@@ -132,7 +132,7 @@ class KernelMachine:
         return MachineProblem.of(self._box_problem(targets, boxes), rows, self.cache_size)
 
     def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:
-        """Set what was learned from rows: what ``solve`` of the problem returned."""
+        """Set the attributes of a solution, which ``solve`` of the problem returned."""
         self.support_ = np.flatnonzero(solved)
         self.intercept_ = np.array([solution.values.intercept])
         self.dual_coef_ = solved[None, self.support_]
@@ -147,7 +147,7 @@ class KernelMachine:
         deadline: Deadline = UNLIMITED,
         stacklevel: int = 3,
     ) -> None:
-        """Solve the problem of rows, or KernelRows, with ``kernel_``."""
+        """Solve the problem of training rows; warn if the solution is not optimal."""
         limits = self._limits(deadline)
         if not isinstance(rows, KernelRows):
             rows = KernelRows(self.kernel_, rows, self.cache_size)
@@ -158,7 +158,7 @@ class KernelMachine:
         self._take_over(solved, solution, rows.rows)
         if self.stopped_ != "optimal":
             share = f"{self.gap_:.2g} of the objective" if np.isfinite(self.gap_) else "not known"
-            advice = ADVICE.get(self.stopped_, "Allow more, choose a smaller C, or a larger tol.")
+            advice = ADVICE.get(self.stopped_, "Allow more, or choose a smaller C or a larger tol.")
             warnings.warn(
                 f"the duality gap is {share}, above tol={limits.tol:.2g}: "
                 f"{REASONS[self.stopped_]}. {advice}",
@@ -177,7 +177,7 @@ class KernelMachine:
 
 
 class PairwiseMachine(KernelMachine):
-    """A classifier that decides for every pair of classes.
+    """A classifier with one decision function for each pair of classes.
 
     Attributes
     ----------
@@ -212,11 +212,11 @@ class PairwiseMachine(KernelMachine):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            What ``fit`` reads.
+            Anything that ``fit`` reads.
 
         Returns
         -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or one column per pair
         """
         values = self._decided(X)
         if len(self.classes_) == 2:
@@ -232,7 +232,7 @@ class PairwiseMachine(KernelMachine):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            What ``fit`` reads.
+            Anything that ``fit`` reads.
 
         Returns
         -------
@@ -244,13 +244,13 @@ class PairwiseMachine(KernelMachine):
         return np.asarray(self.classes_[pairwise_votes(values, n_classes)[0].argmax(axis=1)])
 
     def _decided(self, X: Any) -> FloatArray:
-        """Return the decision of every pair of classes: float64 (rows, pairs)."""
+        """Return the decision values of all pairs of classes: float64 (rows, pairs)."""
         check_is_fitted(self, "intercept_")
         return np.asarray(self._values(self._read_table(X), self._pair_weights) + self.intercept_)
 
 
 class RegressionMachine(RegressorMixin, KernelMachine):  # type: ignore[misc]
-    """A machine that predicts numbers, with errors up to ``epsilon`` free."""
+    """A machine that predicts numbers; errors up to ``epsilon`` cost nothing."""
 
     epsilon: float
 
@@ -296,8 +296,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
     def support_vectors_(self) -> Any:
         """The encoded rows of the support vectors: (n_support, number of propositions).
 
-        uint8, or a SciPy CSR array if the training table was a sparse one of 0 and 1; float64 if
-        inputs are graded.
+        uint8; a SciPy CSR array if the training table was sparse; float64 if inputs are graded.
         """
         rows = self._support_rows
         if isinstance(rows, RealTable):
@@ -345,11 +344,11 @@ class FormulaMachine(KernelMachine, TableEstimator):
         return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Encode the table, and solve."""
+        """Encode the table and train."""
         if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
             raise ParameterError(
-                f"{self.formula!r} reads {self.formula.reads}, and {type(self).__name__} tables. "
-                "Use fk.StringSVC(kernel)."
+                f"{self.formula!r} reads {self.formula.reads}, but {type(self).__name__} needs a "
+                "kernel of tables. Use fk.StringSVC(kernel)."
             )
         check_time_limit(self.time_limit)
         with self._showing():
@@ -360,7 +359,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
             return self
 
     def _warn_of_traps(self, data: Any) -> None:
-        """Warn if names of the formula are columns, or predictions for the rows are all alike."""
+        """Warn if the formula names columns, or all training rows get the same prediction."""
         if self.formula != FORMULA:
             warn_of_columns([self.formula], self)
         constant = warn_of_zeros(self.kernel_, data.table)
@@ -375,7 +374,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
         return SimpleNamespace(table=table, labels=numbers, weights=weights)
 
     def _fit_encoded(self, data: Any, X: Any, deadline: Deadline = UNLIMITED) -> Self:
-        """Fit to rows that are encoded already; of X only the columns' names are read."""
+        """Fit to encoded rows; only the column names of X are read."""
         self.kernel_ = self._make_kernel(X)
         C = self._chosen_C(data, deadline)
         self._train(data.table, data.labels, C * data.weights, deadline, stacklevel=5)
@@ -384,12 +383,12 @@ class FormulaMachine(KernelMachine, TableEstimator):
         return self
 
     def _chosen_C(self, data: Any, deadline: Deadline) -> float:  # noqa: ARG002
-        """Return the penalty parameter for all rows; ``kernel_`` is known."""
+        """Return the penalty parameter for all rows; ``kernel_`` is set."""
         return 1.0
 
 
 def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
-    """Return a penalty parameter, the given one or the automatic one, or raise ParameterError."""
+    """Return C, or ``automatic`` if it is "auto"; raise ParameterError for other values."""
     if isinstance(C, str) and C == "auto":
         return automatic
     check_number("C", C, 0, above=True, otherwise=otherwise)
@@ -412,15 +411,15 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
     rules = rules
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Encode the table, and solve.
+        """Encode the table and train.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
+            Anything that :class:`formulakern.Table` reads, or a dask collection.  A sparse 0/1
             table stays sparse.
         y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
+            Classes, of any type; also a dask series or array.
         sample_weight : array-like of shape (n_rows,), optional
             Multiplies C per row.
 
@@ -443,53 +442,49 @@ class SupportVectorClassifier(PairwiseMachine, ClassifierMixin, FormulaMachine):
         return self._read_training(X, y, sample_weight, self.class_weight)
 
 
+@parameters_from()
 @dataclass(eq=False, repr=False)
 class FormulaSVC(SupportVectorClassifier):
     """Support vector classification with the kernel of a formula.
 
-    Maximises the margin of a linear function of the features that the formula's substitutions
-    make, without building them: the dual problem needs only K (see :func:`formulakern.kernel`).
-    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
+    The model is the linear function of the formula's features with the largest margin.  The
+    features are never built: the dual problem needs only their inner products, the kernel K (see
+    :func:`formulakern.kernel`).  More than two classes are compared in pairs (one against one), as
+    in :class:`sklearn.svm.SVC`.
 
     Parameters
     ----------
     formula : str, Formula or Kernel, default="a & b"
-        A kernel is taken as it is; ``variables`` and ``domains`` then do not apply.  Scales and
-        backends are those of :func:`formulakern.kernel`.
+        A formula, or a kernel, for example with another scale or backend (see
+        :func:`formulakern.kernel`).  With a kernel, ``variables`` and ``domains`` have no effect.
     variables : {"bound", "free", "distinct"}, default="bound"
-        What the names in the formula mean.
+        The reading of the names in the formula; see :func:`formulakern.kernel`.
     C : "auto" or float, default="auto"
         Penalty parameter of margin errors; ``"auto"`` is 10.
     normalize : bool, default=True
-        Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
+        Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that the scale is the same for every
+        formula.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=32)`` is fitted;
-        Boolean columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and
-        fitted; integer-coded categories want ``PropositionEncoder(nominal="all")``.
+        The encoder of tables as 0 and 1.  ``"auto"`` fits ``PropositionEncoder(cut_points=32)``,
+        which keeps Boolean columns as they are.  None: the table must be 0/1.  A transformer is
+        cloned and fitted; for integer-coded categories use ``PropositionEncoder(nominal="all")``.
     domains : mapping of str to columns, optional
-        For formulas with domains: columns of the *input* table, by name or position; a domain
-        then holds all propositions about them.
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
+        The columns of each domain of the formula: columns of the *input* table, by name or
+        position.  A domain has all propositions about its columns.
     inputs : {"binary", "graded"}, default="binary"
-        ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
-        automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
-        other encoders, or the table itself, may give any such numbers.  A graded kernel as the
-        formula does the same.
+        ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`), and the
+        automatic encoder is ``PropositionEncoder(graded=True)``, which has no cut points.  Other
+        encoders may return any degrees; so may the table itself, with ``encoder=None``.  A graded
+        kernel has the same effect.
     tol : float, default=1e-3
         The relative duality gap at which the solver stops: (primal − dual) / the larger of both.
     max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
-        for each row where that is more.
-    time_limit : float, optional
-        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
-        is said.
+        The most steps of the solver, each of which changes two coefficients; for several classes, a
+        limit for each pair.  −1: 10 million, or 100 per row if that is more.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has one column per class, or per pair of classes.
+        The columns of ``decision_function``: one per class, or one per pair of classes.
     cache_size : float, default=200
-        Megabytes.  The dual solver holds a Gram matrix that takes no more.
-    verbose : int, default=0
-        Show how far the solver has come, on standard error.
+        Megabytes.  The solver holds the Gram matrix if it takes no more.
 
     Attributes
     ----------
@@ -504,21 +499,22 @@ class FormulaSVC(SupportVectorClassifier):
     svc_ : PairwiseModel
         The solved model.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
-        As in :class:`sklearn.svm.SVC`.
+        See :class:`sklearn.svm.SVC`.
     gap_ : float
         The largest relative duality gap of all pairs of classes.
     stopped_ : str
-        "optimal", or what ended the solver: "max_iter", "time_limit", "interrupted", "stalled".
+        "optimal", or the reason that the solver ended: "max_iter", "time_limit", "interrupted",
+        "stalled".
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the columns have names.
 
     Notes
     -----
-    Equal rows of one class are one row with the sum of their C.  Memory of the dual solver is
-    linear in the rows, its time about proportional to rows times support vectors.  After Ctrl-C the
-    best coefficients so far are kept, with a warning.  The packed rows of a dask collection are
-    brought into this process, up to :func:`formulakern.gather_limit`.
+    Equal rows of one class are merged into one row with the sum of their C.  The solver takes
+    memory linear in the rows, and time about proportional to rows times support vectors.  After
+    Ctrl-C the best coefficients so far are kept, with a warning.  The packed rows of a dask
+    collection are gathered in this process, up to :func:`formulakern.gather_limit`.
 
     References
     ----------
@@ -542,38 +538,35 @@ class FormulaSVC(SupportVectorClassifier):
         return self.C_
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSVR(RegressionMachine, FormulaMachine):
     """Support vector regression with the kernel of a formula.
 
-    Over the functions f of the formula's features and an intercept b, ::
+    Over the linear functions f of the formula's features and an intercept b, ::
 
         minimise  ½‖f‖² + Σ_i C_i·max(0, |y_i − f(x_i) − b| − ε),
 
-    so that errors up to ε are free.  The dual problem needs only K (see
+    so that errors up to ε cost nothing.  The dual problem needs only the kernel (see
     :func:`formulakern.kernel`).
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, inputs
-        As in :class:`FormulaSVC`.
     C : "auto" or float, default="auto"
         Weight of the errors; ``"auto"`` is 10.
     epsilon : float, default=0.1
         ε, in units of y.
-    tol, max_iter, time_limit, cache_size, verbose
-        As in :class:`FormulaSVC`.
 
     Attributes
     ----------
     kernel_, encoder_, propositions_, n_features_in_, feature_names_in_, gap_, stopped_
-        As in :class:`FormulaSVC`.
+        See :class:`FormulaSVC`.
     support_ : ndarray of shape (n_support,), intp
-        Rows with coefficients other than 0.
+        Positions of the rows with coefficients other than 0.
     dual_coef_ : ndarray of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
-        Steps with two coefficients.
+        Steps of the solver.
 
     References
     ----------
@@ -595,7 +588,7 @@ class FormulaSVR(RegressionMachine, FormulaMachine):
     epsilon: float = 0.1
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Encode the table, and solve.
+        """Encode the table and train.
 
         Parameters
         ----------
@@ -623,36 +616,33 @@ class FormulaSVR(RegressionMachine, FormulaMachine):
         return number_C(self.C, AUTOMATIC_C)
 
 
+@parameters_from(TableEstimator, FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
     """The one-class support vector machine with the kernel of a formula.
 
-    Separates the rows from the origin of the formula's feature space: minimises
-    ½‖f‖² + Σ_i w_i·max(0, ρ − f(x_i)) − ν·Σ_i w_i·ρ, so that at most a share ν of the rows has
-    f(x) < ρ, and at least as many are support vectors.
+    The model separates the rows from the origin of the formula's feature space: it minimises
+    ½‖f‖² + Σ_i w_i·max(0, ρ − f(x_i)) − ν·Σ_i w_i·ρ.  At most a share ν of the rows has f(x) < ρ,
+    and at least a share ν are support vectors.
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, inputs
-        As in :class:`FormulaSVC`.
     nu : float, default=0.1
         ν, above 0 and at most 1.
-    tol, max_iter, time_limit, cache_size, verbose
-        As in :class:`FormulaSVC`.
 
     Attributes
     ----------
     kernel_, encoder_, propositions_, n_features_in_, feature_names_in_, gap_, stopped_
-        As in :class:`FormulaSVC`.
+        See :class:`FormulaSVC`.
     support_ : ndarray of shape (n_support,), intp
     dual_coef_ : ndarray of shape (1, n_support)
-        From 0 to 1, adding up to ν·n_rows if rows weigh the same.
+        From 0 to 1, with the sum ν·n_rows if all rows weigh the same.
     intercept_ : ndarray of shape (1,)
         −ρ.
     offset_ : float
         ρ.
     n_iter_ : int
-        Steps with two coefficients.
+        Steps of the solver.
 
     References
     ----------
@@ -662,7 +652,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 
     Examples
     --------
-    Rows with the first four of eight columns, and one with the others.
+    Most training rows have ones in the first four of eight columns only.
 
     >>> X = np.zeros((50, 8), dtype=int)
     >>> X[:, :4] = np.random.default_rng(0).random((50, 4)) < 0.8
@@ -674,7 +664,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
     nu: float = 0.1
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
-        """Encode the table, and solve.
+        """Encode the table and train.
 
         Parameters
         ----------
@@ -705,7 +695,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 
     @lazily
     def score_samples(self, X: Any) -> FloatArray:
-        """Return f(x), which is large if a row has what the rows of training have.
+        """Return f(x), which is large for rows like those of training.
 
         Parameters
         ----------
@@ -720,7 +710,7 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 
     @lazily
     def decision_function(self, X: Any) -> FloatArray:
-        """Return f(x) − ρ, which is negative for what is new.
+        """Return f(x) − ρ, which is negative for rows unlike those of training.
 
         Parameters
         ----------
@@ -749,14 +739,14 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 
 # -- penalties chosen by cross-validation ---------------------------------------------------------
 
-#: ``Cs="auto"``.
+#: The values of ``Cs="auto"``.
 GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
 #: The relative gap of fits within folds of FormulaSVCCV, unless ``tol`` is larger.
 COARSE = 0.01
-#: ``cv="auto"``.
+#: The number of folds of ``cv="auto"``.
 FOLDS = 5
-#: The path ends after so many values in a row that are behind the best by this many standard
-#: errors, of the mean over folds.
+#: A path ends after ``PATIENCE`` values in a row whose mean score over folds is ``BEHIND``
+#: standard errors below the best.
 PATIENCE, BEHIND = 2, 1.0
 
 
@@ -772,14 +762,13 @@ def search_penalties(
     tol: float = 0.0,
     stacklevel: int = 6,
 ) -> tuple[int, dict[str, npt.NDArray[Any]]]:
-    """Fit a machine to folds for every kernel and penalty, and return the best setting.
+    """Fit a machine to folds for every kernel and penalty; return the best setting and results.
 
-    In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
-    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.  ``settings`` are
-    columns of ``cv_results_``, the last one "C": for each kernel the same ascending penalties.
-    Fits have a tolerance of at least ``tol``; ``deadline`` is of all.  A path ends after two
-    penalties that are behind the best by ``behind`` standard errors.  Of equal settings the first
-    is the best.
+    In every fold the problems of C₁ < C₂ < … are solved in turn.  Each starts from the last
+    coefficients times C₂/C₁, which are feasible.  ``settings`` are columns of ``cv_results_``; the
+    last one is "C", the same ascending penalties for each kernel.  Fits have a tolerance of at
+    least ``tol``, and share the ``deadline``.  A path ends after two penalties whose scores are
+    ``behind`` standard errors below the best.  The first of equally good settings is returned.
     """
     splits, bar = machine._splits(training[1], seed), machine._bar
     machine = copy(machine)
@@ -815,7 +804,7 @@ def search_penalties(
     trials = search.run(paths, bar, comparing, stacklevel=stacklevel)
     listed = {name: np.array(values) for name, values in settings.items()}
     if not any(trials):
-        best = int(np.argmin(np.abs(np.log(listed["C"]))))  # C=1, or nearest to it
+        best = int(np.argmin(np.abs(np.log(listed["C"]))))  # the one nearest to 1
         return best, {**listed, "mean_score": np.full(number, np.nan)}
     found = Scores(trials)
     results = found.results(listed, {"gap": found.shapes[:, :, 0].max(axis=1)})
@@ -824,10 +813,10 @@ def search_penalties(
 
 @dataclass(frozen=True, eq=False)
 class _Folds:
-    """What the fits to all folds share.
+    """The data that the fits to all folds share.
 
-    Problems are made where they are solved, from the rows and a kernel: Gram matrices are large,
-    and not sent to other processes.
+    Each process builds its own problems from the rows and a kernel, because Gram matrices are too
+    large to send.
     """
 
     machine: KernelMachine
@@ -843,10 +832,10 @@ class _Folds:
         return self.__dict__ | {"made": {}}
 
     def problem(self, number: int, k: int) -> Any:
-        """Return the problem of fold k with C = 1; all folds share a Gram matrix that is held."""
+        """Return the problem of fold k with C = 1; all folds share one Gram matrix."""
         with _MAKING:
             if number not in self.made:
-                self.made.clear()  # of the last kernel
+                self.made.clear()  # the problems of the last kernel
                 matrices = 1 + len(self.splits)
                 memory = memory_for(self.rows, self.machine.cache_size, matrices)
                 rows = KernelRows(self.kernels[number], self.rows, memory)
@@ -863,7 +852,7 @@ class _Folds:
     def solve(
         self, number: int, k: int, C: float, last: tuple[float, Any] | None, deadline: Deadline
     ) -> tuple[tuple[float, float], tuple[float, Any]]:
-        """Return score and gap of a fold; C and its solution, from the last one of a smaller C."""
+        """Return score and gap of a fold, and C with its solution; start from the last one."""
         machine, (train, test) = copy(self.machine), self.splits[k]
         machine.kernel_ = self.kernels[number]
         limits = machine._limits(deadline)
@@ -876,58 +865,54 @@ class _Folds:
         return (score, machine.gap_), (C, solution)
 
 
-#: A Gram matrix that several threads need is made by one.
+#: Lets one thread compute the Gram matrix that several threads need.
 _MAKING = Lock()
 
 
+@parameters_from(FormulaSVC)
 @dataclass(eq=False, repr=False)
 class FormulaSVCCV(SupportVectorClassifier):
     """:class:`FormulaSVC` with C chosen by cross-validation.
 
-    In every fold the problems for C₁ < C₂ < … are solved one after the other, each from the
-    coefficients of the last, times C₂/C₁.  So the path costs little more than its last problem.
+    In every fold the problems of C₁ < C₂ < … are solved in turn, each from the last coefficients
+    times C₂/C₁, so that the path costs little more than its last problem.
 
     Parameters
     ----------
-    formula, variables
-        As in :class:`FormulaSVC`.
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: ten values from 0.01 to 316.
     cv : "auto", int or splitter, default="auto"
-        An integer: so many folds, stratified and shuffled under ``random_state``; ``"auto"`` is 5.
+        The folds; an integer is their number, stratified and shuffled.  ``"auto"`` is 5.
     scoring : str, callable or None, default=None
-        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer; None is "f1_macro".
-    normalize, encoder, domains, class_weight, inputs
-        As in :class:`FormulaSVC`, but for encoders that read classes.
-    tol, max_iter, time_limit, cache_size
-        As in :class:`FormulaSVC`.
-    decision_function_shape
-        As in :class:`FormulaSVC`.
+        A name in ``sklearn.metrics.get_scorer_names()``, or a scorer; None is "f1_macro".
+    encoder : "auto", None or transformer, default="auto"
+        The encoder of tables as 0 and 1.  ``"auto"`` fits ``PropositionEncoder(cut_points=32)``.
+        None: the table must be 0/1.  A transformer is cloned and fitted; its cut points must not
+        depend on the classes, as those of ``strategy="mdlp"`` do.
     random_state : int, RandomState or None, default=0
-        For the folds.
-    verbose : int, default=0
-        1: a line for every C on standard error, and the progress of the last fit.
+        Draws the folds.
 
     Attributes
     ----------
     C_ : float
-        The one with the largest mean score, of equals the smallest.
+        The C with the largest mean score; the smallest of equals.
     best_score_ : float
     best_index_ : int
         Its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (values,)
         ``C``, ``mean_score``, ``std_score``, ``gap`` (the largest of all folds), ``split0_score``,
-        ….  NaN for values that were left out: a path ends after two that are behind the best by
-        more than a standard error.
+        ….  NaN for values that were not tried: with ``Cs="auto"`` the path ends after two values
+        whose scores are more than one standard error below the best.
     classes_, kernel_, support_, …
-        As in :class:`FormulaSVC`, fitted with ``C_`` to all rows.
+        The attributes of :class:`FormulaSVC`, fitted with ``C_`` to all rows.
 
     Notes
     -----
-    Fits within folds have a ``tol`` of at least 0.01.  Propositions are those of all rows.  A Gram
-    matrix within ``cache_size`` is held once for all rows and in part for each fold.  After Ctrl-C
-    the best C so far is fitted to all rows.  Under ``joblib.parallel_config(backend="dask")``, or
-    ``"loky"``, the fits to the folds run in other processes, each with its own Gram matrix.
+    Fits to folds have a ``tol`` of at least 0.01.  The encoder is fitted to all rows.  The Gram
+    matrices of all rows and of the folds are held if each takes at most ``cache_size``.  After
+    Ctrl-C the best C so far is fitted to all rows.  Under
+    ``joblib.parallel_config(backend="dask")``, or ``"loky"``, the fits to the folds run in other
+    processes, each with its own Gram matrix.
 
     Examples
     --------

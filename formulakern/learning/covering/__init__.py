@@ -1,1 +1,1 @@
-"""Rule lists: sequential covering, decision lists that are optimal, rules of trees."""
+"""Rule lists: sequential covering, optimal decision lists, rules of trees."""

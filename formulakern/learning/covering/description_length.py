@@ -1,8 +1,8 @@
 """Description lengths in bits: of a rule, of a subset of rows, of the exceptions to a rule set.
 
-A rule set is judged by the bits that it takes to send the classes of the training rows to somebody
-who has their other columns: first the rules (the theory), then on which rows they err (the
-exceptions).  All functions work on arrays that broadcast together; rows may have weights, so that
+The cost of a rule set is the number of bits that send the classes of the training rows to a
+receiver who has their other columns: first the rules (the theory), then the rows on which they err
+(the exceptions).  All functions work on arrays that broadcast together; rows may have weights, so
 counts need not be whole.
 
 Quinlan (1995), MDL and categorical theories (continued), ICML, 464-470; as in RIPPER: Cohen (1995),
@@ -20,16 +20,16 @@ from formulakern.errors import ParameterError
 #: Sizes, counts and bits.
 Floats = npt.NDArray[np.float64]
 
-#: Attributes of rules depend on each other, so that a rule's own code is shorter than its parts.
+#: The attributes of rules depend on each other, so a rule's code is shorter than its parts.
 REDUNDANCY = 0.5
 
 
 def subset_bits(n: npt.ArrayLike, k: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
-    r"""Bits that identify k elements among n, where each is one of them with probability p.
+    r"""Return the bits that identify k elements among n, each selected with probability p.
 
     .. math:: S(n, k, p) = k \log_2 \frac{1}{p} + (n - k) \log_2 \frac{1}{1 - p}
 
-    with 0·log 0 = 0.  It is smallest where p = k/n, and infinite where p rules the subset out.
+    with 0·log 0 = 0.  The value is smallest at p = k/n, and infinite if p excludes the subset.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def exception_bits(
     fp: npt.ArrayLike,
     fn: npt.ArrayLike,
 ) -> Floats:
-    r"""Bits that say on which rows a rule set for one class errs.
+    r"""Return the bits that identify the errors of a rule set for one class.
 
-    The receiver is told the number of errors e = fp + fn, then which covered rows are false
-    positives and which uncovered rows are false negatives.  Of the larger part, the probability of
-    an error is what was expected, :math:`p = r e / c` (of the smaller part, what is then known
-    exactly):
+    The code gives the number of errors e = fp + fn, then the false positives among the c covered
+    rows and the false negatives among the u uncovered rows.  In the larger part, the probability
+    of an error is the expected one, :math:`p = r e / c`; in the smaller part it is exact, because
+    the number of its errors then follows:
 
     .. math::
         \log_2(c + u + 1) + \begin{cases}
@@ -86,13 +86,13 @@ def exception_bits(
 
 
 def theory_bits(n_conditions_possible: npt.ArrayLike, k: npt.ArrayLike) -> Floats:
-    r"""Bits that send one rule of k conditions, of n possible ones.
+    r"""Return the bits of one rule of k conditions, of n possible ones.
 
     .. math:: \tfrac12 \bigl( \lVert k \rVert + S(n, k, k / n) \bigr),
               \qquad \lVert k \rVert = \log_2 k + 2 \log_2 \log_2 k
 
-    ‖k‖ stands for the bits of an integer, whose second term counts from k = 2 on.  The factor ½ is
-    for conditions that depend on each other.  A rule set takes the sum over its rules.
+    ‖k‖ is the number of bits of an integer; its second term counts from k = 2 on.  The factor ½
+    allows for conditions that depend on each other.  A rule set has the sum over its rules.
 
     Examples
     --------
@@ -103,8 +103,8 @@ def theory_bits(n_conditions_possible: npt.ArrayLike, k: npt.ArrayLike) -> Float
     k = np.asarray(k, dtype=np.float64)
     if (k > n).any():
         raise ParameterError(
-            f"a rule of {k.max():g} conditions, of which {n.min():g} are possible; count the "
-            "conditions that rules may have, not those that they have."
+            f"a rule has {k.max():g} conditions, but only {n.min():g} are possible; pass the "
+            "number of conditions that rules may have, not the number that they do have."
         )
     some = np.maximum(k, 1.0)
     length = np.log2(some) + 2.0 * np.log2(np.maximum(np.log2(some), 1.0))
@@ -113,6 +113,6 @@ def theory_bits(n_conditions_possible: npt.ArrayLike, k: npt.ArrayLike) -> Float
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """part / whole, within [0, 1], and 0 of nothing."""
+    """Return part / whole, within [0, 1], and 0 if the whole is 0."""
     ratio = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
     return np.asarray(ratio.clip(0.0, 1.0))

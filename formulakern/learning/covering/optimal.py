@@ -4,33 +4,33 @@ A list of R rules over conjunctions of at most d propositions costs
 
     (weight of the rows that it misclassifies) / (total weight) + λ·R.
 
-The search adds rules to prefixes, depth first. A prefix keeps what it has decided, so its errors
-and penalties are a lower bound on every list that begins with it. Further lower bounds are
+The search adds rules to prefixes, depth first. The errors and penalties of a prefix are a lower
+bound for every list that begins with it. Further lower bounds use
 
 * rows of different classes that no antecedent separates: all but one class is wrong;
 * the largest weight that further rules can correct, see below;
-* a rule that captures no more than λ correctly, which can be left out;
-* another prefix that leaves the same rows: a table of states holds, for the rows that are left, a
-  lower bound on the cost of the rest of the list.
+* rules that capture at most λ correctly, which can be left out;
+* other prefixes that leave the same rows: a table of states holds, for the remaining rows, a lower
+  bound on the cost of the rest of the list.
 
-Every prefix that is evaluated weighs all rules that may follow, which is the best list with one
-more rule; for the last rule nothing is opened. The bounds are those of E. Angelino, N.
-Larus-Stone, D. Alabi, M. Seltzer and C. Rudin, *Learning certifiably optimal rule lists for
-categorical data*, JMLR 18(234), 2018, https://jmlr.org/papers/v18/17-716.html, for weighted rows
-and several classes; the second is ours.
+Each evaluated prefix weighs all rules that may follow, which gives the best list with one more
+rule; the last rule needs no further node. The bounds are those of E. Angelino, N. Larus-Stone,
+D. Alabi, M. Seltzer and C. Rudin, *Learning certifiably optimal rule lists for categorical data*,
+JMLR 18(234), 2018, https://jmlr.org/papers/v18/17-716.html, for weighted rows and several classes;
+the second is ours.
 
 The search runs with thresholds that rise from the lower bound to the best list's objective. Each
-proves that no list is below it, or finds one. So there is a bound at every moment, and the memory
-is that of a depth-first search.
+run proves that no list is below its threshold, or finds one. A bound is therefore available at
+every moment, and the search needs only the memory of a depth-first search.
 
 The largest weight that further rules can correct
 -------------------------------------------------
 Let U be the rows that a prefix leaves, c the class of the default, and E_c the weight of U in other
 classes, which is wrong if no rule follows. For an antecedent a let P(a) be its largest weight
 within U in one class other than c, and N(a) its weight in c. Rules for c correct nothing
-themselves; let q of the s rules that follow be such, and V the rows that the others decide. These
-correct at most the sum of their P, and misclassify the weight of V in c, which is at least N(a) for
-each of their antecedents a, less what a rule before it captures: so
+themselves; let q of the s rules that follow be rules for c, and V the rows that the others decide.
+These correct at most the sum of their P. They misclassify the weight of V in c, which is at least
+N(a), minus the weight that earlier rules capture, for each of their antecedents a. Therefore
 
     gain ≤ Σ_{s − q} P(a) − max(0, max N(a) − t − X_q),
 
@@ -39,11 +39,11 @@ the sum of the q largest N.
 
 Rows laid out for counting
 --------------------------
-Let row i weigh w_ik in class k.  A rule that predicts l for it is wrong by Σ_{k≠l} w_ik, and this
-is (K − 1)·min_k w_ik + Σ_{k≠l} v_ik with v_ik = w_ik − min_k w_ik: the first part is the same for
-every list, so all work is on v, of which most entries are 0.  An entry is an *atom*: a row, a class
-and a weight.  Atoms of one class and weight are packed 64 to a word, so a class's weight within a
-cover is one population count for each word, times the word's weight.
+Let row i weigh w_ik in class k.  A rule that predicts l for it errs by Σ_{k≠l} w_ik, which equals
+(K − 1)·min_k w_ik + Σ_{k≠l} v_ik with v_ik = w_ik − min_k w_ik.  The first part is the same for
+every list, so all work is on v, which has mostly zero entries.  An entry is an *atom*: a row, a
+class and a weight.  Atoms of one class and weight are packed 64 to a word, so a class's weight
+within a cover is one population count per word, times the word's weight.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ from formulakern.interrupts import interruptible
 from formulakern.mining.search import unit_exponent
 from formulakern.mining.sums import sort_descending
 
-#: Weights that are too different to be grouped are whole numbers of so many bits,
+#: If weights are too different to be grouped, they are whole numbers of this many bits.
 PLANES = 20
-#: which holds where groups of equal weights take this many times the words of equal weights.
+#: They are too different if grouping needs this many times the words of equal weights.
 SPARSE = 8
-#: Words of covers that are worked on at once.
+#: Words of covers that are processed at once.
 CHUNK = 1 << 20
 
 
@@ -88,8 +88,9 @@ CHUNK = 1 << 20
 class Grid:
     """Weights as whole numbers of a common unit, so that sums are exact in any order.
 
-    ``units`` (m, K) count 2 to the power of ``exponent``; ``planes`` lay a weight out as a sum of
-    powers of 2. No list's error moves by more than ``moved`` = Σ |w_ik − its rounded value|.
+    ``units`` (m, K) count 2 to the power of ``exponent``; with ``planes`` a weight is stored as a
+    sum of powers of 2. Rounding changes no list's error by more than ``moved``, the sum of the
+    rounding errors of all weights.
     """
 
     units: IntArray
@@ -122,10 +123,10 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Atoms, packed 64 to a word; all in a word are of one kind and one weight.
+    """Atoms, packed 64 to a word; all atoms of a word have one kind and one weight.
 
-    ``rows`` (64 W,) is the row of each bit, −1 for none; ``kinds`` and ``units`` (W,) are the
-    column of the weights that a word's atoms belong to, and what each weighs.
+    ``rows`` (64 W,) has the row of each bit, −1 for none; ``kinds`` and ``units`` (W,) have the
+    column of the weights of a word's atoms, and the weight of each atom.
     """
 
     rows: IntArray
@@ -158,7 +159,7 @@ class Layout:
         return cls(bits, kinds, np.repeat(np.array([u for *_, u in parts], dtype=np.int64), counts))
 
     def laid_out(self, columns: Words, n_rows: int) -> Words:
-        """Packed truths over rows, (r, ceil(m / 64)), as packed truths over atoms, (r, W)."""
+        """Convert packed truths over rows, (r, ceil(m / 64)), to truths over atoms, (r, W)."""
         step = max(1, CHUNK // max(1, len(self.rows) // 8))
         covers = np.empty((len(columns), len(self.kinds)), dtype=np.uint64)
         positions = np.maximum(self.rows, 0)
@@ -184,11 +185,11 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Antecedents:
-    """Conjunctions with different covers, shorter ones first, and the rows that they tell apart.
+    """Conjunctions with different covers, shorter ones first, and the rows that they separate.
 
-    ``covers`` (A, W) are over the atoms of ``layout``, whose kinds are the K classes, and after
-    them the weight that is misclassified in every case because rows that no antecedent tells apart
-    are of different classes. Every list gets ``base`` more units wrong, which ``layout`` omits.
+    ``covers`` (A, W) are over the atoms of ``layout``. Its kinds are the K classes, then the weight
+    that is always misclassified because no antecedent separates rows of different classes. Every
+    list misclassifies ``base`` more units, which ``layout`` omits.
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -209,13 +210,13 @@ def mine_antecedents(
     max_bytes: int,
     deadline: Deadline = UNLIMITED,
 ) -> tuple[Antecedents, bool]:
-    """Return the conjunctions that can stand in an optimal list, one for each cover.
+    """Return the conjunctions that can occur in an optimal list, one for each cover.
 
     The second value is False if the time did not suffice for the longest conjunctions.
 
-    A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
-    captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in
-    one class than the penalty.  This bound, and that on support, only fall as conditions are added.
+    A rule whose correctly captured weight is at most the penalty is not worth its cost: without it,
+    the later rules misclassify this weight at worst.  So an antecedent needs more of v in one class
+    than the penalty.  This weight and the support only decrease as conditions are added.
     """
     began = Deadline.clock()
     smallest = grid.units.min(axis=1, keepdims=True)
@@ -247,13 +248,13 @@ def mine_antecedents(
             taken += parts[-1].nbytes
             if taken > max_bytes:
                 raise ParameterError(
-                    f"the covers of the conjunctions of {len(level[0]) + 1} propositions take more "
-                    f"than max_bytes={max_bytes:,}. Give a larger penalty or min_support, fewer "
+                    f"the covers of the conjunctions of {len(level[0]) + 1} propositions need more "
+                    f"than max_bytes={max_bytes:,}. Use a larger penalty or min_support, fewer "
                     "propositions or max_conditions, or more memory."
                 )
             pairs = zip(parents[new].tolist(), children[new].tolist(), strict=True)
             conjunctions += [(*level[parent], child) for parent, child in pairs]
-        late = late or deadline.over(Deadline.clock() - began)  # merging rows takes about as long
+        late = late or deadline.over(Deadline.clock() - began)  # merging takes about as long
         if late or not conjunctions:
             break
         level, covers = conjunctions, np.concatenate(parts)
@@ -270,7 +271,7 @@ def mine_antecedents(
 def _extensions(
     level: list[tuple[int, ...]], items: IntArray, groups: IntArray, width: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Parents and the propositions behind their last that go with them, some at a time."""
+    """Yield parents and the later propositions that may extend them, some at a time."""
     if not level:
         return
     sets = np.array(level)
@@ -295,11 +296,11 @@ def _merged(
     base: int,
     planes: bool,
 ) -> Antecedents:
-    """Rows that lie in the same covers become one row, and what it must get wrong is counted."""
+    """Merge rows that are in the same covers, and count the weight that is then always wrong."""
     bits = np.flatnonzero((layout.rows >= 0) & np.repeat(layout.kinds < n_classes, 64))
     if len(found) and len(bits):
         first, kind = different_rows(transposed(covers, 64 * covers.shape[1])[bits])
-    else:  # no antecedent tells any rows apart
+    else:  # no antecedent separates any rows
         first, kind = np.zeros(min(1, len(bits)), np.intp), np.zeros(len(bits), np.intp)
     merged = np.zeros((len(first), n_classes), dtype=np.int64)
     np.add.at(merged, (kind, layout.kinds[bits >> 6]), layout.units[bits >> 6])
@@ -313,27 +314,27 @@ def _merged(
     return Antecedents(found, after.laid_out(whole, len(first)), after, n_classes, base)
 
 
-#: The share of the time that is left for the antecedents; what is missed then has fewer conditions.
+#: The share of the time for the antecedents; if it is too short, the longest ones are missing.
 MINING = 0.4
-#: Memory of the search, unless the caller says otherwise.
+#: The default memory of the search.
 MAX_BYTES = 2**29
-#: The last threshold is the objective itself, once the gap is this share of it.
+#: The last threshold is the objective itself, as soon as the gap is this share of it.
 LAST_GAP = 0.02
-#: Another threshold is this part of the gap above the bound: a search takes several times as long
-#: as one with the threshold before, so that all of these cost little beside the last one.
+#: Any other threshold raises the bound by one part in this many of the gap: each search takes
+#: several times as long as the one before, so all but the last cost little.
 STEPS = 3
 
 
 @dataclass(frozen=True)
 class ListProgress:
-    """What is known at one moment.
+    """The state of a search at one moment.
 
     Parameters
     ----------
     seconds : float
-        Since the start.
+        Time since the start.
     objective : float
-        Of the best list so far.
+        The objective of the best list so far.
     bound : float
         No list has a smaller objective.
     """
@@ -345,15 +346,15 @@ class ListProgress:
 
 @dataclass(frozen=True, eq=False)
 class OptimalList:
-    """A rule list, and how much better any other can be.
+    """A rule list with a certificate of its quality.
 
     Rule r is a conjunction of propositions, by position, for the class of the column ``labels[r]``
-    of the weights; rows that none covers are of class ``default``. ``counts`` (R + 1, K) are the
-    weights by class that each rule decides, and last the default. ``error`` is the share of the
-    weight that is misclassified, ``objective`` adds ``penalty * R``, and no list has a smaller one
-    than ``bound``, ``gap`` below it. ``rounding`` is how far rounding weights and penalties may
-    have moved the bound, which allows for it: 0 for weights such as whole numbers. ``stopped`` is
-    "optimal" (the gap is at most ``tol``, apart from rounding), "time" or "interrupted".
+    of the weights; uncovered rows have the class ``default``. ``counts`` (R + 1, K) are the weights
+    by class that each rule decides, and last the default. ``error`` is the misclassified share of
+    the weight, and ``objective`` adds ``penalty * R``. No list has an objective below ``bound``,
+    which is ``gap`` less than ``objective``. ``rounding`` is how far rounding weights and penalties
+    may have moved the bound, which allows for it: 0 for weights such as whole numbers. ``stopped``
+    is "optimal" (the gap is at most ``tol``, apart from rounding), "time" or "interrupted".
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -388,15 +389,15 @@ def optimal_rule_list(
 ) -> OptimalList:
     r"""Return the rule list that minimises error + penalty × number of rules, with a certificate.
 
-    The rows that rule r decides are those that it covers and no earlier rule does.  Each rule, and
-    the default for the rows that none covers, predicts the class of the largest weight among the
-    rows that it decides.  ``weights`` (m, K) are those of row i in class k; a rule has at most one
-    proposition of each group in ``exclusive`` (−1 for none).
+    Rule r decides the rows that it covers and no earlier rule covers.  Each rule, and the default
+    for the uncovered rows, predicts the class of the largest weight among the rows that it decides.
+    ``weights`` (m, K) are the weights of row i in class k; a rule has at most one proposition of
+    each group in ``exclusive`` (−1 for none).
 
-    Weights are rounded to 2⁻⁵⁰ of their total, or to 2⁻²⁰ of the largest if many differ; all sums
-    are exact after that, so the bound is valid to the accuracy of float64.  If the time does not
-    suffice for all antecedents, those of fewer conditions are searched, and the bound is 0.  An
-    interrupt (Ctrl-C) ends the search as the time limit does, with a warning.
+    Weights are rounded to 2⁻⁵⁰ of their total, or to 2⁻²⁰ of the largest if many differ; later sums
+    are exact, so the bound is valid to the accuracy of float64.  If the time does not suffice for
+    all antecedents, those with fewer conditions are searched, and the bound is 0.  An interrupt
+    (Ctrl-C) ends the search like the time limit, with a warning.
 
     Examples
     --------
@@ -417,8 +418,8 @@ def optimal_rule_list(
     deadline = Deadline.of(time_limit)
     if table.n_rows == 0 or table.n_columns == 0:
         raise DataError(
-            f"{table.n_rows} rows of {table.n_columns} propositions; a rule list needs at least "
-            "one of each."
+            f"the table has {table.n_rows} rows of {table.n_columns} propositions; a rule list "
+            "needs at least one of each."
         )
     read = np.asarray(weights, dtype=np.float64)
     groups = np.full(table.n_columns, -1) if exclusive is None else np.asarray(exclusive)
@@ -451,12 +452,12 @@ def optimal_rule_list(
     stopped, proven = _prove(search, share, deadline, report, history)
     chosen = [found.conjunctions[a] for a in search.best]
     counts = _counts(table, read, chosen)
-    # errors of the rounded weights and the given ones may rank lists otherwise; both are exact here
+    # errors of rounded and given weights may rank lists differently; both are exact at this point
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
     objective = error + penalty * len(chosen)
     moved = grid.moved / total
     bound = max(0.0, min(objective, share(proven)) - moved) if whole else 0.0
-    # penalties are rounded down, which lowers the bound only
+    # penalties are rounded down, which only lowers the bound
     rounding = moved + len(chosen) * max(0.0, penalty - share(units))
     labels = counts.argmax(axis=1).tolist()
     return OptimalList(
@@ -484,14 +485,11 @@ def _prove(
     report: Callable[[ListProgress], None] | None,
     history: list[ListProgress],
 ) -> tuple[str, int]:
-    """Raise the threshold until it meets the best list's objective; return why it stopped, a bound.
-
-    ``share`` converts an objective from units to a share of the weight; ``history`` is filled.
-    """
+    """Raise the threshold to the best objective; return the reason for stopping, and a bound."""
     bound = search.found.base
 
     def note(lower: int) -> None:
-        """Note a bound that holds now."""
+        """Record a bound that is now valid."""
         nonlocal bound
         bound = max(bound, min(lower, search.objective))
         step = share(search.objective), share(bound)
@@ -533,21 +531,20 @@ def _counts(
     return counts
 
 
-#: Prefixes that a beam keeps of each length.
+#: Prefixes of each length that a beam keeps.
 BEAM = 20
-#: How much an error of the prefix counts beside one that a later rule may correct, in each beam.
+#: The cost of an error of the prefix relative to one that a later rule may correct, per beam.
 EAGERNESS = (1, 3, 10)
-#: Classes that a beam takes for the default's.
+#: Classes that beams try as the default.
 DEFAULTS = 3
 #: Bytes of a state in the table of states, and its largest number of states.
 STATE_BYTES, MAX_STATES = 25, 2**24
 
 
 class ListSearch:
-    """A search that can stop and go on (:class:`formulakern.deadline.Search`).
+    """A search that can be resumed (:class:`formulakern.deadline.Search`).
 
-    All costs are in units, without what every list gets wrong in ``found.base`` inside the arrays,
-    and with it outside.
+    Costs are in units; the arrays omit the errors ``found.base`` of every list.
     """
 
     def __init__(
@@ -560,14 +557,14 @@ class ListSearch:
         self.totals = found.layout.sums(everything[None], n_classes + 1)[0]
         self.most = min(max_rules, n)
         wrong = int(self.totals[:n_classes].sum() - self.totals[:n_classes].max())
-        if penalty:  # more rules cost more than they can correct
+        if penalty:  # with more rules than this, penalties exceed the possible corrections
             self.most = min(self.most, (wrong - int(self.totals[n_classes])) // penalty)
         depth = max(1, self.most - 1)
         level_bytes = depth * n * 8 * (5 * n_classes + 4)
         if level_bytes > max_bytes:
             raise ParameterError(
-                f"prefixes of up to {depth} rules over {n:,} conjunctions take "
-                f"{level_bytes:,} bytes, more than max_bytes leaves ({max_bytes:,}). Give fewer "
+                f"prefixes of up to {depth} rules over {n:,} conjunctions need "
+                f"{level_bytes:,} bytes; max_bytes leaves {max_bytes:,}. Use a smaller "
                 "max_rules or max_conditions, a larger penalty or min_support, or more memory."
             )
         states = max(64, min(MAX_STATES, (max_bytes - level_bytes) // STATE_BYTES))
@@ -598,7 +595,7 @@ class ListSearch:
         )
         self.state.values[1] = wrong
 
-    # -- what is known ---------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------
 
     @property
     def best(self) -> list[int]:
@@ -608,22 +605,22 @@ class ListSearch:
 
     @property
     def objective(self) -> int:
-        """Of the best list."""
+        """The objective of the best list."""
         return int(self.state.values[1]) + self.found.base
 
     @property
     def threshold(self) -> int:
-        """Below this, lists are looked for."""
+        """The objective below which lists are searched for."""
         return int(self.state.values[0]) + self.found.base
 
     def lower(self) -> int:
-        """No list is below this: what is open, and the threshold for all that was left out."""
+        """Return a lower bound on all lists: of open nodes, and the threshold for pruned ones."""
         state, bound = self.state, int(self.state.values[0])
         pending = int(state.counters[1])  # the children of the last level are not listed yet
         for level in range(state.counters[0] + 1 - pending):
             count, following = state.ranges[level, 1:3].tolist()
             if pending and level == state.counters[0] - 1:
-                following -= 1  # the one whose children are not listed
+                following -= 1  # the child whose own children are not listed
             if following < count:
                 bound = min(bound, int(state.bounds[level, following]))
         if pending and state.counters[0] == 0:
@@ -633,7 +630,7 @@ class ListSearch:
     # -- searching -------------------------------------------------------------------------------
 
     def restart(self, threshold: int) -> None:
-        """Begin anew with the empty prefix, for lists below a threshold."""
+        """Restart with the empty prefix, for lists below a threshold."""
         state, n = self.state, len(self.found.covers)
         state.values[0] = threshold - self.found.base
         if self.most == 0 or n == 0:
@@ -646,15 +643,15 @@ class ListSearch:
         state.ranges[0] = n, 0, 0
 
     def advance(self, work: int) -> bool:
-        """Do about so much work; whether the search has ended."""
+        """Do about ``work`` units of work; return True if the search has ended."""
         return bool(search_lists(self.state, work) == DONE)
 
     def share(self) -> float:
-        """Not known."""
+        """Return 0: the completed share is unknown."""
         return 0.0
 
     def start(self, late: Callable[[], bool]) -> None:
-        """Begin with the best of some beam searches, until it is late."""
+        """Run beam searches for a first list, until ``late`` returns True."""
         largest = np.argsort(-self.totals[: self.found.n_classes], kind="stable")
         for default in [None, *largest[:DEFAULTS].tolist()]:
             for eagerness in EAGERNESS:
@@ -663,7 +660,7 @@ class ListSearch:
                 self._beam(eagerness, default)
 
     def _beam(self, eagerness: int, default: int | None) -> None:
-        """Add rules to some prefixes, judged with one class as the default, or the best one."""
+        """Extend prefixes rule by rule, scored with one class or the best class as the default."""
         n_classes = self.found.n_classes
         beam: list[tuple[Words, int, list[int]]] = [(self.found.layout.everything, 0, [])]
         for _ in range(self.most):
@@ -688,7 +685,7 @@ class ListSearch:
             beam = [item[1:] for item in best]
 
     def _offer(self, path: list[int], errors: npt.NDArray[np.int64]) -> None:
-        """Keep the best list of a path and a last rule, if it is better than all so far."""
+        """Keep a path and its best last rule if they make the best list so far."""
         state, last = self.state, int(errors.argmin())
         value = int(errors[last]) + self.penalty * (len(path) + 1)
         if value < state.values[1]:
@@ -696,13 +693,13 @@ class ListSearch:
             state.best[: len(path) + 1] = [*path, last]
 
 
-#: Places of the table of states that are looked at for one state.
+#: Places of the table of states that may hold one state.
 PROBES = 4
 
 
 @compiled()
 def _weight(covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any) -> Any:
-    """``Σ units[w] · popcount(covers[a, w] & left[w])`` over words w from start to stop."""
+    """Return ``Σ units[w] · popcount(covers[a, w] & left[w])`` over w from start to stop."""
     total = np.int64(0)
     for w in range(np.uint64(start), np.uint64(stop)):
         total += np.int64(ones(covers[a, w] & left[w])) * units[w]
@@ -712,22 +709,21 @@ def _weight(covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any) -
 class ListState(NamedTuple):
     """The arrays of a search over A antecedents, W words of atoms, K classes, lists of R rules.
 
-    ``covers`` and ``units`` are as in :class:`Layout`, ``starts`` says where the words
-    of each kind begin.  ``limits`` are K, R, the penalty, and the
-    least improvement that counts.  ``counters`` are the level (−1 when done), whether it is to be
-    evaluated, prefixes evaluated, the length of the best list; ``values`` the threshold (only lists
-    below it are looked for) and the objective of the best list.
+    ``covers`` and ``units`` are the packed truths and the weights of :class:`Layout`; ``starts``
+    has the first word of each kind.  ``limits`` are K, R, the penalty, and the least improvement
+    that counts.  ``counters`` are the level (−1 when done), whether it must be evaluated, the
+    evaluated prefixes, and the length of the best list.  ``values`` are the threshold (only lists
+    below it are searched for) and the objective of the best list.
 
-    Level L is a prefix of L rules: ``left`` the atoms that it leaves, with weights ``totals``;
-    ``costs`` its errors and penalties; ``active`` the antecedents that may follow it, with weights
-    ``sums`` within what is left, K classes and the sure errors, and in their order ``gains`` and
-    ``losses``, which are P and N above;
-    ``children`` those of them that may follow directly, best of the ``bounds`` first; ``ranges``
-    how many are active, how many children there are, and which is next;
-    ``path`` the antecedent of the child that is open.
+    Level L is a prefix of L rules.  It leaves the atoms ``left``, with weights ``totals``; its
+    errors and penalties are ``costs``.  The antecedents ``active`` may follow it, with weights
+    ``sums`` within the remaining atoms, by class and of the sure errors; ``gains`` and ``losses``,
+    in their order, are P and N above.  ``children`` may follow directly, best of the ``bounds``
+    first; ``ranges`` has the numbers of active antecedents and of children, and the next child;
+    ``path`` is the antecedent of the open child.
 
-    The table of states, by a hash of what is left: ``keys`` two words each, ``proven`` a lower
-    bound on what the rest of a list of at most ``rules`` further rules costs.
+    The table of states, by a hash of the remaining atoms: ``keys``, two words each, and
+    ``proven``, a lower bound on the cost of the rest of a list of at most ``rules`` further rules.
     """
 
     covers: Annotated[Any, "uint64[:, ::1]"]  # (A, W)
@@ -757,7 +753,7 @@ class ListState(NamedTuple):
     "void(uint64[:, ::1], uint64[::1], int64[::1], int64[::1], int64[:, ::1])",
 )
 def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> None:
-    """Compute the weight of each kind within each cover and what is left."""
+    """Compute the weight of each kind within each cover and ``left``."""
     for a in range(covers.shape[0]):
         for kind in range(starts.shape[0] - 1):
             out[a, kind] = _weight(covers, a, left, units, starts[kind], starts[kind + 1])
@@ -765,7 +761,7 @@ def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> Non
 
 @compiled()
 def _remember(state: Any, length: Any, last: Any, value: Any) -> None:
-    """Keep a list that is better than the best one: the path, and a last rule."""
+    """Keep the path and a last rule as the best list."""
     values, counters, best = state.values, state.counters, state.best
     values[1] = value
     counters[3] = length
@@ -777,7 +773,7 @@ def _remember(state: Any, length: Any, last: Any, value: Any) -> None:
 
 @compiled()
 def _look_up(state: Any, first: Any, second: Any, n_rules: Any) -> Any:
-    """Return a lower bound on what the rest of a list costs, 0 where none is known."""
+    """Return a lower bound on the cost of the rest of a list, 0 if none is stored."""
     keys = state.keys
     mask = keys.shape[0] - 1
     for probe in range(PROBES):
@@ -789,7 +785,7 @@ def _look_up(state: Any, first: Any, second: Any, n_rules: Any) -> Any:
 
 @compiled()
 def _store(state: Any, first: Any, second: Any, n_rules: Any, value: Any) -> None:
-    """Keep a lower bound, in place of what fewer rules can do where there is no room."""
+    """Store a lower bound; without a free place, replace one for fewer rules."""
     keys, proven, rules = state.keys, state.proven, state.rules
     mask = keys.shape[0] - 1
     chosen = -1
@@ -810,7 +806,7 @@ def _store(state: Any, first: Any, second: Any, n_rules: Any, value: Any) -> Non
 
 @compiled()
 def _hash(left: Any, salt: Any) -> Any:
-    """64 bits of a packed set."""
+    """Return a 64-bit hash of a packed set."""
     value = salt
     for w in range(left.shape[0]):
         value = (value ^ left[w]) * np.uint64(0x9E3779B97F4A7C15)
@@ -821,7 +817,7 @@ def _hash(left: Any, salt: Any) -> Any:
 
 @compiled()
 def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
-    """Weigh what may follow a prefix, try each as a last rule, and list what to open; the work."""
+    """Weigh antecedents after a prefix, try each as the last rule, list children; return work."""
     covers, units, starts = state.covers, state.units, state.starts
     limits, values = state.limits, state.values
     n_classes, most, penalty = limits[0], limits[1], limits[2]
@@ -841,7 +837,7 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
             sums[a, k] = weight
             covered += weight
             correct = max(correct, weight)
-        if correct <= penalty:  # as small in whatever follows
+        if correct <= penalty:  # no more in any later prefix
             continue
         rest = np.int64(0)
         for k in range(n_classes):
@@ -894,9 +890,9 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
 
 @compiled()
 def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any, of: Any) -> Any:
-    """Look for the best last rule behind child a of a level; the least cost of the rest, work.
+    """Find the best last rule after child a; return the least cost of the rest, and the work.
 
-    A rule b corrects at most P(b), and at most P(b) − N(b) and what a captures of N.
+    A rule b corrects at most P(b), and at most P(b) − N(b) plus the part of N captured by a.
     """
     covers, units, starts = state.covers, state.units, state.starts
     values, n_classes, penalty = state.values, state.limits[0], state.limits[2]
@@ -905,10 +901,10 @@ def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any
     whole = np.int64(0)
     for k in range(n_classes):
         whole += totals[k]
-    least = values[0] - cost  # what is not looked at costs at least this
+    least = values[0] - cost  # skipped rules cost at least this
     tried = 0
     for c in range(n_classes):
-        needed = whole - totals[c] + penalty - least  # a rule that gains no more is of no use
+        needed = whole - totals[c] + penalty - least  # a rule must gain more than this
         gains, losses, shield = state.gains[level, c], state.losses[level, c], captured[c]
         tried += n_active // 8
         for i in range(n_active):
@@ -1009,13 +1005,13 @@ def search_lists(state: Any, work: Any) -> Any:
     return DONE
 
 
-#: N is looked at in so many steps, rounded down.
+#: Steps into which N is divided, rounded down.
 BUCKETS = 256
 
 
 @compiled()
 def _insert(table: Any, row: Any, n: Any, value: Any) -> None:
-    """Put a value into a row, which holds the n largest, largest first."""
+    """Insert a value into a row of the n largest values, in descending order."""
     place = n - 1
     if value <= table[row, place]:
         return
@@ -1027,7 +1023,7 @@ def _insert(table: Any, row: Any, n: Any, value: Any) -> None:
 
 @compiled()
 def _largest_up_to(keys: Any, values: Any, n: Any, shift: Any, most: Any, out: Any) -> Any:
-    """Row b gets the ``most`` largest values of keys of at most b steps; the last row in use."""
+    """Set row b to sums of the largest values with keys up to step b; return the last row."""
     top = np.int64(0)
     for i in range(n):
         top = max(top, keys[i] >> shift)
@@ -1049,7 +1045,7 @@ def _largest_up_to(keys: Any, values: Any, n: Any, shift: Any, most: Any, out: A
 
 @compiled()
 def _gain(best: Any, without: Any, top: Any, shift: Any, n_rules: Any, captured: Any) -> Any:
-    """The largest gain of so many rules for other classes, where so much of c is captured."""
+    """Return the largest gain of ``n_rules`` rules for other classes, given the captured c."""
     step = captured >> shift
     if step >= top:
         return best[top, n_rules - 1]
@@ -1072,9 +1068,9 @@ def bound_children(
 ) -> None:
     """Lower ``bounds`` to those of lists below the threshold with a first rule and 1, …, S more.
 
-    The default is of one class: ``gains`` and ``losses`` are P and N of n antecedents; ``before``
-    is the cost of the list up to its next rule, ``wrong`` and ``sure`` the errors behind it if no
-    rule follows, and at least.
+    The default has one class: ``gains`` and ``losses`` are P and N of n antecedents.  ``before`` is
+    the cost of the list up to its next rule; ``wrong`` are the errors after it if no rule follows,
+    and ``sure`` the least possible errors.
     """
     best, without, shields, reach = memory[0], memory[1], memory[2], memory[3]
     shift = 0

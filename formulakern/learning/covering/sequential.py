@@ -1,7 +1,7 @@
-"""Sequential covering: RIPPER, IREP, CN2 and 1R, and the conditions that a rule may be given.
+"""Sequential covering: RIPPER, IREP, CN2 and 1R, and the candidate conditions of a rule.
 
-A rule under way is the list of the different rows that satisfy it. In every column these rows are
-counted by value and class: by a table of all values if the rows are many, by sorting if they are
+A growing rule is the list of the different rows that satisfy it. In every column these rows are
+counted by value and class: with a table of all values if the rows are many, by sorting if they are
 few. One pass over the counts then scores every condition of the column, at every cut point.
 
 References
@@ -34,11 +34,11 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, Condition, RankedTable
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 
-#: Bits of the relations that a column has, for each relation.
+#: Bits of ``relations`` that allow each relation.
 ASKED = (1 + 16 + 32, 2, 4, 8)
-#: For each relation, in the order of their numbers.
+#: The comparison of each relation, in the order of their numbers.
 COMPARISONS = (np.equal, np.less_equal, np.greater_equal, np.not_equal)
-#: What a condition is worth: FOIL's information gain for a class, the negative entropy of all
+#: The measures of a condition: FOIL's information gain for a class, the negative entropy of all
 #: classes, the Laplace estimate of a class's share.
 FOIL, ENTROPY, LAPLACE = range(3)
 
@@ -48,8 +48,8 @@ Rows = npt.NDArray[np.int64]
 class Growth(NamedTuple):
     """A ranked table of C columns and m rows with the weights of K classes, and working memory.
 
-    ``relations`` says which conditions a column has, as a sum of 1 for "= v", 2 for "<= c", 4 for
-    ">= c", 8 for "!= v", 16 for "= 1" alone, 32 for "is missing".
+    ``relations`` encodes the allowed conditions of a column as a sum of 1 for "= v", 2 for "<= c",
+    4 for ">= c", 8 for "!= v", 16 for "= 1" alone, 32 for "is missing".
     """
 
     ranks: Annotated[Any, "int32[:, ::1]"]  # (C, m)
@@ -88,7 +88,7 @@ def growth_state(ranks: Any, n_values: Any, relations: Any, weights: Any) -> Gro
 
 @compiled()
 def _count(state: Any, column: Any, rows: Any, n_rows: Any) -> Any:
-    """Weights by value and class of some rows in a column; the number of values that occur."""
+    """Sum weights by value and class of some rows in a column; return the number of values."""
     ranks, counts, values, keys = state.ranks[column], state.counts, state.values, state.keys
     weights, n_classes, top = state.weights, state.weights.shape[1], state.n_values[column]
     n_found = 0
@@ -128,9 +128,9 @@ def _count(state: Any, column: Any, rows: Any, n_rows: Any) -> Any:
 
 @compiled()
 def _score(sums: Any, measure: Any, target: Any, share: Any, least: Any, best: Any) -> Any:
-    """What a condition is worth that rows of these weights by class satisfy.
+    """Return the score of a condition from the weights by class of the rows that satisfy it.
 
-    −inf where it is no candidate; any number not above ``best`` where it is not above that.
+    The score is −inf if the condition is not a candidate; below ``best`` it may be any number.
     """
     right, total = sums[target], 0.0
     for k in range(len(sums)):
@@ -155,7 +155,7 @@ def _score(sums: Any, measure: Any, target: Any, share: Any, least: Any, best: A
 
 @compiled()
 def _ratio(sums: Any, expected: Any) -> Any:
-    """The likelihood ratio statistic 2 Σ f ln(f/e) of weights against the expected shares."""
+    """Return the likelihood ratio statistic 2 Σ f ln(f/e) of weights and expected shares."""
     total, ratio = 0.0, 0.0
     for k in range(len(sums)):
         total += sums[k]
@@ -179,10 +179,10 @@ def candidates(
     least: Any,
     least_ratio: Any,
 ) -> Any:
-    """Return the conditions that tell some rows from others, what each is worth, and its ratio.
+    """Return the conditions that separate some rows from others, their scores, and their ratios.
 
-    Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
-    With FOIL only those that are better than all before, so that the last is the best.
+    For each column and direction only the best cut, and the best cut of a sufficient ratio, are
+    candidates.  With FOIL each condition is better than all before, so the last is the best.
     """
     single = measure == FOIL
     sums, counts, values = state.sums, state.counts, state.values
@@ -198,7 +198,7 @@ def candidates(
                 continue
             n_steps = n_present - 1 if cut else n_all if relation == EQUAL else n_present
             sums[:] = 0.0
-            # the best so far of a direction, and the best of a large enough ratio
+            # the best so far of a direction, and the best of a sufficient ratio
             tops[:], places[:] = -np.inf, -1
             for step in range(n_steps):
                 place = n_present - 1 - step if relation == AT_LEAST else step
@@ -217,8 +217,8 @@ def candidates(
                 elif relation == EQUAL:
                     possible = asked & 1 != 0 or (asked & 16 != 0 and value == 1)
                 elif cut and single:
-                    # A value of this class alone belongs on the side of the class, except the
-                    # last beside missing entries: no cut has all values and leaves these out.
+                    # A cut includes a next value of this class alone, unless it is the last one and
+                    # entries are missing: no cut has all values without the missing ones.
                     beyond = place + 1 if relation == AT_MOST else place - 1
                     others = 1.0 if step + 1 == n_steps and n_present < n_all else 0.0
                     for k in range(len(sums)):
@@ -236,7 +236,7 @@ def candidates(
                 for k in range(1 if single or places[0] == places[1] else 2):
                     if places[k] >= 0 and tops[k] > best:
                         state.found[n, 0], state.found[n, 1] = column, relation
-                        state.found[n, 2] = places[k]  # a whole row takes long to compile
+                        state.found[n, 2] = places[k]  # assigning a row takes long to compile
                         state.scores[n], state.ratios[n] = tops[k], ratios[k]
                         n += 1
                         best = tops[k] if single else best
@@ -250,13 +250,13 @@ def conditions_met(
     conditions: IntArray,
     rows: Rows,
 ) -> IntArray:
-    """Return how many conditions of a rule each row satisfies before the first that it does not."""
+    """Return the number of conditions that each row satisfies before the first that fails."""
     met = np.zeros(len(rows), dtype=np.int64)
     alive = np.arange(len(rows))
     for column, relation, value in conditions.tolist():
         entries = ranks[column][rows[alive]]
         truths = COMPARISONS[relation](entries, value)
-        if relation in (AT_LEAST, UNEQUAL):  # a missing value is behind all others
+        if relation in (AT_LEAST, UNEQUAL):  # missing values sort last
             truths &= entries < n_values[column]
         alive = alive[truths]
         met[alive] += 1
@@ -289,7 +289,7 @@ def grow(
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A rule that was learned: its conditions, int64 of shape (c, 3), and the class."""
+    """A learned rule: its conditions, int64 of shape (c, 3), and its class."""
 
     conditions: IntArray
     label: int
@@ -297,7 +297,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class LearnedRules:
-    """Rules, the class of rows that none covers, and "complete" or "time"."""
+    """Rules, the class of uncovered rows, and "complete" or "time"."""
 
     rules: list[Decision]
     default: int
@@ -308,8 +308,8 @@ class LearnedRules:
 class TrainingTable:
     """A ranked table of m different rows with their weights by class, float64 (m, K).
 
-    ``relations`` are those of :class:`Growth`, ``report`` is called with every rule, and ``unit``
-    is the weight that counts as one row: equal rows are merged, so that it is not to be seen.
+    ``relations`` are those of :class:`Growth`, and ``report`` is called with every rule.  ``unit``
+    is the weight of one original row, which cannot be derived after equal rows are merged.
     """
 
     table: RankedTable
@@ -321,7 +321,7 @@ class TrainingTable:
 
     @property
     def n_conditions(self) -> int:
-        """How many different conditions a rule may have."""
+        """The number of different conditions that a rule may have."""
         several, one = self.table.n_values, np.ones_like(self.table.n_values)
         cuts = np.maximum(several - 1, 0)
         asked = self.relations[None] >> np.arange(6)[:, None] & 1
@@ -332,16 +332,16 @@ class TrainingTable:
         return growth_state(self.table.ranks, self.table.n_values, self.relations, weights)
 
     def met(self, conditions: IntArray, rows: Rows) -> IntArray:
-        """Return how many conditions each row satisfies before the first that it does not."""
+        """Return the number of conditions that each row satisfies before the first that fails."""
         return conditions_met(self.table.ranks, self.table.n_values, conditions, rows)
 
     def covered(self, conditions: IntArray, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Return which of these rows satisfy a rule."""
+        """Return True for each of these rows that satisfies a rule."""
         return np.asarray(self.met(conditions, rows) == len(conditions))
 
     @property
     def stopped(self) -> str:
-        """How learning ended."""
+        """The reason why learning ended."""
         return "time" if self.deadline.over() else "complete"
 
     def tell(self, rule: Decision, counts: FloatArray) -> None:
@@ -351,26 +351,27 @@ class TrainingTable:
 
 
 def of_conditions(conditions: Sequence[Condition] | Sequence[IntArray]) -> IntArray:
-    """Conditions as an array."""
+    """Return conditions as an array."""
     return np.array(conditions, dtype=np.int64).reshape(-1, 3)
 
 
 # -- RIPPER and IREP -------------------------------------------------------------------------------
 
-#: So many bits above the shortest description a rule set stops to grow.
+#: A rule set stops growing when it is this many bits above the shortest description.
 SURPLUS = 64.0
-#: Of the rows, one share in so many prunes.
+#: One row in this many is used for pruning.
 FOLDS = 3
-#: A rule ends with so many conditions at the latest.
+#: The largest number of conditions of a rule.
 LONGEST = 255
 
 
 @dataclass(frozen=True)
 class CoveringOptions:
-    """How learners judge rules, and how far they go.
+    """The options of the covering learners.
 
-    Without ``description_length`` RIPPER is IREP. ``min_weight`` is that of the rows that a rule
-    covers, for RIPPER and IREP of its class; ``max_rules`` are those of a class or an ordered list.
+    Without ``description_length`` RIPPER is IREP. ``min_weight`` is the weight of the rows that a
+    rule covers, for RIPPER and IREP only those of its class; ``max_rules`` counts the rules of a
+    class or of an ordered list.
     """
 
     description_length: bool = True
@@ -385,10 +386,7 @@ class CoveringOptions:
 def ripper(
     training: TrainingTable, options: CoveringOptions, generator: np.random.Generator
 ) -> LearnedRules:
-    """Learn an ordered list of rules, the rarest class first; the most frequent is the default.
-
-    ``generator`` divides the rows into those that rules are grown on and those that prune them.
-    """
+    """Learn an ordered list of rules, the rarest class first; the most frequent is the default."""
     totals = training.weights.sum(axis=0)
     order = [k for k in np.argsort(totals, kind="stable").tolist() if totals[k] > 0]
     rows = np.flatnonzero(training.weights.any(axis=1))
@@ -406,7 +404,7 @@ def ripper(
 
 
 class _OneClass:
-    """The rules of one class against the rest, over the rows that no earlier class took."""
+    """The rules of one class against the rest, over the rows that no earlier class covers."""
 
     def __init__(
         self,
@@ -418,7 +416,7 @@ class _OneClass:
     ) -> None:
         self.training, self.options, self.generator, self.rows = training, options, generator, rows
         weights = training.weights[rows]
-        #: by row: the weight of other classes, and of this one
+        #: by row: the weight of other classes, and of this class
         others = np.delete(weights, label, axis=1).sum(axis=1)
         self.weights = np.column_stack([others, weights[:, label]])
         self.totals = self.weights.sum(axis=0)
@@ -428,11 +426,11 @@ class _OneClass:
         self.covers: list[npt.NDArray[np.bool_]] = []
         #: bits of a rule, by its length
         self.theory = theory_bits(self.n_conditions, np.arange(min(self.n_conditions, LONGEST) + 1))
-        #: how many rules cover each row
+        #: the number of rules that cover each row
         self.times = np.zeros(len(rows), dtype=np.int32)
 
     def learn(self) -> None:
-        """Build the rule set, optimise it, cover what is left, and drop rules that cost bits."""
+        """Build the rule set, optimise it, cover remaining rows, and drop rules that cost bits."""
         self._build()
         if not self.options.description_length:
             return
@@ -470,7 +468,7 @@ class _OneClass:
             self.times += cover
 
     def _split(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """Weights to grow and to prune, of all rows: two thirds and one third of every class.
+        """Split the weights of all rows for growing and pruning: 2/3 and 1/3 of every class.
 
         Of each three units of weight, in random order, two grow: a row of weight 3 is three rows.
         """
@@ -491,7 +489,7 @@ class _OneClass:
         return grown, rest
 
     def _grow(self, weights: FloatArray, rows: Rows, start: IntArray) -> IntArray:
-        """Return a rule, longer than the one to start from, on the rows of positive weight."""
+        """Return a rule that extends ``start``, grown on the rows of positive weight."""
         rows = rows[weights[rows].any(axis=1)]
         there = self.rows[rows]
         self.growth.weights[there] = weights[rows]
@@ -503,10 +501,10 @@ class _OneClass:
     def _prune(
         self, rule: IntArray, weights: FloatArray, rows: Rows, whole: bool = False
     ) -> tuple[IntArray, float, float]:
-        """The best first conditions of a rule, and the weights that these cover rightly, wrongly.
+        """Return the best first conditions of a rule, and the right and wrong weight they cover.
 
-        The best have the largest (p − n)/(p + n), or (p + N − n)/(P + N) for IREP; or make the
-        fewest errors on these rows, ``whole``.
+        The best have the largest (p − n)/(p + n), or (p + N − n)/(P + N) for IREP; with ``whole``
+        they make the fewest errors on these rows.
         """
         met = self.training.met(rule, self.rows[rows])
         wrong, right = (
@@ -523,7 +521,7 @@ class _OneClass:
     # -- optimising ---------------------------------------------------------------------------
 
     def _optimize(self) -> None:
-        """Replace rules by new ones, or by longer ones, where that describes the rows better."""
+        """Replace rules by new or longer ones if these shorten the description."""
         before = np.zeros_like(self.times)
         for place, old in enumerate(self.rules):
             if self.training.deadline.over():
@@ -531,7 +529,7 @@ class _OneClass:
             others = self.times - self.covers[place]
             rows = np.flatnonzero(before == 0)
             grown, kept = self._split(rows)
-            kept[others > before] = 0.0  # later rules decide these
+            kept[others > before] = 0.0  # later rules decide these rows
             rules = [old]
             for start in (of_conditions([]), old):
                 rule = self._prune(self._grow(grown, rows, start), kept, rows, whole=True)[0]
@@ -546,7 +544,7 @@ class _OneClass:
             before += self.covers[place]
 
     def _reduce(self) -> None:
-        """Drop rules, the last first, until each that is left makes the description shorter."""
+        """Drop rules, the last first, until each remaining rule shortens the description."""
         place, kept = len(self.rules) - 1, 0
         while kept < len(self.rules):
             without = self.times - self.covers[place]
@@ -561,12 +559,12 @@ class _OneClass:
     # -- description length -------------------------------------------------------------------
 
     def _bits(self, times: npt.NDArray[np.int32]) -> float:
-        """Return the bits of the rules, and of the exceptions if so many rules cover each row."""
+        """Return the bits of the rules and of the exceptions, if ``times`` rules cover each row."""
         theory = self.theory[[len(rule) for rule in self.rules]] if self.rules else 0.0
         return float(np.sum(theory) + self._exceptions(times)[0])
 
     def _exceptions(self, *times: npt.NDArray[np.int32]) -> FloatArray:
-        """Return the bits of the exceptions if so many rules cover each row, for several cases."""
+        """Return the bits of the exceptions for each array of the numbers of rules per row."""
         fp, right = np.array([(t > 0) @ self.weights for t in times]).T
         other, own = self.totals
         covered = fp + right
@@ -575,7 +573,7 @@ class _OneClass:
 
 
 def _grown_units(ends: FloatArray) -> FloatArray:
-    """Return how many of the first so many units grow: of each three, the first two."""
+    """Return how many of the first ``ends`` units grow: of each three, the first two."""
     whole, rest = np.divmod(ends, FOLDS)
     return np.asarray(whole * (FOLDS - 1) + np.minimum(rest, FOLDS - 1))
 
@@ -586,8 +584,8 @@ def _grown_units(ends: FloatArray) -> FloatArray:
 def cn2(training: TrainingTable, options: CoveringOptions, ordered: bool) -> LearnedRules:
     """Learn a list of rules, or an unordered set.
 
-    Each rule of a list has the smallest entropy of the rows that are left.  A set has for every
-    class rules of the largest Laplace estimate, and only rows of the class are covered once.
+    Each rule of a list has the smallest entropy among the remaining rows.  A set has, for every
+    class, rules of the largest Laplace estimate; only covered rows of the class are removed.
     """
     search = _BeamSearch(training, options, ENTROPY if ordered else LAPLACE)
     totals = rest = training.weights.sum(axis=0)
@@ -645,7 +643,7 @@ class _BeamSearch:
                 place = int(fit.argmax())
                 best, least = self._longer(beam[parents[place]], found[place]), float(fit[place])
             order = np.argsort(-scores, kind="stable")
-            if entropy:  # a pure conjunction does not get any better
+            if entropy:  # a pure conjunction cannot improve
                 order = order[scores[order] < 0.0]
             different: dict[bytes, _Complex] = {}
             for place in order.tolist():
@@ -681,12 +679,12 @@ class _BeamSearch:
 
 
 def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
-    """Return the rules of the column with the fewest errors; of equal ones the first.
+    """Return the rules of the column with the fewest errors; in a tie, of the first.
 
-    A nominal column has one rule per value.  The values of an ordered one are joined, from the
-    least on, until some class has ``min_bucket`` rows, and on while the next value has the same
-    most frequent class (the last interval may have fewer); then neighbouring intervals of one class
-    are joined.
+    A nominal column has one rule per value.  The values of an ordered column are joined, from the
+    smallest on, until some class has ``min_bucket`` rows.  An interval extends while the next value
+    has the same most frequent class; the last interval may have fewer rows.  Finally, adjacent
+    intervals of one class are joined.
     """
     columns = [_of_column(training, j, min_bucket) for j in range(len(training.table.columns))]
     best = max(columns, key=lambda listed: sum(float(inside.max()) for _, inside in listed))
@@ -700,7 +698,7 @@ def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
 def _of_column(
     training: TrainingTable, column: int, min_bucket: float
 ) -> list[tuple[list[Condition], FloatArray]]:
-    """Return the conditions of a column that some rows satisfy, and their weight by class."""
+    """Return the conditions of a column that some rows satisfy, and their weights by class."""
     ranks, top = training.table.ranks[column], int(training.table.n_values[column])
     counts = np.array([np.bincount(ranks, by_class, top + 1) for by_class in training.weights.T]).T
     listed: list[tuple[list[Condition], FloatArray]] = []
@@ -715,7 +713,7 @@ def _of_column(
 def _intervals(
     counts: FloatArray, column: int, min_bucket: float
 ) -> list[tuple[list[Condition], FloatArray]]:
-    """Intervals of an ordered column, with the weight by class in each."""
+    """Return intervals of an ordered column, with the weights by class in each."""
     buckets = [(0, np.zeros(counts.shape[1]))]  # first value, weights
     for value, here in enumerate(counts):
         first, inside = buckets[-1]

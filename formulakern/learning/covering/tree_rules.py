@@ -1,8 +1,8 @@
-"""C4.5's way from the paths of a tree to a short list of rules, on packed covers.
+"""C4.5's conversion of the paths of a tree to a short list of rules, on packed covers.
 
 Each rule is generalised: conditions are dropped as long as the pessimistic error, the upper limit
-of a confidence interval about the share of errors, does not rise. For every class a subset of the
-rules is chosen by its description length, and the classes are ordered.
+of a confidence interval for the error rate, does not rise. For every class a subset of the rules
+is chosen by its description length, and the classes are ordered.
 
 Reference: Quinlan (1993), C4.5: Programs for Machine Learning, Morgan Kaufmann, chapter 5.
 """
@@ -23,17 +23,17 @@ from formulakern.compilation import compiled
 from formulakern.encoding.bits import Words, ones, pack_rows, row_counts
 from formulakern.learning.covering.description_length import exception_bits
 
-#: Conditions of rules that are generalised at a time take about this many bytes.
+#: Approximate bytes for the conditions of the rules that are generalised at a time.
 BLOCK_BYTES = 1 << 27
 
-#: Sorts behind every condition.
+#: Padding that sorts after every condition.
 END = np.iinfo(np.int64).max
 
 
 def upper_error(errors: npt.ArrayLike, covered: npt.ArrayLike, confidence: float) -> FloatArray:
-    r"""Return the pessimistic error U_CF(E, N) of a rule that covers N rows, E of them wrongly.
+    r"""Return the pessimistic error U_CF(E, N) of a rule that covers N rows with E errors.
 
-    It is the error rate p at which E errors or fewer among N rows have probability CF,
+    It is the error rate p for which at most E errors among N rows have probability CF,
 
     .. math:: \sum_{i \le E} \binom{N}{i} p^i (1 - p)^{N - i} = CF,
 
@@ -65,10 +65,10 @@ def upper_error(errors: npt.ArrayLike, covered: npt.ArrayLike, confidence: float
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """The classes and weights of n rows, to weigh packed covers by.
+    """The classes and weights of n rows, for weighing packed covers.
 
-    ``masks`` (K + 1, ceil(n / 64)) are the rows of every class, and the rows of any; those of
-    weight 0 are in none. ``weights`` is (n,), or (0,) if all weights are 0 or 1.
+    ``masks`` (K + 1, ceil(n / 64)) are the rows of each class, then all rows, without those of
+    weight 0. ``weights`` is (n,), or (0,) if all weights are 0 or 1.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class LabelledRows:
 
     @classmethod
     def of(cls, codes: npt.NDArray[Any], n_classes: int, weights: FloatArray) -> LabelledRows:
-        """Rows of the classes 0 … n_classes − 1."""
+        """Return rows of the classes 0 … n_classes − 1."""
         present = weights > 0
         masks = [*(codes == np.arange(n_classes)[:, None]) & present, present]
         plain = bool(np.isin(weights, (0.0, 1.0)).all())
@@ -91,7 +91,7 @@ class LabelledRows:
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """The number of classes, K."""
         return len(self.masks) - 1
 
     @cached_property
@@ -113,7 +113,7 @@ class LabelledRows:
 
 @compiled()
 def weigh(word: Any, place: Any, weights: Any) -> Any:
-    """The weight of the rows in one word of a cover; their number, if there are no weights."""
+    """Return the weight of the rows in one word of a cover, or their number without weights."""
     if not len(weights):
         return np.float64(ones(word))
     total = 0.0
@@ -151,10 +151,10 @@ def weigh_drops(
     covered: Any,
     right: Any,
 ) -> None:
-    """Weigh what each rule covers: all its rows in the last column, those without condition d in d.
+    """Weigh the cover of each rule without condition d in column d, the full rule in the last.
 
-    A row is gained by dropping a condition if that is the only one that it fails.  ``right`` has
-    the weight of the rule's class within ``covered``, both float64 (R, k + 1).
+    A row is gained by dropping a condition if it is the only one that fails.  ``right`` has the
+    weight of the rule's class within ``covered``, both float64 (R, k + 1).
     """
     width = members.shape[1]
     for r in range(len(members)):
@@ -206,12 +206,12 @@ def generalised(
     rows: LabelledRows,
     confidence: float,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Rules without the conditions that their pessimistic error does not need.
+    """Drop the conditions of rules that their pessimistic error does not need.
 
-    Of every rule the condition is dropped whose removal gives the lowest pessimistic error (of
-    several, the one that is true on the fewest rows), as long as this is not above that of the
-    rule as it stands.  Returned are the conditions of each rule, ascending and then −1, their
-    numbers, and the pessimistic errors.  A round costs O(k n / 64) for a rule.
+    A round drops from each rule the condition whose removal gives the lowest pessimistic error (in
+    a tie, the one that is true on the fewest rows), as long as the error does not rise.  Returns
+    the conditions of each rule, ascending and padded with −1, their numbers, and the pessimistic
+    errors.  A round costs O(k n / 64) per rule.
     """
     members, sizes = members.copy(), sizes.copy()
     errors = np.empty(len(members))
@@ -227,7 +227,7 @@ def generalised(
 def _blocks(
     members: IntArray, sizes: IntArray, rows: LabelledRows
 ) -> Iterator[tuple[slice, IntArray, IntArray]]:
-    """Blocks of rules, the conditions that they have, and the rules as positions in these."""
+    """Yield blocks of rules, their conditions, and the rules as positions in these."""
     most = max(BLOCK_BYTES // (8 * rows.masks.shape[1]), int(sizes.max(initial=1)))
     block = np.cumsum(sizes) // most * (len(np.unique(members)) > most)
     ends = np.flatnonzero(np.diff(block, append=-1)) + 1
@@ -250,7 +250,7 @@ def _generalise(
     """Generalise rules in place, and return their pessimistic errors."""
     errors = np.empty(len(members))
     active, width = np.arange(len(members)), members.shape[1]
-    # what is rarely true stands first: it soon settles that a row fails twice
+    # rarely true conditions first: they soon settle that a row fails twice
     true_rows = np.append(row_counts(words), END)
     order = np.argsort(true_rows[members], axis=1, kind="stable")
     members[:] = np.take_along_axis(members, order, axis=1)
@@ -274,11 +274,11 @@ def _generalise(
     return errors
 
 
-#: Of so many rules all subsets are looked at.
+#: The largest number of rules for which all subsets are searched.
 FEW_RULES = 10
-#: The share of errors that are expected to be false positives.
+#: The expected share of false positives among the errors.
 EXPECTED = 0.5
-#: Description lengths that differ by less are equal.
+#: Description lengths that differ by less count as equal.
 BITS = 1e-9
 
 Truths = npt.NDArray[np.bool_]
@@ -287,10 +287,10 @@ Truths = npt.NDArray[np.bool_]
 def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: int) -> IntArray:
     """Return the rules for one class that give the shortest description of the training rows.
 
-    The length is that of the rules themselves and of the exceptions to them (rows of other
-    classes that one of them covers, rows of this class that none does): an exact search over all
-    subsets of at most ten rules; else hill climbing from the empty set, that adds or removes the
-    rule by which the length falls most, until none does.
+    The length counts the rules and their exceptions: rows of other classes that a rule covers, and
+    rows of this class that no rule covers.  The search is exact over all subsets of at most ten
+    rules; otherwise it is hill climbing from the empty set, which adds or removes the rule that
+    shortens the description most.
 
     References
     ----------
@@ -300,12 +300,12 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
     every, own = float(rows.totals.sum()), float(rows.totals[label])
 
     def exceptions(covered: Any, right: Any) -> FloatArray:
-        """Bits of the exceptions, of the covered weight and of the weight of the class in it."""
+        """Return the bits of the exceptions for the weight covered, in all and of the class."""
         covered, right = np.asarray(covered), np.asarray(right)
         wrong, missed = (covered - right).clip(0.0), (own - right).clip(0.0)
         return exception_bits(EXPECTED, covered, (every - covered).clip(0.0), wrong, missed)
 
-    if len(covers) <= FEW_RULES:  # subset s has the rules of the bits of s; the first one wins
+    if len(covers) <= FEW_RULES:  # the bits of s select the rules of subset s; the first one wins
         together, theory = np.zeros((1, covers.shape[1]), dtype=np.uint64), np.zeros(1)
         for cover, length in zip(covers, bits.tolist(), strict=True):
             together = np.concatenate([together, together | cover])
@@ -341,13 +341,12 @@ def toggled(covers: Words, chosen: Truths) -> Words:
 
 
 def harm(covers: Words, claims: IntArray, rows: LabelledRows) -> FloatArray:
-    """Return by how much removing each rule of a list lowers the weight of its errors.
+    """Return the decrease in the weight of errors if each rule of a list is removed.
 
-    Without a rule, the next rule that covers a row decides it.  ``claims`` are the classes of the
-    rules and of the default.
+    ``claims`` are the classes of the rules and of the default.
     """
     own, without = rows.masks[claims[:-1]], np.empty_like(covers)
-    right = rows.masks[claims[-1]]  # rows that the rules that follow classify correctly
+    right = rows.masks[claims[-1]]  # rows that the later rules classify correctly
     for r in reversed(range(len(covers))):
         without[r] = right
         right = covers[r] & own[r] | ~covers[r] & right
@@ -361,7 +360,7 @@ def harm(covers: Words, claims: IntArray, rows: LabelledRows) -> FloatArray:
 
 
 def decided(covers: Words, rows: LabelledRows) -> FloatArray:
-    """The weight by class of the rows that each rule of a list decides, and of the other rows.
+    """Return the weight by class of the rows that each rule of a list decides, then of the rest.
 
     Examples
     --------
@@ -378,20 +377,19 @@ def decided(covers: Words, rows: LabelledRows) -> FloatArray:
 
 
 def default_class(uncovered: FloatArray, rows: LabelledRows) -> int:
-    """Return the class of the largest uncovered weight; of several, that of all rows."""
+    """Return the class of the largest uncovered weight; in a tie, of the largest total weight."""
     return int(np.lexsort((-rows.totals, -uncovered))[0])
 
 
 def ordered(
     covers: Words, labels: IntArray, errors: FloatArray, rows: LabelledRows
 ) -> tuple[IntArray, int]:
-    """Return an ordered list of rules: class by class, and without rules that do harm.
+    """Return an ordered list of rules, class by class, without harmful rules, and the default.
 
-    First come the rules of the class with the fewest false positives, then those of the class
-    with the fewest among the rows that are not covered yet, and so on; within a class the order
-    (by pessimistic error) changes no prediction.  The default class is the most frequent one of
-    the rows that no rule covers (the most frequent of all, of several).  At last, while there is
-    a rule without which the list errs less on the training rows, the worst of them is removed.
+    The first class is the one with the fewest false positives, the next the one with the fewest
+    among the rows not covered yet, and so on; within a class the order (by pessimistic error)
+    changes no prediction.  The default is the most frequent class of the uncovered rows (in a tie,
+    of all rows).  Finally, the worst rule is removed as long as this reduces the training errors.
     """
     order: list[int] = []
     left = rows.masks[-1].copy()

@@ -1,1 +1,1 @@
-"""Hierarchical kernel learning: an active set of conjunctions that grows to a certificate."""
+"""Hierarchical kernel learning: a certified solution on a growing active set of conjunctions."""

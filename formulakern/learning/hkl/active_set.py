@@ -1,15 +1,15 @@
-"""Hierarchical kernel learning over all conjunctions, by sets of nodes that grow until proof.
+"""Hierarchical kernel learning over all conjunctions, with sets of nodes that grow until a proof.
 
 The solver (:mod:`formulakern.solvers.hierarchical.solve`) works on a family W of conjunctions that
 is closed under subsets, one for each score function.  Its dual variables β bound the problem over
 the whole lattice too: :mod:`.frontier` bounds the dual norm outside W, and the larger of the two
-norms gives a lower bound on the optimum over all 2^p conjunctions.  If the gap is too large, the
-minimal conjunctions outside W that exceed the allowed norm come in.
+norms gives a lower bound on the optimum over all 2^p conjunctions.  If the gap is too large, W
+grows by the minimal conjunctions outside W that exceed the allowed norm.
 
 A feature that is not a conjunction, such as a numeric column, adds d_j |f_j| to the norm.  Its
-share of the dual norm is |Σ_i β_i z_ij| / d_j; it comes in if that is too large.
+share of the dual norm is |Σ_i β_i z_ij| / d_j; it is added if that is too large.
 
-If weights must have signs (:mod:`.signs`), the part of the dual norm with the wrong sign is 0.
+If weights must have signs (:mod:`.options`), the part of the dual norm with the wrong sign is 0.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from formulakern.solvers.hierarchical.solve import (
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
-#: A search for what the set lacks takes at most this share of the time that is left.
+#: A search for missing nodes takes at most this share of the remaining time.
 SEARCHING = 0.25
-#: A solution on the set takes at most this share of it; quick searches take this share of the whole
-#: time, and let in this many nodes at once.
+#: A solution on the set takes at most the first share of it.  Quick searches take the second share
+#: of the whole time, and add up to this many nodes at once.
 SOLVING, FAST, ONCE = 0.6, 0.5, 16
-#: Seconds that the first solution with rules may always take, and of the whole time.
+#: The first solution with rules may always take this many seconds, but no more than this share.
 MOMENT, TENTH = 0.25, 0.1
-#: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
+#: The gap to which the nodes of a round are solved: this share of the last gap, at most LOOSE.
 CARE, LOOSE = 0.05, 0.01
-#: Weights below this share of the largest one count for nothing.
+#: Weights below this share of the largest weight are ignored.
 NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True)
 class GrowthStep:
-    """One round: nodes, objective on them, gap over all conjunctions, sources that stand out.
+    """One round: nodes, objective on them, gap over all conjunctions, number of violators.
 
     ``n_used`` of the nodes carry noticeable weight.
     """
@@ -69,7 +69,7 @@ Report = Callable[[int, GrowthStep], None]
 
 @dataclass(frozen=True, eq=False)
 class GrownSolution:
-    """A solution on grown sets of nodes, and what is proven about all conjunctions.
+    """A solution on grown sets of nodes, with a bound over all conjunctions.
 
     ``nodes`` are W of each function, closed under subsets, and ``others`` its other features, in
     the order of the ``solution``, whose own bound concerns these alone.  No weights on any
@@ -88,14 +88,14 @@ class GrownSolution:
 
     @property
     def weights(self) -> list[dict[Node | int, float]]:
-        """For each function the weight of every conjunction, and of every other feature."""
+        """For each function, the weight of every conjunction and every other feature."""
         parts = zip(self.nodes, self.others, self.solution.weights, strict=True)
         return [dict(zip([*v, *j], f.tolist(), strict=True)) for v, j, f in parts]
 
 
 @dataclass(eq=False)
 class _Function:
-    """The features of one score function, and those outside that it lacks."""
+    """The features of one score function, and the features that it lacks."""
 
     weights: dict[Node | int, float] = field(default_factory=dict)
     violators: list[Node] = field(default_factory=list)
@@ -113,18 +113,18 @@ class _Function:
 
     @property
     def room(self) -> int:
-        """The number of nodes that may come in."""
+        """The number of nodes that may be added."""
         return max(LEAST, int(SHARE * len(self.nodes)))
 
     def grow(self, max_nodes: int, least: int) -> bool:
-        """Take in violators, as far as there is room; return whether any was."""
+        """Add violators, as far as there is room; return True if any was added."""
         fresh = self.violators[: max(0, min(max(self.room, least), max_nodes - len(self.nodes)))]
         self.nodes += fresh
         self.others += self.wanted
         return bool(fresh or self.wanted)
 
     def start(self) -> FloatArray:
-        """The last weights, 0 for new features."""
+        """Return the last weights, 0 for new features."""
         return np.array([self.weights.get(one, 0.0) for one in self.features])
 
 
@@ -138,13 +138,13 @@ def grow(
 ) -> GrownSolution:
     """Solve the problem over all conjunctions to the relative duality gap ``tol``.
 
-    Under a deadline the first rounds, in at most half of the time, take in what is found fast and
-    prove nothing.  ``start`` is a solution for other parameters, whose nodes with weight and
-    weights are the start.  After the deadline, a limit or Ctrl-C (once the first round is done) the
-    best solution so far is returned, with its gap.
+    With a time limit, the first rounds, in at most half of the time, add violators that are found
+    fast, without a proof.  ``start`` is a solution for other parameters; its nodes with weight, and
+    their weights, are the start.  After the deadline, a limit or Ctrl-C (once the first round is
+    done) the best solution so far is returned, with its gap.
 
-    Besides the solver's work, a round costs one exact search, and for each source that is in doubt
-    O(s²) where s of the examples that it covers have β ≠ 0.
+    Besides the solver's work, a round costs one exact search, and O(s²) for each doubtful source
+    that covers s examples with β ≠ 0.
 
     References
     ----------
@@ -197,7 +197,7 @@ def grow(
                     bound = search.examine(deadline.part(searching), loose)
                     searching = 1.0 if search.given_up else SEARCHING
                     needed = Deadline.clock() - begun
-                best = max(best, bound)  # each of them holds
+                best = max(best, bound)  # each bound is valid
                 gap = relative_gap(kept[0].objective, best)
                 for k, one in enumerate(functions):
                     step = GrowthStep(
@@ -218,10 +218,10 @@ def grow(
                     grew = [one.grow(options.max_nodes, ONCE * quick) for one in functions]
                     if any(grew) or search.given_up:
                         continue
-                    if not loose:  # no room, or the solver gave up
+                    if not loose:  # no room, or the solver failed
                         full = any(one.violators for one in functions)
                         status = "node limit" if full else "iteration limit"
-                    for one in functions:  # a loose solution is followed by a good one
+                    for one in functions:  # an accurate solution follows a loose one
                         one.violators = []
     except (KeyboardInterrupt, TimeIsOver) as ended:
         status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
@@ -233,10 +233,10 @@ def grow(
 
 
 class _OutsideSearch:
-    """The search for features outside the sets that exceed what a solution allows.
+    """The search for features outside the sets that exceed the norm that a solution allows.
 
-    It sets ``violators`` and ``wanted`` of the functions; ``given_up`` is whether the time was
-    over before enough was known.
+    It sets ``violators`` and ``wanted`` of the functions; ``given_up`` is True if the deadline
+    passed without a sufficient result.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class _OutsideSearch:
 
     def examine(self, deadline: Deadline, loose: bool) -> float:
         """Find violators; return a lower bound on the optimum over everything."""
-        if not self.solution.dual.any():  # rounding hides everything
+        if not self.solution.dual.any():  # smaller than rounding errors
             return 0.0
         square = 0.0
         for k, (one, inside) in enumerate(zip(self.functions, self.solution.squares, strict=True)):
@@ -292,7 +292,7 @@ class _OutsideSearch:
 
 
 def _solving(deadline: Deadline, n_rounds: int) -> Deadline:
-    """The deadline of a solution: the first one with rules gets a moment, however late it is."""
+    """Return the deadline of a solution; the first one with rules always gets a short time."""
     until = deadline.part(SOLVING)
     if n_rounds != 1 or not deadline.limited:
         return until
@@ -301,13 +301,13 @@ def _solving(deadline: Deadline, n_rounds: int) -> Deadline:
 
 
 def _used(weights: FloatArray) -> int:
-    """The number of weights that are noticeable next to the largest one."""
+    """Return the number of weights that are noticeable next to the largest one."""
     sizes = np.abs(weights)
     return int(np.count_nonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0)))
 
 
 def _carrying(weights: dict[Node | int, float]) -> dict[Node | int, float]:
-    """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
+    """Return the weights of the nodes with weight, of their subsets, and of other features."""
     largest = max(map(abs, weights.values()))
     heavy = [one for one, weight in weights.items() if abs(weight) > NEGLIGIBLE * largest]
     kept: list[Node | int] = [one for one in heavy if isinstance(one, int)]

@@ -1,4 +1,4 @@
-"""Few features of a solution over all conjunctions, as rules show them."""
+"""The few features of a solution over all conjunctions that rules show."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Few:
 def few_features(
     rows: Rows, options: Options, grown: GrownSolution, deadline: Deadline, report: Report
 ) -> tuple[list[Few], bool]:
-    """Return the path from a solution to few features, and whether Ctrl-C ended the search.
+    """Return the path from a solution to few features, and True if Ctrl-C ended the search.
 
     Candidates are the features of the solution and all conjunctions that were in use before.  The
-    first choice leaves out features whose weights are small: the gap stays within ``tol``, or if it
-    is larger already the objective grows by this share at most.
+    first choice drops features of small weight: the gap stays within ``tol``, or, if it is larger
+    already, the objective grows by at most this share.
     """
     active = Active(rows, options)
     weights: dict[Node | int, FloatArray] = {}
@@ -52,7 +52,7 @@ def few_features(
             if weight:
                 weights.setdefault(one, np.zeros(len(grown.weights)))[k] = weight
     nodes = [*dict.fromkeys([*(v for own in grown.nodes for v in own), *grown.tried])]
-    nodes.sort(key=lambda node: node not in weights)  # those with weight stay
+    nodes.sort(key=lambda node: node not in weights)  # nodes with weight come first
     active.enter(nodes, len(nodes))
     active.others = sorted({j for own in grown.others for j in own})
     loss = rows.loss(options)
@@ -71,7 +71,7 @@ def few_features(
         options.max_rules,
         deadline,
         reported,
-        SIZES if options.rho == 1 else (),  # for others another norm decides
+        SIZES if options.rho == 1 else (),  # for other rho the norm differs
     )
     none = np.zeros(loss.n_functions)
     listed = [weights.get(one, none) for one in features]
@@ -89,7 +89,7 @@ def few_features(
 def _named(
     rows: Rows, options: Options, features: list[Node | int], c: FloatArray, here: Choice
 ) -> Few:
-    """Return a choice; of two opposite propositions the one that fewer rows satisfy is used."""
+    """Return a choice; one of two opposite propositions is replaced by the rarer one."""
     order = here.heaviest_first()
     named = [features[k] for k in here.which[order].tolist()]
     weights, b = here.weights[order], here.intercept
@@ -106,11 +106,11 @@ def _named(
 def opposite(
     table: OrderedTable | PackedTable, leaves: Sequence[Formula], feature: Node | int
 ) -> Node | None:
-    """Return the proposition that is true where another one of a complete column is not."""
+    """Return the proposition of a complete column that is the negation of another one, if any."""
     if isinstance(feature, int) or len(feature) != 1:
         return None
     [p] = feature
-    if not isinstance(table, OrderedTable):  # the two values of a column are neighbours
+    if not isinstance(table, OrderedTable):  # the two values of a column are adjacent
         name = getattr(leaves[p], "column", None) if leaves else None
         for q in range(len(leaves))[max(0, p - 1) : p + 2]:
             same = name is not None and getattr(leaves[q], "column", None) == name

@@ -1,4 +1,4 @@
-"""What lies outside a family of conjunctions: its sources, and bounds on what is behind them.
+"""Bounds on the conjunctions outside a family: its sources, and their supersets.
 
 W is a family closed under subsets and β a dual variable for each example, g_w = Σ_i β_i φ_w(x_i).
 For every w outside W split g_w over its subsets v outside W in proportion to d_v = a^|v|.  If t is
@@ -7,32 +7,32 @@ a source (t is not in W, all its proper subsets are), then for every v ⊇ t
     ‖u^v‖_ρ' / d_v  ≤  ‖r_t‖_ρ',    r_t(w) = |g_w| / (a^|t| (1 + a)^(|w| − |t|)),  w ⊇ t,
 
 because Σ {d_v : t ⊆ v ⊆ w} = a^|t| (1 + a)^(|w| − |t|).  So the dual norm over the whole lattice is
-at most the larger of that over W and of max_t ‖r_t‖_ρ'.
+at most the larger of the dual norm over W and max_t ‖r_t‖_ρ'.
 
-*How a source is bounded.*  Subsets v ∈ W may carry a share of g_w too.  With
-q_w = |g_w| / (1 + a)^|w| and g_w split over all v ⊆ w in proportion to d_v, each carries d_v·q_w.
-If the solution on W has ‖u^v‖_ρ' ≤ d_v·κ, such a share of all w ∈ A raises κ^ρ' to at most
-κ^ρ' + Σ_{w ∈ A} q_w^ρ', and ρ' is large where ρ is near 1: 11 for ρ = 1.1.  So A holds everything
-but the largest q_w, and as many of these as κ leaves room for.  The others are split over their
-subsets outside W, each carrying d_v·r(w) with r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W holds
-little more than what gets weight.  One search lists the largest q_w, and bounds Σ q_w^ρ' over all
-others (:mod:`formulakern.mining.conjunctions.power_sums`).  It needs sums over rows alone, which
-may be in partitions.
+*Bounding a source.*  Subsets v ∈ W may carry a share of g_w too.  With q_w = |g_w| / (1 + a)^|w|
+and g_w split over all v ⊆ w in proportion to d_v, each carries d_v·q_w.  If the solution on W has
+‖u^v‖_ρ' ≤ d_v·κ, such a share of all w ∈ A raises κ^ρ' to at most κ^ρ' + Σ_{w ∈ A} q_w^ρ'.  ρ' is
+large if ρ is near 1: 11 for ρ = 1.1.  So A contains all but the largest q_w, and as many of these
+as κ leaves room for.  The others are split over their subsets outside W, each carrying d_v·r(w)
+with r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W has few nodes without weight.  One search lists
+the largest q_w, and bounds Σ q_w^ρ' over all others
+(:mod:`formulakern.mining.conjunctions.power_sums`).  It needs only sums over rows, which may be in
+partitions.
 
 *Near ρ = 2* this sum converges slowly.  There ‖r_t‖_ρ' ≤ ‖r_t‖_2, r_t(w) = q_w ((1 + a)/a)^|t|, and
 
     Σ_{w ⊇ t} q_w²  =  (1 + a)^(−2|t|) Σ_{i, j covered by t} β_i β_j (1 + (1 + a)^−2)^(s_ij − |t|),
 
-s_ij the number of propositions that are true in both i and j.
+where s_ij is the number of propositions that are true in both i and j.
 
-*Signs.*  Where weights have signs (:mod:`.options`), W and its sources are of conjunctions that are
-allowed, and q_w = max(σg_w, 0) / (1 + a)^|w| for one of sign σ: the conjunctions that are listed
-are those without a proposition that asks for −1 and g_w > 0, and those without one that asks for 1
-and g_w < 0.  The sums over pairs count |g_w|, which is more.
+*Signs.*  If weights have signs (:mod:`.options`), W and its sources contain only allowed
+conjunctions, and q_w = max(σg_w, 0) / (1 + a)^|w| for a conjunction of sign σ.  The listed
+conjunctions have g_w > 0 and no proposition of sign −1, or g_w < 0 and no proposition of sign 1.
+The sums over pairs use |g_w|, which is larger.
 
-*Fast answers.*  A source t stands in the way of the solution on W if a single q_w of a w ⊇ t does.
-So a short search shows some sources that have to come in, long before a bound on everything is
-proven.
+*Fast searches.*  A single q_w above the allowed norm, of any w ⊇ t, shows that the source t must be
+added.  A short search therefore finds some of the missing sources long before a bound over all
+conjunctions is proven.
 """
 
 from __future__ import annotations
@@ -57,26 +57,26 @@ from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heavie
 from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-#: Conjunctions that the first search lists for each node of W, but for no more than SHARED nodes:
-#: where these are too few, W is much too small, and the rounds until it is not take longer.
+#: Conjunctions that the first search lists for each node of W, for at most SHARED nodes: with
+#: fewer, W grows too slowly.
 FIRST, SHARED = 1000, 40
-#: What is allowed next to a loose solution, in κ².
+#: The factor of κ² that is allowed next to a loose solution.
 AHEAD = 1.02
-#: What is not listed may take this part of the room.
+#: The share of the room that unlisted conjunctions may take.
 TAIL = 0.3
-#: The factor by which a search goes further if its bound is too weak.
+#: The factor by which a search is extended if its bound is too weak.
 FURTHER = 8
-#: Times that sources which carry too much may give some of it away.
+#: Rounds in which overloaded sources give away some of their load.
 ROUNDS = 3
-#: Conjunctions between two looks at the clock.
+#: Conjunctions between two checks of the deadline.
 BETWEEN = 512
-#: Up to this ρ' pairs of examples bound better than a search.
+#: Up to this ρ' pairs of examples give better bounds than a search.
 PAIRED = 2.5
-#: Sources whose covers are held at once; pairs that are looked at in one compiled call.
+#: Sources whose covers are held at once; pairs per compiled call.
 BATCH, PAIRS = 256, 1 << 26
-#: A fast search looks at this number of conjunctions for each proposition.
+#: Conjunctions that a fast search evaluates for each proposition.
 SHORT = 16
-#: How exact a product of two numbers is.
+#: The relative error of a product of two numbers.
 EPSILON = 2.0**-51
 
 #: A bound on max_t ‖r_t‖_ρ'², and the violators.
@@ -85,7 +85,7 @@ Verdict = tuple[float, list[Node]]
 
 @dataclass(eq=False)
 class Frontier:
-    """The sources of the nodes outside W, and bounds on what lies behind them.
+    """The sources of the nodes outside W, and bounds on their supersets.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Frontier:
         W; only conjunctions that the signs allow.
     options : Options
     deadline : Deadline, optional
-        After it bounds are improved no further.
+        After it bounds are not improved.
     parts : tuple of (Partitioned, list of float64 (groups, 1)), optional
         Rows in partitions, and the β of their groups; by default the rows are the examples.
     """
@@ -115,14 +115,14 @@ class Frontier:
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.inside = set(self.nodes)
         self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
-        self.cut = False  # whether the time was over before a search had found enough
+        self.cut = False  # whether the deadline passed before a search found enough
 
     def examine(self, allowed: float, inside: float, *, loose: bool) -> Verdict:
-        """A bound on max_t ‖r_t‖_ρ'², and the sources that exceed ``allowed``, the worst first.
+        """Return a bound on max_t ‖r_t‖_ρ'², and the sources that exceed ``allowed``, worst first.
 
-        If none is known to, those that may; TimeIsOver is raised if nothing is known yet.
-        ``inside`` is κ².  The solution on W is not exact if it is ``loose``, so that κ² may leave
-        no room: then a little is allowed for.
+        If no source provably exceeds it, those that may are returned; TimeIsOver is raised if
+        nothing is known yet.  ``inside`` is κ².  If the solution on W is ``loose``, κ² may leave no
+        room; then slightly more is allowed.
         """
         if not self.sources or not self.beta.any():
             return 0.0, []
@@ -136,10 +136,7 @@ class Frontier:
         return square, violators
 
     def standing_out(self, allowed: float, most: int) -> list[Node]:
-        """The worst sources t of which one conjunction shows that ‖r_t‖_ρ'² > allowed, found fast.
-
-        May raise TimeIsOver.
-        """
+        """Find quickly the worst sources that one conjunction proves to exceed ``allowed``."""
         if not self.sources or not self.beta.any():
             return []
         looked_at = SHORT * self.table.n_columns
@@ -152,7 +149,7 @@ class Frontier:
         return [self.sources[k] for k in order[:most].tolist()]
 
     def by_pairs(self, allowed: float) -> Verdict:
-        """The bound by ‖r_t‖_2, which is exact for ρ = 2."""
+        """Return the verdict by ‖r_t‖_2, which is exact for ρ = 2."""
         share = (1 + self.a) ** -2.0
         powers = (1 + share) ** np.arange(int(self.table.counts.max(initial=0)) + 1.0)
         squares = np.full(len(self.sources), np.inf)
@@ -168,7 +165,7 @@ class Frontier:
         return float(squares.max()) * (1 + 1e-12), [self.sources[k] for k in order.tolist()]
 
     def share(self, allowed: float, inside: float) -> Verdict:
-        """The bound where subsets inside W carry shares; it ends once a violator is known."""
+        """Return the verdict with shares carried inside W; stop as soon as there is a violator."""
         unit, given = float(np.sqrt(allowed)), (inside / allowed) ** (self.dual / 2)
         room, least = 1.0 - given, FIRST * min(len(self.inside), SHARED)
         looked_at = least * len(self.inside)
@@ -180,7 +177,7 @@ class Frontier:
                 break
             least, looked_at = FURTHER * least, FURTHER * looked_at
         self.cut = not reached and self.deadline.over()
-        # each source carries its load, and all carry what is listed, and the tail if that is known
+        # each source carries its load and the listed conjunctions, and the tail if it is bounded
         worst = max(given, float(loads.max())) + carried + tail
         violators = np.flatnonzero(loads + carried + (tail if reached else 0.0) > 1)
         order = violators[np.argsort(-loads[violators], kind="stable")]
@@ -189,9 +186,9 @@ class Frontier:
     def list_powers(
         self, unit: float, goal: float, most: int, looked_at: int
     ) -> tuple[list[Node], FloatArray, float, bool]:
-        """The ``most`` conjunctions of largest q_w at most, and q_w in this unit.
+        """Return at most ``most`` conjunctions of largest q_w, with q_w in this unit.
 
-        Then a bound on Σ q_w^ρ' over all others, and whether it is at most the goal.
+        The other results are a bound on Σ q_w^ρ' over all others, and True if it meets the goal.
         """
         items = np.arange(self.table.n_columns)
         sides = [(items, True, True)]
@@ -223,7 +220,7 @@ class Frontier:
         return listed, np.concatenate(parts), rest, rest <= goal * (1 + 1e-9)
 
     def weighed(self) -> tuple[Partitioned, int, float]:
-        """The rows with β in units of 2 to a power, and what rounding moves a sum in units."""
+        """Return the rows with β in units, the exponent of 2, and the rounding error of sums."""
         parts = self.parts
         if parts is None:
             each, ones = np.arange(len(self.beta)), np.ones(len(self.beta))
@@ -236,13 +233,13 @@ class Frontier:
         return units, exponent, 0.5 * lost + EPSILON * float(np.ldexp(size, -exponent))
 
     def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-        """Pairs of a source and the position of a listed superset of it.
+        """Return pairs of a source and the position of a listed superset, and subset sums.
 
-        And Σ a^|v| over the subsets v ∈ W of each listed conjunction.
+        The latter are Σ a^|v| over the subsets v ∈ W of each listed conjunction.
         """
         sources: list[int] = []
         numbers: list[int] = []
-        held = np.ones(len(listed))  # of the empty set
+        held = np.ones(len(listed))  # the empty set
         longest = int(self.lengths.max())
         for number, w in enumerate(listed):
             if number % BETWEEN == BETWEEN - 1:
@@ -258,7 +255,7 @@ class Frontier:
         return np.array(sources, dtype=np.intp), np.array(numbers, dtype=np.intp), held
 
     def split(self, listed: list[Node], x: FloatArray, room: float) -> tuple[FloatArray, float]:
-        """Split conjunctions over subsets outside W, but for those best shared with subsets inside.
+        """Split conjunctions over subsets outside W, or share some with subsets inside W.
 
         Parameters
         ----------
@@ -266,14 +263,14 @@ class Frontier:
         x : float64 (listed,)
             q_w, in the unit in which 1 is allowed.
         room : float
-            For Σ q_w^ρ' of those that are shared.
+            The limit of Σ q_w^ρ' over the shared conjunctions.
 
         Returns
         -------
         loads : float64 (sources,)
-            Σ r(w)^ρ' over w ⊇ t of those that are not.
+            Σ r(w)^ρ' over w ⊇ t of the others.
         carried : float
-            Σ q_w^ρ' of the others, at most ``room``.
+            Σ q_w^ρ' of the shared conjunctions, at most ``room``.
         """
         outside = [k for k, w in enumerate(listed) if w not in self.inside]
         sizes = x[outside]
@@ -293,7 +290,7 @@ class Frontier:
             touching = np.zeros(len(outside), dtype=np.bool_)
             touching[above[(loads() + carried > 1)[below]]] = True
             some = np.flatnonzero(touching & ~moved)
-            with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
+            with np.errstate(invalid="ignore"):  # 0/0 if both underflow: these come last
                 cheap = some[np.argsort(shared[some] / alone[some], kind="stable")]
             cost = np.cumsum(shared[cheap])
             cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
@@ -306,7 +303,7 @@ class Frontier:
 
 @compiled()
 def _overlaps(packed: Any, a: Any, common: Any) -> None:
-    """``common[b] = s_ab`` for b up to a; ``packed`` has a row per word, a column per example."""
+    """Set ``common[b] = s_ab`` for b up to a; ``packed`` is (words, examples)."""
     for b in range(a + 1):
         common[b] = ones(packed[0, a] & packed[0, b])
     for k in range(1, packed.shape[0]):
@@ -315,13 +312,13 @@ def _overlaps(packed: Any, a: Any, common: Any) -> None:
             common[b] += ones(word & packed[k, b])
 
 
-# adding in any order lets the sums be taken in vectors
+# any order of additions allows vector instructions
 @compiled(
     "float64(uint64[:, ::1], float64[::1], float64[::1], int64, int64)",
     fastmath={"reassoc", "contract"},
 )
 def pair_form(packed: Any, beta: Any, powers: Any, first: Any, last: Any) -> Any:
-    """``Σ β_i β_j powers[s_ij]`` over ordered pairs, the larger in ``[first, last)``."""
+    """Return ``Σ β_i β_j powers[s_ij]`` over ordered pairs, the larger in ``[first, last)``."""
     common = np.empty(last, dtype=np.uint64)
     total = 0.0
     for a in range(first, last):
@@ -340,7 +337,7 @@ def pair_forms(
     powers: FloatArray,
     deadline: Deadline = UNLIMITED,
 ) -> FloatArray:
-    """Σ β_i β_j powers[s_ij] over the pairs of examples of each cover, from above.
+    """Return upper bounds on Σ β_i β_j powers[s_ij] over the pairs of examples of each cover.
 
     Parameters
     ----------
@@ -368,6 +365,6 @@ def pair_forms(
         else:
             common = np.bitwise_count(words[:, None] & words[None]).sum(2, dtype=np.intp)
             forms[t] = own @ powers[common] @ own
-        # rounding of a sum of terms of both signs, as a share of their sizes
+        # rounding of a sum of terms of both signs, relative to their sizes
         forms[t] += 1e-13 * float(np.abs(own).sum()) ** 2 * powers[-1]
     return np.maximum(forms, 0.0)

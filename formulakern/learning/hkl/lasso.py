@@ -1,14 +1,14 @@
-r"""The limit ρ = 1: a weight for few conjunctions, among those at every gap of ordered columns.
+r"""The limit ρ = 1: weights for few conjunctions, including those at every gap of ordered columns.
 
 For ρ → 1 the norm of hierarchical kernel learning is Σ_w (1 + a)^|w| |f_w|, since d_v = a^|v| adds
-up to (1 + a)^|w| over the subsets v of w.  Its dual norm is the largest |g_w| / (1 + a)^|w|: what a
-conjunction lacks is seen from its own sum.  So no family of subsets is kept, and the search is for
-the heaviest conjunction (:mod:`formulakern.mining.ordered`).  Functions of several classes share
-their conjunctions: |f_w| is the Euclidean norm of the weights of all classes.
+up to (1 + a)^|w| over the subsets v of w.  Its dual norm is the largest |g_w| / (1 + a)^|w|, so a
+conjunction's own sum shows whether it is missing.  No family of subsets is therefore kept, and the
+search is for the heaviest conjunction (:mod:`formulakern.mining.ordered`).  Functions of several
+classes share their conjunctions: |f_w| is the Euclidean norm of the weights of all classes.
 
-A round solves the problem on the features that were found (:mod:`formulakern.solvers.group_lasso`)
-and takes in what exceeds the norm that the gap allows: first the best of each column and of each
-pair of columns; once these are in, whatever the proof over all conjunctions meets.
+A round solves the problem on the features found so far (:mod:`formulakern.solvers.group_lasso`) and
+adds features that exceed the norm that the gap allows: first the best of each column and of each
+pair of columns, and once these are included, violators found by the proof over all conjunctions.
 """
 
 from __future__ import annotations
@@ -33,32 +33,29 @@ from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relative_gap
 
-#: Features that come in at once: this share of those that are there, and at least this number.
+#: Features that are added at once: this share of the current number, and at least LEAST.
 SHARE, LEAST = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 LONGEST, HEAVIEST = 12, 1e100
 #: Columns of codes, and entries, beyond which only pairs of propositions are searched.
 WIDE, LARGE = 80, 300_000
-#: The gap to which a round is solved: this share of the last one, at most LOOSE.
+#: The gap to which a round is solved: this share of the last gap, at most LOOSE.
 CARE, LOOSE = 0.2, 0.05
-#: What is sought would leave this share of the gap, so that rounding does not matter.
+#: The share of the gap allowed for missing features; below 1, so that rounding does not matter.
 WITHIN = 0.999
-#: The least share of that gap, if what is lacking is there already.
+#: The least share of that gap if all violators are already in use.
 SHARPEST = 1e-4
-#: A proof takes at most this share of the time that is left; the rest is for few features.
+#: The largest share of the remaining time for a proof; the rest is for few features.
 PROVING = 0.8
 #: Conjunctions that a search over partitions lists.
 TOP = 100
-#: Features without weight for this number of rounds leave.
+#: Features without weight for this many rounds are removed.
 IDLE = 3
 
 
 @dataclass(eq=False)
 class Active:
-    """The features that were found, with their values and weights.
-
-    ``tried`` are the conjunctions that ever came in.
-    """
+    """The features found so far, with values and weights; ``tried`` are all ever added."""
 
     rows: Rows
     options: Options
@@ -103,10 +100,7 @@ class Active:
         return np.array(listed, dtype=np.float64).reshape(len(listed), width)
 
     def enter(self, nodes: list[Node], most: int) -> int:
-        """Take in conjunctions of new covers, as many as there is room for; return their number.
-
-        One that is shorter than another one of the same cover takes its place.
-        """
+        """Add up to ``most`` conjunctions of new covers, or shorter ones; return their number."""
         entered = 0
         known = dict(zip(self.keys(self.nodes), self.nodes, strict=True))
         for node, key in zip(nodes, self.keys(nodes), strict=True):
@@ -123,13 +117,13 @@ class Active:
         return entered
 
     def keys(self, nodes: list[Node]) -> list[Any]:
-        """Return what equal features have in common: a cover; in partitions each is its own."""
+        """Return the keys of equal features: covers, or in partitions the conjunctions."""
         if isinstance(self.rows, Groups):
             return list(nodes)
         return [cover.tobytes() for cover in self.rows.table.covers(nodes)]
 
     def update(self, weights: FloatArray) -> None:
-        """Note weights, and let features leave, once, that have had none for a while."""
+        """Store weights, and remove features once that had no weight for a while."""
         pairs = [*zip(self.features, weights, strict=True)]
         self.weights = {one: own for one, own in pairs if own.any()}
         self.idle = {one: 0 if own.any() else self.idle.get(one, 0) + 1 for one, own in pairs}
@@ -187,7 +181,7 @@ class ListedSearch:
 
 
 def powers(options: Options, longest: int = LONGEST + 1) -> FloatArray:
-    """Return (1 + a)^l, what conjunctions of l = 0, 1, … propositions add to the norm."""
+    """Return (1 + a)^l, the weights of conjunctions of l = 0, 1, … propositions in the norm."""
     with np.errstate(over="ignore"):
         found = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
     return np.minimum(found, HEAVIEST)
@@ -201,7 +195,7 @@ def longest_of(table: Any) -> int:
 
 
 def scope_of(table: Any) -> str:
-    """Return what a proof is over, in words.
+    """Return the set of conjunctions that a proof covers, in words.
 
     >>> scope_of(OrderedTable([], 0, np.zeros((0, 0))))
     'all conjunctions of its propositions, cut at every gap between two values'
@@ -213,7 +207,7 @@ def scope_of(table: Any) -> str:
 
 
 def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
-    """Return the search over the conjunctions of the rows, with the signs that are asked for."""
+    """Return the search over the conjunctions of the rows, with the required signs."""
     table: Any = rows.table
     signs = options.signs
     if not isinstance(table, OrderedTable):
@@ -303,7 +297,7 @@ def grow_lasso(
                         gap = 0.0
                     elif not options.proves:
                         status = "unproven"
-                    elif sharper > SHARPEST:  # the solution was not good enough
+                    elif sharper > SHARPEST:  # the solution was not accurate enough
                         sharper /= 4
                     else:
                         status = "iteration limit"
@@ -358,8 +352,8 @@ class _Outside:
         self.out_of_time = False
 
     def lacking(self, deadline: Deadline, *, exact: bool) -> tuple[list[Node | int], float]:
-        """Return features that exceed what is allowed, the worst first, and a lower bound."""
-        if not self.solution.dual.any():  # rounding hides everything
+        """Return features that exceed the allowed norm, the worst first, and a lower bound."""
+        if not self.solution.dual.any():  # smaller than rounding errors
             return [], 0.0
         over = np.flatnonzero(self.others > self.threshold)
         wanted = [Found(float(self.others[j]), (-1 - j,)) for j in over.tolist()]
@@ -381,7 +375,7 @@ class _Outside:
         return nodes, 0.0
 
     def longer(self) -> float:
-        """Bound the scores of conjunctions that are longer than those that are searched."""
+        """Bound the scores of conjunctions that are longer than the searched ones."""
         if longest_of(self.rows.table) < LONGEST:
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)

@@ -1,9 +1,9 @@
 """The parameters of hierarchical kernel learning, and the signs that weights may have.
 
-*Signs.*  Let every proposition demand a weight of at least 0, of at most 0, or nothing.  A
-conjunction has the demands of all its propositions; if two demand different signs, its weight is 0.
-So ``age >= 30`` demands a weight of at least 0 if the sum must not fall with age, and ``age <= 30``
-one of at most 0: a conjunction of either then only adds to what does not fall.
+*Signs.*  Each proposition requires a weight of at least 0, of at most 0, or nothing.  A conjunction
+has the requirements of all its propositions; if two require different signs, its weight is 0.  If
+the sum must not fall with age, ``age >= 30`` requires a weight of at least 0, and ``age <= 30`` a
+weight of at most 0.  Then no term of the sum falls with age.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Node: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """The demands of propositions, int64 (p,), and of other features, int64 (e,).
+    """The required signs of propositions, int64 (p,), and of other features, int64 (e,).
 
     They are 1 for weights of at least 0, −1 for weights of at most 0, 0 for any.
 
@@ -39,11 +39,11 @@ class Signs:
     others: IntArray
 
     def allows(self, node: Node) -> bool:
-        """Whether the weight of a conjunction may be other than 0."""
+        """Return True if the weight of a conjunction may be nonzero."""
         return not {1, -1} <= {*self.propositions[list(node)].tolist()}
 
     def of(self, feature: Node | int) -> int:
-        """Return the sign of a conjunction that is allowed, or of another feature by its number."""
+        """Return the sign of an allowed conjunction, or of another feature by its number."""
         if isinstance(feature, int):
             return int(self.others[feature])
         return next(filter(None, self.propositions[list(feature)].tolist()), 0)
@@ -57,10 +57,10 @@ class Signs:
 class Options:
     """The parameters of a problem: C > 0, 1 ≤ ρ ≤ 2, a ≥ 1, and the relative duality gap to reach.
 
-    The ``loss`` is one of one function, or "multinomial".  ``other_penalty`` is d of each feature
-    that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
-    ``max_rules`` rules replace more.  ``proves``: whether a bound is proven for ρ = 1.  ``leaves``
-    are the propositions as formulas, if known.
+    The ``loss`` belongs to one function, or is "multinomial".  ``other_penalty`` is d of each
+    feature that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
+    ``max_rules`` rules replace a larger number.  ``proves`` requires a proven bound for ρ = 1.
+    ``leaves`` are the propositions as formulas, if known.
     """
 
     loss: str = "hinge"
@@ -77,7 +77,7 @@ class Options:
 
 
 def closed(conjunctions: Iterable[Node]) -> list[Node]:
-    """All subsets of some conjunctions, the shortest first.
+    """Return all subsets of some conjunctions, the shortest first.
 
     >>> closed([(1, 2)])
     [(), (1,), (2,), (1, 2)]
@@ -87,7 +87,7 @@ def closed(conjunctions: Iterable[Node]) -> list[Node]:
 
 
 def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:
-    """The sets outside the family, of those allowed, whose proper subsets are all inside."""
+    """Return the allowed sets outside the family whose proper subsets are all inside."""
     inside = set(nodes)
     found: list[Node] = []
     for v in nodes:

@@ -1,13 +1,13 @@
 """Ordered classes: one function and thresholds, by cumulative logistic losses.
 
 For classes 0 < 1 < … < K − 1 and thresholds θ_1 ≤ … ≤ θ_{K−1} let P(y ≥ k | x) = σ(f(x) − θ_k),
-σ(t) = 1/(1 + e^{−t}).  The loss of a row is that of its K − 1 answers to "is y ≥ k?",
+σ(t) = 1/(1 + e^{−t}).  The loss of a row is the sum over the K − 1 questions whether y ≥ k,
 
-    Σ_k ln(1 + exp(−y_k (f(x) − θ_k))),    y_k = 1 where y ≥ k, else −1.
+    Σ_k ln(1 + exp(−y_k (f(x) − θ_k))),    y_k = 1 if y ≥ k, else −1.
 
-So a row becomes K − 1 examples of equal features, in K − 1 groups with an intercept each, and the
-problem is one of two classes.  For every f the best θ is in order: θ_k is where the chances σ(f −
-θ_k) of all rows add up to the weight of the rows with y ≥ k, which falls with k.
+A row becomes K − 1 examples of equal features, in K − 1 groups with an intercept each, so the
+problem has two classes.  For every f the best thresholds are in order: θ_k makes the sum of the
+probabilities σ(f − θ_k) of all rows equal to the weight of the rows with y ≥ k, which falls with k.
 
 References
 ----------
@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 
-#: Halvings of an interval, after which only rounding is left of it.
+#: Halvings of an interval, after which only rounding errors remain.
 HALVINGS = 200
 
 
 class Examples(NamedTuple):
-    """What is learned from, as :func:`.learn` has it.
+    """The examples of :func:`.learn`.
 
     Parameters
     ----------
     kind : intp (m,)
-        The row of a table that each example is about.
+        The row of a table that each example belongs to.
     y, weights : float64 (m,)
     others : float64 (m, e)
     group : int64 (m,), optional
@@ -50,7 +50,7 @@ class Examples(NamedTuple):
 
 
 def cumulative_examples(ordered: Examples) -> Examples:
-    """The K − 1 answers of every row.
+    """Return the K − 1 examples of every row.
 
     >>> rows = Examples(np.arange(3), np.arange(3.0), np.ones(3), np.zeros((3, 0)))
     >>> examples = cumulative_examples(rows)
@@ -69,7 +69,7 @@ def cumulative_examples(ordered: Examples) -> Examples:
 
 
 def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """ln P(y = k) = ln(σ(f − θ_k) − σ(f − θ_{k+1})), without cancellation.
+    """Return ln P(y = k) = ln(σ(f − θ_k) − σ(f − θ_{k+1})), without cancellation.
 
     σ(a) − σ(b) = σ(a) σ(−b) (1 − e^{b−a}).
 
@@ -91,16 +91,16 @@ def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
     found = np.zeros((len(f), thresholds.shape[-1] + 1))
     found[:, 1:] += above
     found[:, :-1] += below
-    with np.errstate(divide="ignore"):  # equal thresholds have nothing between them
+    with np.errstate(divide="ignore"):  # ln 0 between equal thresholds
         found[:, 1:-1] += np.log(-np.expm1(-np.diff(thresholds)))
     return found
 
 
 def decision_thresholds(thresholds: FloatArray, adjustment: FloatArray) -> FloatArray:
-    """Where the decision for the largest ln P(y = k | f) − a_k changes as f grows.
+    """Return the f at which the class of the largest ln P(y = k | f) − a_k changes.
 
     For j < k the difference of ln P(y = k | f) and ln P(y = j | f) rises with f, since the
-    logistic density is log-concave; so the class that is decided for never falls.
+    logistic density is log-concave; so the predicted class never falls.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def decision_thresholds(thresholds: FloatArray, adjustment: FloatArray) -> Float
     Returns
     -------
     float64 (K − 1,)
-        Ascending; class k is decided for above the k-th and up to the next one.  A class that is
-        nowhere the best is between two that are equal.
+        Ascending; class k is predicted above the k-th and up to the next one.  A class that is
+        never the best is between two equal thresholds.
 
     >>> decision_thresholds(np.array([-1.0, 1.0]), np.zeros(3)).round(6)
     array([-0.68437,  0.68437])
@@ -124,7 +124,7 @@ def decision_thresholds(thresholds: FloatArray, adjustment: FloatArray) -> Float
     places = np.arange(number)
 
     def higher(f: FloatArray) -> NDArray[np.bool_]:
-        """Whether at the k-th of these points a class above the k-th threshold is the best."""
+        """Return True if the best class at the k-th point is above the k-th threshold."""
         best = (log_chances(f, thresholds) - adjustment).argmax(axis=1)
         return np.asarray(best > places)
 

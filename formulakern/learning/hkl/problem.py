@@ -1,13 +1,12 @@
-"""One problem of hierarchical kernel learning, from 0/1 columns to the conjunctions it needs.
+"""A problem of hierarchical kernel learning, from 0/1 columns to the selected conjunctions.
 
 The problem is solved over all conjunctions (:mod:`formulakern.learning.hkl.active_set`) to half of
-the tolerance.  The other half pays for brevity: weights are dropped, the
-smallest first, as long as the objective stays within the tolerance of the proven lower bound.
-Then conjunctions that are true on the same training rows become one rule, in the shortest of
-their forms, and of two propositions that are opposite on the training rows (``x <= 3`` and
-``x >= 4``) the first carries the weight of both.  Neither step changes a prediction on a training
-row.  If weights must have signs, the rule that carries them may have the sign of the sum: of those
-that are joined, one does, and of two opposite ones neither moves if none does.
+the tolerance.  The other half shortens the model: weights are dropped, the smallest first, as long
+as the objective stays within the tolerance of the proven lower bound.  Then conjunctions that are
+true on the same training rows become one rule, in their shortest form.  Of two propositions that
+are opposite on the training rows (``x <= 3`` and ``x >= 4``) the first carries the weight of both.
+Neither step changes a prediction on a training row.  With required signs, equal conjunctions are
+joined in a form that may have the sign of their sum, and opposite propositions only if one may.
 
 *A limited number of rules* is chosen by :mod:`formulakern.learning.selection`.  For ρ > 1 these
 have the best weights under the norm of ρ.
@@ -35,9 +34,9 @@ from formulakern.solvers.hierarchical.solve import (
     solve_hierarchical,
 )
 
-#: For ρ = 1 the gap is closed to this share of the tolerance; the rest pays for brevity.
+#: For ρ = 1 the gap is closed to this share of the tolerance; the rest shortens the model.
 PROOF = 1 / 3
-#: Share of the time for the problem without a limit of rules, if there is one.
+#: The share of the time for the problem without a limit of rules, if there is a limit.
 GROWING = 0.6
 
 
@@ -46,7 +45,7 @@ class ScoreFunction:
     """The function Σ_r weights[r] · rules[r](x) + bias; an array has the bias of each group.
 
     Rules have different covers, largest weight first; a number is a feature that is not a
-    conjunction.  ``n_weights`` conjunctions had weight before those of equal covers were joined.
+    conjunction.  ``n_weights`` conjunctions had weight before equal covers were joined.
     """
 
     rules: list[Node | int]
@@ -57,9 +56,9 @@ class ScoreFunction:
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalModel:
-    """The learned functions, their objective before joining, and what is proven.
+    """The learned functions, their objective before joining, and the proven bound.
 
-    ``path`` has them with fewer and fewer features: their number, the functions, the objective.
+    ``path`` lists models of fewer and fewer features: their number, the functions, the objective.
     """
 
     functions: list[ScoreFunction]
@@ -73,7 +72,7 @@ class HierarchicalModel:
         return relative_gap(self.objective, self.grown.lower_bound)
 
     def limited(self, most: int | None) -> HierarchicalModel:
-        """Return the best model that was found of at most ``most`` features."""
+        """Return the best model of at most ``most`` features."""
         found = [own for own in self.path if most is None or own[0] <= most]
         if not found:
             return self
@@ -113,7 +112,7 @@ def learn(
     nodes = closed(one for one in few if isinstance(one, tuple))
     others = sorted(one for one in few if isinstance(one, int))
     features = rows.features(options, nodes, others)
-    features.bits[[node not in few for node in nodes]] = False  # so that these get no weight
+    features.bits[[node not in few for node in nodes]] = False  # these get no weight
     K = rows.loss(options).n_functions
     solution = solve_hierarchical(
         [features] * K, rows.loss(options), tol=options.tol / 4, deadline=deadline
@@ -124,7 +123,7 @@ def learn(
 
 
 def _functions_of(rows: Rows, few: Few) -> list[ScoreFunction]:
-    """Return the functions of features that they share."""
+    """Return the functions of their shared features."""
     functions = []
     for k, weights in enumerate(few.weights.T):
         used = np.flatnonzero(weights)
@@ -183,7 +182,7 @@ def _short(
     nodes, others, features, f = part
     first, groups = different_rows(np.packbits(np.ascontiguousarray(features.bits), axis=1))
     shortest = sorted(range(len(nodes)), key=lambda k: (len(nodes[k]), nodes[k]), reverse=True)
-    if signs is not None:  # a form that may have the sign of the sum stands last
+    if signs is not None:  # a form that may have the sign of the sum comes last
         sums = np.bincount(groups, f[: len(nodes)])[groups] * signs.of_all(nodes)
         shortest.sort(key=lambda k: bool(sums[k] >= 0))
     form_of = {int(groups[k]): nodes[k] for k in shortest}
@@ -195,7 +194,7 @@ def _short(
     columns = np.concatenate([covers, features.others])
 
     def value(kept: NDArray[np.bool_]) -> tuple[float, float, FloatArray, FloatArray]:
-        """The penalty, the loss, the intercept and the predictions."""
+        """Return the penalty, the loss, the intercept and the predictions."""
         u = np.where(kept, F, 0.0) @ columns
         b, cost = loss.true_intercept(u, loss.intercept(u, start)[0])
         return 0.5 * features.lattice.norm(np.where(kept[groups], f, 0.0)) ** 2, cost, b, u
@@ -203,7 +202,7 @@ def _short(
     order, kept = np.argsort(np.abs(F), kind="stable"), F != 0
     best = value(kept)
     goal = best[0] + best[1] + room
-    low, high = 0, len(order) + 1  # this many can be dropped, this many cannot
+    low, high = 0, len(order) + 1  # low weights can be dropped, high cannot
     while high - low > 1 and not deadline.over():
         middle = (low + high) // 2
         tried = np.ones(len(order), dtype=np.bool_)
@@ -230,7 +229,7 @@ def _without_complements(
     bias: float | FloatArray,
     signs: Signs | None = None,
 ) -> float | FloatArray:
-    """The bias with the weights of constants, which ``merged`` loses.
+    """Return the bias plus the weights of constants, which are removed from ``merged``.
 
     Of two opposite propositions the first carries both weights, if it may have their sign.
     """

@@ -1,9 +1,9 @@
 """The rows of a problem: all in this process, or groups of rows in partitions.
 
 A solution on a family W that is closed under subsets depends on a row through its class, the truth
-of the propositions in W, and the other features in use.  The problem on W is one over groups of
-rows that are equal in these (:mod:`formulakern.learning.row_groups`): its objective is the same,
-and in the best dual solution a row's β is its part of its group's.
+of the propositions in W, and the other features in use.  The problem on W can use groups of rows
+that are equal in these (:mod:`formulakern.learning.row_groups`).  Its objective is the same, and in
+the best dual solution a row has its part of its group's β.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from formulakern.solvers.hierarchical.solve import Features
 
 @dataclass(eq=False)
 class Rows:
-    """Examples about the different rows of a table in this process."""
+    """Examples with the different rows of a table in this process."""
 
     table: PackedTable
     examples: Examples
@@ -62,25 +62,25 @@ class Rows:
     def tell_apart(
         self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
     ) -> bool:
-        """Divide groups until all rows of one agree in these features; whether any was new."""
+        """Do nothing and return False: all rows are already separate."""
         del nodes, others, deadline
         return False
 
     def frontier(
         self, beta: FloatArray, nodes: list[Node], options: Options, deadline: Deadline
     ) -> Frontier:
-        """Return the bounds on what lies outside W, with β of each example."""
+        """Return the bounds on conjunctions outside W, with β of each example."""
         net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
         used = np.flatnonzero(net)
         return Frontier(self.table.take(used), net[used], nodes, options, deadline)
 
 
 class Groups(GroupsOfRows, Rows):
-    """One example for each group of rows in partitions that the features in use tell apart.
+    """One example for each group of rows in partitions with equal features in use.
 
-    ``examples_of`` returns the examples to learn from, given one for every group whose y is its
-    class and whose other features are means, exact for those in use.  The ``table`` has a row for
-    each group, with 0 for propositions that are not in use.
+    ``examples_of`` returns the training examples, given one for every group whose y is its class
+    and whose other features are means, exact for those in use.  The ``table`` has a row for each
+    group, with 0 for propositions that are not in use.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Groups(GroupsOfRows, Rows):
     def tell_apart(
         self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
     ) -> bool:
-        """Divide groups until all rows of one agree in these features; whether any was new.
+        """Divide groups until these features are equal within each; return True if any was new.
 
-        After TimeIsOver groups are as before.
+        TimeIsOver leaves the groups unchanged.
         """
         fresh = sorted(set(others) - set(self._exact))
         propositions = sorted({(j,) for node in nodes for j in node})
@@ -127,7 +127,7 @@ class Groups(GroupsOfRows, Rows):
     def frontier(
         self, beta: FloatArray, nodes: list[Node], options: Options, deadline: Deadline
     ) -> Frontier:
-        """Return the bounds on what lies outside W; rows have their parts of their groups' β."""
+        """Return the bounds on conjunctions outside W; rows share the β of their groups."""
         net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
         parts = self.rows, self.vectors(net[:, None])
         return Frontier(self.table, net, nodes, options, deadline, parts)

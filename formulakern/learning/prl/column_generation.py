@@ -1,20 +1,20 @@
-r"""Column generation for the game of a preference learner, and the hypothesis that is kept.
+r"""Column generation for the game of a preference learner, and the selection of its hypothesis.
 
 Every epoch solves the restricted game and prices, in the whole game, the columns that answer the
-row player's strategy p best.  What the best of them pays is an upper bound of the value V* for
-every p, and what the column player secures is a lower bound,
+row player's strategy p best.  The payoff of the best column is an upper bound of the value V* for
+every p, and the value secured by the column player is a lower bound,
 
     V_t ≤ V* ≤ min_t max_columns (pᵀM),
 
-so the difference proves how good the hypothesis is.
+so the difference bounds the distance of the hypothesis from the optimum.
 
 *At most k rules.*  Let V(S) be the value of the game over all columns of the features S, that is
 
     1/V(S) = min Σ_j λ_j + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0,
 
-j a feature of S with a pair of classes.  S is chosen by :mod:`formulakern.learning.prl.few`.  V(S)
-is what S secures and the bound of V* holds for every hypothesis, so their difference is the most
-that the limit costs.  The bias and thresholds are free: in every S.
+where j is a feature of S with a pair of classes.  :mod:`formulakern.learning.prl.few` chooses S.
+S secures V(S), and the bound of V* holds for every hypothesis, so their difference bounds the cost
+of the limit.  The bias and thresholds are free: they belong to every S.
 """
 
 from __future__ import annotations
@@ -37,28 +37,27 @@ from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
-#: The largest such share for columns that a basic solution is sought among.
+#: The largest such share for the columns of a basic solution.
 NEARLY_UNUSED = 1e-3
-#: Where many rows are told apart, those below this share are dropped.
+#: If many groups of rows are distinguished, columns below this share are dropped.
 LIGHT = 1e-2
-#: Columns that are unused for so many epochs are dropped.
+#: Columns that are unused for this many epochs are dropped.
 IDLE = 15
-#: A restricted game is solved again, a hundred times as exactly, until this share of the usual.
+#: A restricted game is solved again, a hundred times more accurately, down to this factor.
 SHARPEST = 1e-9
-#: Seconds that finding a solution with few rules may always take.
+#: Seconds that the search for a solution with few rules may always take.
 LEAST_PATIENCE = 10.0
-#: Relative gap of the first restricted game, where it has columns of another one.
+#: Relative gap of the first restricted game if it has columns of another game.
 KNOWN = 1e-3
-#: Under a time limit so many columns come in at a time at first, a game is solved to this gap, and
-#: so often.
+#: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
 FIRST, ROUGH, ROUNDS = 12, 0.02, 12
-#: A search for columns takes at most this share of the time that is left.
+#: The largest share of the remaining time for a search for columns.
 SEARCHING = 0.5
 #: A value below this share of the largest payoff is 0.
 ZERO = 1e-7
-#: The share of the time for the game without a limit of rules, if there is one.
+#: The share of the time for the game without a limit of rules, if there is a limit.
 GAME = 0.5
-#: The columns that pay most, each of which is tried.
+#: The number of best paying columns that are tried.
 TRIED = 8
 #: Relative gap of the linear programs on the way to few rules, and of the last one.
 ROUGHLY, EXACTLY = 1e-6, 1e-10
@@ -68,8 +67,8 @@ ROUGHLY, EXACTLY = 1e-6, 1e-10
 class Epoch:
     """One epoch: the best margin so far, a bound on all margins, the columns, seconds.
 
-    No hypothesis over all columns has a larger margin than ``bound``; inf where it was not
-    computed.  ``support`` is the number of columns of positive weight.
+    No hypothesis over all columns has a larger margin than ``bound``; inf if it was not computed.
+    ``support`` is the number of columns of positive weight.
     """
 
     value: float
@@ -83,9 +82,9 @@ class Epoch:
 class Outcome:
     """The columns of positive weight, their weights, strategies, and the history of the search.
 
-    ``reason`` is "optimal", "epochs", "time", "interrupted", "columns" (there were no new ones) or
-    "inseparable" (the hard margin is 0); ``softened`` whether a soft margin decided the weights
-    therefore.  ``few`` are the features and votes that a limit leaves.
+    ``reason`` is "optimal", "epochs", "time", "interrupted", "columns" (no new columns) or
+    "inseparable" (the hard margin is 0); if ``softened``, a soft margin therefore determined the
+    weights.  ``few`` are the features and votes within a limit.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -99,17 +98,17 @@ class Outcome:
 
     @property
     def value(self) -> float:
-        """The margin that is secured."""
+        """The secured margin."""
         return -np.inf if self.solution is None else self.solution.value
 
 
 @dataclass(eq=False)
 class ColumnGeneration:
-    """Solves a game over columns that are too many to list.
+    """The solver of a game over columns that are too many to list.
 
-    ``budget`` columns come in per epoch, until bound − value is at most the share ``tol`` of the
-    bound.  ``report`` is called with the history after every epoch, and ``known`` are columns to
-    begin with: those of a similar game on the same rows.
+    Each epoch adds ``budget`` columns, until bound − value is at most the share ``tol`` of the
+    bound.  ``report`` is called with the history after every epoch, and ``known`` are the first
+    columns, from a similar game on the same rows.
     """
 
     game: RestrictedGame
@@ -123,10 +122,10 @@ class ColumnGeneration:
 
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
-        #: What the best column pays, as far as is known.
+        #: The payoff of the best known column.
         self._likely = np.inf
         self._mean = np.zeros(0)
-        #: What counts as 0.
+        #: Values up to this count as 0.
         self.zero = ZERO * self.game.family.unit
 
     def run(self) -> Outcome:
@@ -137,7 +136,7 @@ class ColumnGeneration:
                 if self.game.C is not None:  # slack alone secures a margin
                     self._remember(start)
                 self._search(start)
-        except TimeIsOver:  # rows in partitions did not answer
+        except TimeIsOver:  # partitions did not finish in time
             self.outcome.reason = "time"
         except KeyboardInterrupt:
             if not self.outcome.history:
@@ -151,7 +150,7 @@ class ColumnGeneration:
         return self.outcome
 
     def _search(self, solution: Solution) -> None:
-        """Best responses until the gap closes."""
+        """Add best responses until the gap closes."""
         outcome, game = self.outcome, self.game
         game.enter(self.known)
         if game.columns:
@@ -168,13 +167,13 @@ class ColumnGeneration:
                 outcome.reason = "time"
                 break
             fresh = game.enter(priced.columns, self._until)
-            if not game.columns:  # there is none that pays anything
+            if not game.columns:  # no column pays anything
                 self._remember(solution)
                 outcome.reason = "optimal" if priced.proven else "time"
                 break
             if not fresh and not priced.proven:
                 continue
-            if not fresh:  # what pays is there already: this game was not solved well enough
+            if not fresh:  # the best columns are in use: this game was not solved accurately enough
                 sharper /= 100
                 if sharper < SHARPEST:
                     outcome.reason = "columns"
@@ -190,11 +189,11 @@ class ColumnGeneration:
                 idle = idle[kept]
         else:
             priced = self._price(solution)
-            if priced.bound == np.inf:  # columns that pay were found before there was a proof
+            if priced.bound == np.inf:  # columns were found before a bound was proven
                 self._lowered(solution.p, priced.likely, self.budget, self._until)
         closed = self._closed()
         self._crossover()
-        if closed or self._closed():  # a basic solution is more exact
+        if closed or self._closed():  # a basic solution is more accurate
             outcome.reason = "optimal"
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
@@ -207,7 +206,7 @@ class ColumnGeneration:
         return solution
 
     def _first_rules(self, solution: Solution) -> Solution:
-        """Games of few columns that are found fast, before the long searches begin."""
+        """Solve games of a few quickly found columns before the long searches."""
         fast = self._until.part(SEARCHING)
         for _ in range(ROUNDS):
             first = self.game.price(solution.p, self._threshold(solution), FIRST, fast, quick=True)
@@ -219,7 +218,7 @@ class ColumnGeneration:
         return solution
 
     def _crossover(self) -> None:
-        """A basic solution, of few rules, in place of one inside the optimal face."""
+        """Replace a solution inside the optimal face by a basic solution of few rules."""
         outcome = self.outcome
         least = min(self.tol / 10, NEARLY_UNUSED) * max(outcome.weights, default=0.0)
         pairs = zip(outcome.columns, outcome.weights, strict=True)
@@ -232,7 +231,7 @@ class ColumnGeneration:
             self._remember(basic, at_any_rate=True)
 
     def _threshold(self, solution: Solution) -> float:
-        """What a column must pay to be of use."""
+        """Return the payoff that a useful column must exceed."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
         return float(max(secured * (1 + 0.9 * self.tol), self.zero))
@@ -240,8 +239,8 @@ class ColumnGeneration:
     def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
         """Return best responses to a strategy, after they lowered the bound.
 
-        Where a quick search finds none, a proof is for the mean of strategies: fewer columns pay
-        more than the threshold against it.  Columns that are in the game already say nothing new.
+        If a quick search finds none, a proof uses the mean of strategies, against which fewer
+        columns exceed the threshold.  If all these columns are known, the last strategy is used.
         """
         game, searching = self.game, self._until.part(share)
         options = self._threshold(solution), self.budget, searching
@@ -268,17 +267,17 @@ class ColumnGeneration:
 
     @property
     def _until(self) -> Deadline:
-        """The end; a hard margin of 0 leaves half of the time for a soft one."""
+        """The deadline; a hard margin of 0 leaves half of the time for a soft margin."""
         hopeless = self.game.C is None and self.outcome.value <= self.zero
         return self._half if hopeless else self.deadline
 
     def _patience(self) -> Deadline:
-        """What is given to crossover: about as long as the game took until now."""
+        """Return the deadline of crossover: about as much time as the game took so far."""
         patience = Deadline.of(max(LEAST_PATIENCE, self.deadline.taken()))
         return min(patience, self.deadline, key=lambda one: one.end)
 
     def _accuracy(self) -> float:
-        """How exactly a restricted game is worth solving, while the gap is what it is."""
+        """Return the accuracy that a restricted game needs at the current gap."""
         outcome = self.outcome
         gap = 1.0 if outcome.solution is None else 1.0 - max(outcome.value, 0.0) / self._likely
         return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), 5e-2)
@@ -310,7 +309,7 @@ class ColumnGeneration:
 
 
 def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
-    """Positions of the columns whose weight is more than a share of the largest one."""
+    """Return the positions of columns whose weight exceeds a share of the largest one."""
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))
 
 
@@ -323,9 +322,9 @@ def best_hypothesis(
 ) -> Outcome:
     """Solve a game; then choose at most ``most`` features, and soften a hard margin of value 0.
 
-    C is the penalty parameter of that soft margin; value and bound stay those of the hard one.
-    The bias does not count among the ``most``.  The iterated solvers need no softening: their
-    mean strategies are a usable vote.  ``signs`` are those that the votes of features must have.
+    C is the penalty parameter of the soft margin; value and bound remain those of the hard margin.
+    The bias does not count towards ``most``.  The iterated solvers need no softening: their mean
+    strategies are usable votes.  ``signs`` are the required signs of the votes of features.
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
@@ -344,7 +343,7 @@ def best_hypothesis(
     features = sorted(weight, key=lambda feature: -weight[feature])
     if most is None or len(features) <= most:
         return outcome
-    if deadline.over():  # the heaviest are kept, with their votes in their own game
+    if deadline.over():  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
         columns = [c for c in outcome.columns if c.feature in kept or game.free(c)]
         solution = _exact(game.of(columns, game.C), deadline)
@@ -371,7 +370,7 @@ def best_hypothesis(
 
 
 def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> list[Column]:
-    """Return the columns of some features, with all pairs of classes, and the free ones."""
+    """Return the columns of some features, with all pairs of classes, and the free columns."""
     kept, fresh = set(features), True
     while fresh:
         columns = [c for c in game.columns if c.feature in kept or game.free(c)]
@@ -385,7 +384,7 @@ def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadlin
 
 
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
-    """Optimal strategies over all columns that a restricted game has."""
+    """Return optimal strategies over all columns of a restricted game."""
     every = np.arange(len(game.columns))
     if deadline.over():
         return game.solve(ROUGHLY, deadline=deadline)

@@ -1,9 +1,9 @@
-"""Few features of a game, and votes of these that are fitted anew.
+"""The choice of few features of a game, with newly fitted votes.
 
-The weights of a game secure a margin on all preferences, which needs many rules.  Votes of few
-rules do better if they are likely: with P(S) of :mod:`formulakern.learning.selection`, each feature
-with the penalty 1, and the logistic loss of the class that wins on each row, of each threshold of
-ordered classes.
+The weights of a game secure a margin on all preferences, which needs many rules.  With few rules,
+votes of high likelihood predict better.  They minimise P(S) of
+:mod:`formulakern.learning.selection`, where each feature has the penalty 1 and the loss is the
+logistic loss of the winning class of each row, or of each threshold of ordered classes.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from formulakern.solvers.hierarchical.newton import Columns
 
 #: C is this over the square root of the weight of all rows.
 AUTOMATIC_C = 375.0
-#: The relative gap of P(S), and what small weights may cost.
+#: The relative gap of P(S), and the relative cost allowed for dropping small weights.
 EXACT, SLIGHT = 1e-3, 1e-2
-#: The score of a class that never wins, below the others.
+#: The score of a class that never wins, relative to the others.
 ABSENT = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class FewVotes:
-    """Features, heaviest first, their votes (k, K), and the start of the scores (K,).
+    """Features, heaviest first, their votes (k, K), and the constant terms of the scores (K,).
 
-    Ordered classes have one score, and instead of a start their thresholds.
+    Ordered classes have one score, and their thresholds instead of constant terms.
     """
 
     features: list[Any]

@@ -1,17 +1,17 @@
-"""Preferences between classes: what a preference learner is trained on.
+"""Preferences between classes, the training data of a preference learner.
 
 A preference (y⁺ ≻_x y⁻) means that class y⁺ suits the row x better than class y⁻.  A table with one
-class y per row prefers y to each other class; label ranking gives preferences themselves.
+class y per row prefers y to each other class; in label ranking the preferences are given.
 
-Of K classes in order let row i be above threshold k, 1 ≤ k < K, if its class is higher than the
-k-th, z_ik = 1, else z_ik = −1.  Preference (i, k) wants the score on its side,
+For K ordered classes, row i is above threshold k, 1 ≤ k < K, if its class is higher than the k-th:
+z_ik = 1, else z_ik = −1.  Preference (i, k) requires the score to be on the right side,
 
     z_ik (s(x_i) − θ_k) ≥ margin,    θ_k = −b + Σ_{1 < j ≤ k} δ_j,    δ_j ≥ 0,
 
 which is the game of two classes, *above* against *below*: a rule has the same value for all k, b is
-the feature that is always true, and δ_j a :class:`Step`, which is 1 for k ≥ j and only speaks for
-*below*.  So thresholds are in order by construction, and cost what they span.  This reduction is
-by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIPS 19, 2006.
+the feature that is always true, and δ_j a :class:`Step`, which is 1 for k ≥ j and votes only for
+*below*.  So thresholds are in order by construction, and their cost is their range.  This reduction
+is by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIPS 19, 2006.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BELOW, ABOVE = 0, 1
 
 @dataclass(frozen=True)
 class Step:
-    """1 for the thresholds from number ``first`` on, counted from 0; it is 1 at least."""
+    """A feature that is 1 from threshold ``first`` ≥ 1 on, counted from 0."""
 
     first: int
 
@@ -42,9 +42,9 @@ class Step:
 class Preferences:
     """n preferences between K classes on m rows.
 
-    Preference i: on row ``rows[i]``, class ``winners[i]`` is better than ``losers[i]``, at the
-    threshold ``thresholds[i]`` of ordered classes, from 0; a violation costs ``weights[i]`` > 0.
-    Equal ones are merged: ``origin`` has the preference of this object that each given one is.
+    Preference i prefers class ``winners[i]`` to ``losers[i]`` on row ``rows[i]``, at threshold
+    ``thresholds[i]`` of ordered classes, from 0; a violation costs ``weights[i]`` > 0.  Equal
+    preferences are merged: ``origin`` maps each given preference to a preference of this object.
 
     >>> preferences = Preferences.of_classes(np.array([0, 2]), 3, np.ones(2))
     >>> preferences.winners, preferences.losers
@@ -62,7 +62,7 @@ class Preferences:
 
     @classmethod
     def of(cls, *columns: Any, n_rows: int, n_classes: int) -> Preferences:
-        """Rows, winners, losers and weights of different preferences, without an order."""
+        """Return different preferences from rows, winners, losers and weights, without an order."""
         none = np.broadcast_to(np.intp(0), len(columns[0]))
         return cls(*columns, n_rows, n_classes, np.arange(len(none)), none)  # type: ignore[call-arg]
 
@@ -70,7 +70,7 @@ class Preferences:
     def of_classes(
         cls, codes: NDArray[np.intp], n_classes: int, weights: FloatArray
     ) -> Preferences:
-        """For every row of positive weight: its class, 0 to K − 1, before each other class."""
+        """Return preferences of the class of each row of positive weight to each other class."""
         other = (codes[:, None] != np.arange(n_classes)) & (weights > 0)[:, None]
         rows, losers = np.nonzero(other)
         columns = rows, codes[rows], losers, weights[rows].astype(np.float64)
@@ -80,7 +80,7 @@ class Preferences:
     def of_ordered(
         cls, codes: NDArray[np.intp], n_classes: int, weights: FloatArray
     ) -> Preferences:
-        """For every row of positive weight and threshold: whether its class is above.
+        """Return a preference for every row of positive weight and threshold, above or below.
 
         >>> Preferences.of_ordered(np.array([0, 1, 2]), 3, np.ones(3)).winners.reshape(3, 2)
         array([[0, 0],
@@ -94,10 +94,7 @@ class Preferences:
         return cls(rows, above, 1 - above, weight, len(codes), 2, given, thresholds)
 
     def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
-        """The preferences on different rows, equal ones once with the sum of their weights.
-
-        ``kind`` (m,) is the different row that each row is.
-        """
+        """Return the preferences with rows replaced by ``kind`` (m,), and equal ones summed."""
         one = replace(self, rows=kind[self.rows], n_rows=n_kinds)
         keys = one._keys(one.winners, one.losers)
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -107,7 +104,7 @@ class Preferences:
         return Preferences(rows, winners, losers, weights, *sizes, origin, one.thresholds[first])
 
     def _keys(self, winners: NDArray[np.intp], losers: NDArray[np.intp]) -> NDArray[np.intp]:
-        """A number for each preference if these classes won and lost."""
+        """Return a key for each preference with these winning and losing classes."""
         shape = self.n_rows, self.n_classes, self.n_classes, self.n_thresholds
         keys = np.ravel_multi_index((self.rows, winners, losers, self.thresholds), shape)
         return np.asarray(keys)
@@ -117,32 +114,29 @@ class Preferences:
 
     @property
     def n_thresholds(self) -> int:
-        """K − 1 of ordered classes, else 1."""
+        """K − 1 for ordered classes, else 1."""
         return int(self.thresholds.max(initial=0)) + 1
 
     def signs(self, winner: int, loser: int) -> NDArray[np.int8]:
-        """⟨e_{y⁺} − e_{y⁻}, e_winner − e_loser⟩ of every preference: −2 to 2, shape (n,)."""
+        """Return ⟨e_{y⁺} − e_{y⁻}, e_winner − e_loser⟩ for every preference: −2 to 2, (n,)."""
         signs = (self.winners == winner).astype(np.int8) - (self.losers == winner)
         signs -= (self.winners == loser).astype(np.int8) - (self.losers == loser)
         return np.asarray(signs, dtype=np.int8)
 
     def row_weights(self, p: FloatArray) -> FloatArray:
-        """Σ of p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over the preferences of each row; shape (m, K).
-
-        They are what pricing weighs rows by.
-        """
+        """Return Σ p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over each row's preferences, (m, K), for pricing."""
         size = self.n_rows * self.n_classes
         up = np.bincount(self.rows * self.n_classes + self.winners, p, size)
         down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
         return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
 
     def steps(self, p: FloatArray) -> FloatArray:
-        """What the steps pay that begin at each threshold; shape (thresholds,)."""
+        """Return the payoffs of the steps that begin at each threshold; shape (thresholds,)."""
         pays = np.bincount(self.thresholds, p * self.signs(BELOW, ABOVE), self.n_thresholds)
         return np.asarray(np.cumsum(pays[::-1])[::-1], dtype=np.float64)
 
     def shares(self) -> FloatArray:
-        """The share of the preferences that each class wins, less that it loses; shape (K,).
+        """Return the share of preferences that each class wins minus the share it loses, (K,).
 
         >>> Preferences.of_classes(np.array([0, 1, 1]), 2, np.ones(3)).shares().round(3)
         array([-0.333,  0.333])
@@ -151,7 +145,7 @@ class Preferences:
         return np.asarray(net.sum(axis=0), dtype=np.float64)
 
     def contradictions(self) -> int:
-        """How many given preferences are opposite to one on the same row."""
+        """Return how many given preferences are opposite to another one on the same row."""
         own, opposite = self._keys(self.winners, self.losers), self._keys(self.losers, self.winners)
         number = np.bincount(self.origin, minlength=len(self))
         return int(number[np.isin(own, opposite)].sum())
@@ -160,7 +154,7 @@ class Preferences:
 def read_preferences(
     preferences: Sequence[Any] | NDArray[Any], n_rows: int, weights: ArrayLike | None = None
 ) -> tuple[Preferences, NDArray[Any]]:
-    """Explicit preferences, and the labels that they are about, sorted.
+    """Return explicit preferences, and their labels, sorted.
 
     Rows are numbered from 0 to ``n_rows - 1``.  Preferences of weight 0 are left out.
     """

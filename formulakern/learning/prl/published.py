@@ -1,8 +1,8 @@
 """The published dynamics of preference learners: random columns, and iterated play of the games.
 
 A fixed budget of columns is drawn, the restricted game is solved by fictitious play, columns
-without weight are replaced, and the best hypothesis of all epochs is kept.  There is one bound, at
-the end.
+without weight are replaced, and the best hypothesis of all epochs is kept.  Only one bound is
+computed, at the end.
 
 M. Polato, F. Aiolli, "Interpretable preference learning: a game theoretic framework for large
 margin on-line feature and rule learning", AAAI 33, 2019, doi:10.1609/aaai.v33i01.33014723.
@@ -28,14 +28,14 @@ from formulakern.rules.features import BIAS, Conjunction, Instance, Monomial
 from formulakern.solvers.games import solve_game
 from formulakern.syntax.formula import evaluate
 
-#: The slack columns are held as a matrix; it has at most this number of entries.
+#: The largest number of entries of the matrix that holds the slack columns.
 MAX_ENTRIES = 1 << 28
-#: Some drawn columns are known already; the rest is drawn again at most this often.
+#: Attempts to replace drawn columns that are already known.
 REFILLS = 8
-#: Random pairs of preference and feature that are tried at once, and how often.
+#: Random pairs of preference and feature that are drawn at once, and the number of attempts.
 DRAWS, ATTEMPTS = 4096, 64
 
-#: The feature of each draw, and the values of all on one row each.
+#: The feature of each draw, and the values of all draws on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 
 
@@ -54,13 +54,13 @@ class IteratedGame(RestrictedGame):
         secured: float = -np.inf,  # noqa: ARG002
         deadline: Deadline = UNLIMITED,
     ) -> Solution:
-        """Return the mean strategies, slack columns written out."""
+        """Return the mean strategies, with explicit slack columns."""
         rows, caps, _, weights, inverse = self._program()
         k = rows.shape[1]
         if self.C is not None:
             if rows.size + len(rows) ** 2 > MAX_ENTRIES:
                 raise ParameterError(
-                    f"{len(rows):,} different preferences with a slack column each are too many "
+                    f"{len(rows):,} different preferences, each with a slack column, are too many "
                     f"for solver={self.solver!r}. Use solver='linprog', or margin='hard'."
                 )
             rows = np.hstack([rows, np.diag(1.0 / caps)])
@@ -112,14 +112,11 @@ class RandomColumns(ColumnGeneration):
 def random_columns(
     family: Any, preferences: Preferences, count: int, generator: np.random.Generator
 ) -> list[Column]:
-    """Pairs (preference j, feature φ) with φ(x_j) ≠ 0, each equally likely.
-
-    They are drawn and rejected; there are fewer than ``count`` if few draws succeed.
-    """
+    """Draw uniform pairs of a preference j and a feature φ with φ(x_j) ≠ 0, at most ``count``."""
     draws: dict[type, Any] = {MonomialFeatures: _monomials, TemplateFeatures: _instances}
     draw = draws.get(type(family), _conjunctions)
     columns: dict[Column, None] = {}
-    asked = getattr(family, "asked", None)  # for which class propositions may vote
+    asked = getattr(family, "asked", None)  # the classes that propositions may vote for
     for _ in range(ATTEMPTS):
         before = len(columns)
         feature_of, values_on = draw(family, generator)
@@ -135,12 +132,12 @@ def random_columns(
             if len(columns) == count:
                 return list(columns)
         if before and len(columns) == before:
-            break  # there are hardly more
+            break  # hardly any are left
     return list(columns)
 
 
 def _conjunctions(family: Any, generator: np.random.Generator) -> Drawn:
-    """Random propositions, different ones and none that exclude each other."""
+    """Draw random propositions, different ones that do not exclude each other."""
     p = family.table.n_columns
     greatest = min(family.greatest, p)
     lengths = generator.integers(family.least, greatest + 1, DRAWS)
@@ -150,7 +147,7 @@ def _conjunctions(family: Any, generator: np.random.Generator) -> Drawn:
     beyond = np.arange(greatest) >= lengths[:, None]
     ordered = np.sort(np.where(beyond, p, drawn), axis=1)
     repeated = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] < p)
-    right = ~repeated.any(axis=1)  # propositions of a conjunction are different ones
+    right = ~repeated.any(axis=1)  # a conjunction has different propositions
 
     def values(rows: NDArray[Any]) -> NDArray[Any]:
         true = (family.table.entries(rows[:, None], drawn) | beyond).all(axis=1)
@@ -160,7 +157,7 @@ def _conjunctions(family: Any, generator: np.random.Generator) -> Drawn:
 
 
 def _instances(family: Any, generator: np.random.Generator) -> Drawn:
-    """Random propositions for the variables of a random template, different as they must be."""
+    """Draw random propositions for the variables of a random template, different if required."""
     p = family.table.n_columns
     expansions = [expand(template, True) for template in family.templates]
     which = generator.integers(len(expansions), size=DRAWS)
@@ -191,7 +188,7 @@ def _instances(family: Any, generator: np.random.Generator) -> Drawn:
 
 
 def _monomials(family: Any, generator: np.random.Generator) -> Drawn:
-    """Random columns of the table, with repetition."""
+    """Draw random columns of the table, with repetition."""
     X = family.table
     drawn = np.sort(generator.integers(0, X.shape[1], (DRAWS, family.degree)), axis=1)
 

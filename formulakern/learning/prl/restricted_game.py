@@ -1,29 +1,28 @@
-r"""The restricted game of a preference learner: its columns so far, and how it is solved.
+r"""The restricted game of a preference learner: its current columns and its solution.
 
 Row player: a distribution p over the preferences.  Column player: a distribution over columns,
 that is, a feature φ, two classes (a, b) and a scale s, with the payoffs
 
     M_{i,(φ,a,b,s)} = s·φ(x_i)·⟨e_{y⁺ᵢ} − e_{y⁻ᵢ}, e_a − e_b⟩ .
 
-Hard margin: the value is max_q min_i (Mq)_i, the largest smallest margin.
+Hard margin: the value is max_q min_i (Mq)_i, the largest possible smallest margin.
 
 Soft margin: each preference i has one more column, which pays 1/(C·w_i) in row i and 0 elsewhere.
 Let v be the value and write q = v·λ, slack columns s_i = v·C·w_i·ξ_i.  Dividing by v,
 
     1/v = min Σ_k λ_k + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0 :
 
-the 1-norm support vector machine with penalty parameter C.  Its dual, with
-α = p/v,
+the 1-norm support vector machine with penalty parameter C.  Its dual, with α = p/v, is
 
     1/v = max Σ_i α_i   with Mᵀα ≤ 1,  0 ≤ α_i ≤ C·w_i,
 
-says that no preference has more of the row player's weight than v·C·w_i.  It is the game of the
-ν-machine, in which the cap is w_i/(ν Σw), for
+so the row player gives each preference at most the weight v·C·w_i.  It is the game of the
+ν-machine, which has the cap w_i/(ν Σw), for
 
     ν = 1/(v·C·Σ w) :
 
-at most the share ν of the preferences (by weight) has a margin below v, and at least that share
-has none above.  v is the mean margin of the worst share ν.  C → ∞ is the hard margin.
+at most the share ν of the preferences (by weight) has a margin below v, and at least this share
+has a margin of at most v.  v is the mean margin of the worst share ν.  C → ∞ is the hard margin.
 
 Preferences whose rows of M are equal are one row in the linear program, with the sum of their
 weights; splitting its α in proportion to the weights is optimal again.
@@ -47,27 +46,27 @@ from formulakern.solvers.games import basic_strategies
 
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
-#: Of more rows than this, the linear program has those alone whose margin is below ``NEAR``.
+#: With more rows than MANY, the linear program has only rows with a margin below ``NEAR``.
 MANY, NEAR = 2_000, 1.5
-#: Payoffs that are floats at once.
+#: Payoffs that are converted to floats at once.
 PART = 1 << 19
-#: The share of its cap that a row begins with.
+#: The initial share of the cap of a row.
 TINY = 0.01
 #: A cap of the linear program that only values that count as 0 would reach.
 FREE = 1e9
-#: Strategies below this share of the largest weight are the linear program's tolerance.
+#: Weights below this share of the largest one are within the tolerance of the linear program.
 NEGLIGIBLE = 1e-8
-#: What a free column pays is a sum of preferences' weights, with less rounding than this.
+#: A bound on the rounding error of a free column's payoff, a sum of preferences' weights.
 ROUNDING = 2e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Strategies in a restricted game, and what they guarantee.
+    """Strategies in a restricted game, and their guarantees.
 
-    ``q`` are weights of the columns, of sum 1 or less with slack columns, and ``p`` of the
-    preferences, of sum 1.  q secures ``value``, with the best use of its slack; p concedes at most
-    ``bound``, of which ``slack_bound`` is due to slack columns (−inf for the hard margin).
+    ``q`` are weights of the columns, with sum 1, or less with slack columns; ``p`` are weights of
+    the preferences, with sum 1.  q secures ``value``, with the best use of its slack; p concedes at
+    most ``bound``, of which ``slack_bound`` is due to slack columns (−inf for the hard margin).
     """
 
     q: FloatArray
@@ -79,7 +78,7 @@ class Solution:
 
 @dataclass(eq=False)
 class RestrictedGame:
-    """A matrix game over the columns that were generated so far; C is None for the hard margin.
+    """A matrix game over the columns generated so far; C is None for the hard margin.
 
     The matrix without scales is held in bytes if the features of the family are 0 or 1.
     """
@@ -87,7 +86,7 @@ class RestrictedGame:
     preferences: Preferences
     family: FeatureFamily
     C: float | None
-    #: Whether :meth:`solve` finds optimal strategies.
+    #: True if :meth:`solve` finds optimal strategies.
     exact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -96,7 +95,7 @@ class RestrictedGame:
         kind = np.int8 if self.family.binary else np.float64
         # M transposed, without scales
         self._payoffs: NDArray[Any] = np.zeros((0, len(self.preferences)), dtype=kind)
-        # how strategies change with the groups of rows, since the game was solved
+        # functions that carry strategies over to the divided or joined groups of rows
         self._moves: list[tuple[int, Callable[[FloatArray], FloatArray]]] = []
 
     @property
@@ -112,7 +111,7 @@ class RestrictedGame:
     # -- columns ------------------------------------------------------------------------------
 
     def enter(self, columns: Iterable[Column], deadline: Deadline = UNLIMITED) -> list[Column]:
-        """Add columns; return those that were not there.  Partitions raise TimeIsOver."""
+        """Add columns; return the new ones.  Partitions may raise TimeIsOver."""
         columns, known = list(columns), set(self.columns)
         features = [c.feature for c in columns if not isinstance(c.feature, Step)]
         self.family.prepare(self, features, deadline)
@@ -124,7 +123,7 @@ class RestrictedGame:
         return [*fresh]
 
     def _pays(self, column: Column) -> Any:
-        """The payoffs of a column without its scale; None if its feature does not fit."""
+        """Return the payoffs of a column without its scale, or None if its feature does not fit."""
         own: Any = None
         if isinstance(column.feature, Step):
             own = self.preferences.thresholds >= column.feature.first
@@ -136,11 +135,11 @@ class RestrictedGame:
         return signs * own.astype(self._payoffs.dtype)
 
     def free(self, column: Column) -> bool:
-        """Whether the column, the bias or a part of a threshold, does not count as a rule."""
+        """Return True if the column, the bias or a threshold step, does not count as a rule."""
         return isinstance(column.feature, Step) or column.feature == self.family.always
 
     def free_columns(self, p: FloatArray) -> dict[Column, float]:
-        """The columns that do not count as rules, and what they pay against p."""
+        """Return the columns that do not count as rules, with their payoffs against p."""
         pays = enumerate(self.preferences.steps(p)) if self.preferences.n_thresholds > 1 else ()
         found = {Column(Step(j), BELOW, ABOVE): float(step) for j, step in pays if j}
         if self.family.bias:
@@ -150,10 +149,7 @@ class RestrictedGame:
         return found
 
     def pairs_of(self, features: Iterable[Any], p: FloatArray) -> dict[Column, float]:
-        """The best pair of classes for each feature of 0 and 1, and what the column pays against p.
-
-        Two classes have no other pair.
-        """
+        """Return the best pair of classes for each 0/1 feature, with its payoff against p."""
         if self.preferences.n_classes == 2 or not self.family.binary:
             return {}
         weights, found = self.preferences.row_weights(p), {}
@@ -171,7 +167,7 @@ class RestrictedGame:
         deadline: Deadline = UNLIMITED,
         quick: bool = False,
     ) -> Priced:
-        """The columns of the whole game that pay most against p, and more than the threshold."""
+        """Return the columns of the whole game that pay most against p, above the threshold."""
         weights = self.preferences.row_weights(p)
         priced = self.family.price(weights, threshold, top, deadline, quick)
         free = {c: pays for c, pays in self.free_columns(p).items() if pays > threshold}
@@ -180,7 +176,7 @@ class RestrictedGame:
         return Priced([*free, *priced.columns], bound, likely, priced.proven)
 
     def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
-        """The game of some of the columns alone, for another C; solved by linear programming."""
+        """Return the game of some of the columns, for another C; solved by linear programming."""
         place = {column: j for j, column in enumerate(self.columns)}
         game = RestrictedGame(self.preferences, self.family, C)
         game._payoffs = self._payoffs[[place[column] for column in columns]]
@@ -188,7 +184,7 @@ class RestrictedGame:
         return game
 
     def keep(self, selection: NDArray[Any]) -> None:
-        """Keep these columns alone: positions, or a mask of shape (k,)."""
+        """Keep only these columns: positions, or a mask of shape (k,)."""
         self._payoffs = self._payoffs[selection]
         kept = np.arange(len(self.columns))[selection]
         self.columns = [self.columns[j] for j in kept.tolist()]
@@ -198,10 +194,7 @@ class RestrictedGame:
     def regroup(
         self, preferences: Preferences, before: NDArray[np.intp], after: NDArray[np.intp]
     ) -> None:
-        """Take the preferences of other groups of rows, into which these were divided or joined.
-
-        Rows of group ``before[i]`` are in group ``after[i]`` now.
-        """
+        """Replace the preferences after groups ``before[i]`` became groups ``after[i]``."""
         each = np.arange(len(preferences) // preferences.n_rows)
         old, new = (np.add.outer(len(each) * rows, each).ravel() for rows in (before, after))
         shares = np.minimum(1.0, preferences.weights[new] / self.preferences.weights[old])
@@ -217,7 +210,7 @@ class RestrictedGame:
         self._payoffs = np.reshape(payoffs, (-1, len(preferences))).astype(self._payoffs.dtype)
 
     def moved(self, p: FloatArray) -> FloatArray:
-        """A strategy from before rows were divided or joined, on the preferences of now."""
+        """Return a strategy from before groups changed, on the current preferences."""
         for number, move in self._moves:
             if len(p) == number:
                 p = move(p)
@@ -226,7 +219,7 @@ class RestrictedGame:
     # -- solutions ----------------------------------------------------------------------------
 
     def start(self) -> Solution:
-        """The row player's strategy before there is a column: in proportion to the weights."""
+        """Return the initial strategy of the row player: in proportion to the weights."""
         weights = self.preferences.weights
         total = float(weights.sum())
         slack = -np.inf if self.C is None else 1.0 / (self.C * total)
@@ -236,12 +229,12 @@ class RestrictedGame:
     def solve(
         self, tol: float = 1e-8, secured: float = -np.inf, deadline: Deadline = UNLIMITED
     ) -> Solution:
-        """Nearly optimal strategies with their guarantees, or the best on the way to a deadline.
+        """Return nearly optimal strategies with their guarantees, or the best at the deadline.
 
-        An interior-point method solves the linear program to the relative gap ``tol``: if optimal
-        strategies are not unique, p is then in the middle of them, and best responses to it say
-        most about the rest of the game.  If a value that is ``secured`` already is positive, the
-        hard margin's program needs no constant to be added, and is the more accurate for it.
+        An interior-point method solves the linear program to the relative gap ``tol``.  If optimal
+        strategies are not unique, p is in the middle of them, so its best responses are the most
+        informative.  If the ``secured`` value is positive, the hard margin's program needs no added
+        constant, and is more accurate.
         """
         self._moves.clear()
         A, caps, unit, weights, inverse = self._program()
@@ -263,16 +256,16 @@ class RestrictedGame:
         return solution
 
     def slack_bound(self, p: FloatArray) -> float:
-        """Return the most that a slack column pays against p; −inf for the hard margin."""
+        """Return the largest payoff of a slack column against p; −inf for the hard margin."""
         return -np.inf if self.C is None else float((p / self.preferences.weights).max()) / self.C
 
     def basic_solution(
         self, columns: NDArray[np.intp], deadline: Deadline = UNLIMITED
     ) -> Solution | None:
-        """Optimal strategies over some of the columns that are a basic solution (by HiGHS).
+        """Return optimal strategies over some columns that are a basic solution (by HiGHS).
 
-        A basic solution has no more columns of positive weight than there are constraints.  It is
-        None if HiGHS found none in time.
+        At most as many columns as constraints have positive weight.  None if HiGHS finds none in
+        time.
         """
         A, caps, _, weights, inverse = self._program(columns)
         largest = float(np.abs(A).max(initial=0)) or 1.0
@@ -288,9 +281,9 @@ class RestrictedGame:
     def _program(
         self, columns: NDArray[np.intp] | slice = slice(None)
     ) -> tuple[NDArray[Any], FloatArray, float, FloatArray, NDArray[np.intp]]:
-        """Different rows of M and the caps of α (infinite for the hard margin), both in a unit.
+        """Return the different rows of M and the caps of α (inf for the hard margin), in a unit.
 
-        Then the unit, the weights of the rows, and the row of each preference.
+        The other results are the unit, the weights of the rows, and the row of each preference.
         """
         matrix, scales = self.unscaled[:, columns], self.scales[columns]
         first = inverse = np.arange(len(matrix))
@@ -307,10 +300,7 @@ class RestrictedGame:
     def _split(
         self, strategy: FloatArray, q: FloatArray, weights: FloatArray, inverse: NDArray[np.intp]
     ) -> Solution:
-        """Share strategies over different rows out among the preferences.
-
-        The guarantees are computed from M itself.
-        """
+        """Distribute strategies over different rows among the preferences, with guarantees."""
         given, scales = self.preferences.weights, self.scales
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
@@ -347,10 +337,7 @@ def _solved(
     start: tuple[FloatArray, FloatArray] | None,
     deadline: Deadline,
 ) -> tuple[FloatArray, FloatArray]:
-    """α and λ of the linear program; of many rows, those matter whose margin is near 1 or below.
-
-    Others come in when their margin falls below 1, and the program is solved again.
-    """
+    """Return α and λ of the linear program; add rows of large margin only if violated."""
     near = np.ones(len(A), dtype=np.bool_)
     if start is not None and len(A) > MANY and np.isfinite(caps).all():
         near = A @ start[1] < NEAR
@@ -369,16 +356,16 @@ def _solved(
 
 
 def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:
-    """The largest v with Σ_i prices_i·max(0, v − margins_i) = share.
+    """Return the largest v with Σ_i prices_i·max(0, v − margins_i) = share.
 
-    That is what margins guarantee when a share of the column player's weight is left for slack
-    columns, which pay 1/prices_i.
+    The margins guarantee v if a share of the column player's weight remains for slack columns,
+    which pay 1/prices_i.
 
     >>> [slack_value(np.array([1.0, 0.0]), np.ones(2), share) for share in (0.5, 3.0)]
     [0.5, 2.0]
     """
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], np.cumsum(prices[order])
-    spent = c * m - np.cumsum(prices[order] * m)  # on lifting all before to the margin of this one
+    spent = c * m - np.cumsum(prices[order] * m)  # the cost of lifting all earlier margins to m
     last = max(int(np.searchsorted(spent, share, side="right")) - 1, 0)
     return float(m[last] + (share - spent[last]) / c[last])

@@ -1,12 +1,12 @@
 """Conjunctions as features of a preference learner whose rows are in partitions.
 
-Sums over covers come from a search over the partitions in batches; values of features are those of
-groups of rows (:mod:`formulakern.learning.row_groups`).  Groups that have the same values have the
-same row of payoffs, and the game is over groups.  Features that come into the game divide them;
-when features leave, groups become one again.
+Sums over covers come from a batched search over the partitions; values of features are known for
+groups of rows (:mod:`formulakern.learning.row_groups`).  Rows of one group have the same row of
+payoffs, so the game is over groups.  A new feature of the game divides groups; when features are
+removed, groups are joined again.
 
-If some weight is not a whole number, those of merged rows are first rounded to whole multiples of a
-unit.  Sums of weights are then exact, in whatever order they are added up.
+If some weight is not a whole number, the weights of merged rows are first rounded to whole
+multiples of a unit.  Sums of weights are then exact in any order.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from formulakern.mining.conjunctions.search import MinedConjunctions
 from formulakern.mining.search import TOTAL_BITS, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-#: Beyond so many groups columns of little weight leave: few columns tell few rows apart.  Some of
-#: them may be needed after all, so that each time twice as many groups are allowed.
+#: With more groups than this, columns of little weight are removed, since few columns distinguish
+#: few groups.  Some may be needed after all, so the limit doubles each time.
 CROWDED = 20_000
 
 Conjunctions = Sequence[tuple[int, ...]]
 
 
 class RowGroups(GroupsOfRows):
-    """The groups of rows in partitions (of ``WeightedRows``), which features that come in divide.
+    """The groups of rows in partitions (of ``WeightedRows``), which new features divide.
 
-    Weights of class k are multiplied by ``factors[k]``; ``read`` makes preferences of codes, the
-    number of classes, and weights.  Weights are ``whole`` if all are whole numbers.
+    Weights of class k are multiplied by ``factors[k]``; ``read`` makes preferences from codes, the
+    number of classes, and weights.  ``whole`` is True if all weights are whole numbers.
     """
 
     most: ClassVar[float] = 1 << 28
@@ -75,14 +75,11 @@ class RowGroups(GroupsOfRows):
         return np.asarray(np.eye(self.n_classes)[self.codes] * self.weights[:, None])
 
     def preferences(self) -> Preferences:
-        """What groups prefer: each as one row."""
+        """Return the preferences of groups, each as one row."""
         return self._read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
 
     def join(self, conjunctions: Iterable[tuple[int, ...]]) -> NDArray[np.intp]:
-        """Let all features leave but these; groups that only the others told apart become one.
-
-        Returns the group that each group before is part of.
-        """
+        """Remove all features but these and join groups; return the new number of each group."""
         kept = [w for w in dict.fromkeys(conjunctions) if w in self.in_use]
         positions = np.array([self.in_use[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
@@ -98,25 +95,25 @@ class RowGroups(GroupsOfRows):
 
 
 def _sums(rows: WeightedRows) -> tuple[float, bool]:
-    """The sum of weights, and whether all are whole numbers."""
+    """Return the sum of weights, and True if all are whole numbers."""
     return math.fsum(rows.weights), bool((rows.weights == np.rint(rows.weights)).all())
 
 
 def _joined(rows: DividedRows, number: NDArray[np.intp]) -> DividedRows:
-    """Other numbers of groups, some of which become one."""
+    """Renumber groups, which joins some of them."""
     return replace(rows, group=number[rows.group])
 
 
 def _columns(
     rows: DividedRows, side: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], int, NDArray[np.intp]]:
-    """The number of ones of some propositions, the number of rows, and the first equal ones."""
+    """Return the ones of some propositions, the number of rows, and the first equal ones."""
     some = rows.table.select(side)
     return row_counts(some.columns), some.n_rows, some.first_equal
 
 
 def _digests(rows: DividedRows, conjunctions: Conjunctions) -> list[bytes]:
-    """A digest of the rows that each feature covers."""
+    """Return a digest of the rows that each feature covers."""
     covers = rows.table.covers(conjunctions)
     return [hashlib.blake2b(cover.tobytes(), digest_size=16).digest() for cover in covers]
 
@@ -138,11 +135,11 @@ class PartitionedConjunctions(ConjunctionFeatures):
 
     @property
     def crowded(self) -> bool:  # type: ignore[override]
-        """Whether there are so many groups that columns of little weight should leave."""
+        """True if there are so many groups that columns of little weight should be removed."""
         return self.rows.n_rows > self._room
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Which of these propositions to learn from: of equal ones the first."""
+        """Return the first of each set of equal propositions."""
         answers = self.rows.rows.map(_columns, side)
         counts, numbers, alike = zip(*answers, strict=True)
         n_rows = sum(numbers) + (not self.bias)
@@ -151,7 +148,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
     def heaviest(
         self, side: NDArray[np.intp], table: PackedTable, weights: FloatArray, **options: Any
     ) -> MinedConjunctions:
-        """The heaviest conjunctions of some propositions."""
+        """Return the heaviest conjunctions of some propositions."""
         return mine_partitioned(
             self.rows.rows,
             self.rows.vectors(weights),
@@ -170,25 +167,25 @@ class PartitionedConjunctions(ConjunctionFeatures):
         deadline: Deadline = UNLIMITED,
         quick: bool = False,
     ) -> Priced:
-        """Quickly only before there is a column: each divides groups, and is worth a search."""
+        """Price columns; a quick search runs only before there is a column."""
         if quick and self.rows.in_use:
             return Priced([], np.inf, np.inf, False)
         return super().price(weights, threshold, top, deadline, quick)
 
     def rounding(self, weights: FloatArray) -> float:
-        """That of sums, and of the weight of every row to whole multiples of a unit."""
+        """Return a bound on the rounding of sums, and of weights to whole multiples of a unit."""
         units = (self.rows.weights if self.rows.whole else self.rows.numbers).sum()
         units = units * 2.0 ** (1 - TOTAL_BITS) * np.abs(weights).sum(axis=0).max()
         return super().rounding(weights) + float(units)
 
     def covers(self, features: Sequence[Any]) -> Iterable[bytes]:
-        """A digest of the rows that each feature covers."""
+        """Return a digest of the rows that each feature covers."""
         conjunctions = tuple(feature.propositions for feature in features)
         answers = self.rows.rows.map(_digests, conjunctions)
         return [b"".join(parts) for parts in zip(*answers, strict=True)]
 
     def prepare(self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> None:
-        """Divide groups of rows; if there would be too many, by some of the features only."""
+        """Divide groups of rows, using only some of the features if there would be too many."""
         asked = list(dict.fromkeys(feature.propositions for feature in features))
         while asked:
             division = self.rows.divide(asked, deadline=deadline)
@@ -200,12 +197,12 @@ class PartitionedConjunctions(ConjunctionFeatures):
             asked = asked[: len(asked) // 2]
 
     def settle(self, game: RestrictedGame) -> None:
-        """Join the groups that no column of a game tells apart."""
+        """Join the groups that no column of a game distinguishes."""
         self._room *= 1 + self.crowded
         held = (getattr(column.feature, "propositions", ()) for column in game.columns)
         kind = self.rows.join(held)
         game.regroup(self.rows.preferences(), np.arange(len(kind)), kind)
 
     def values(self, feature: Any) -> Any:
-        """The feature on the groups of rows; None if it did not come in."""
+        """Return a feature on the groups of rows, or None if it is not in use."""
         return self.rows.values(feature.propositions)

@@ -1,8 +1,8 @@
 """Sums of weights over covers in one partition of the rows, for searches over conjunctions.
 
-A row's weight is the vector of its group times its own share, so that new weights for all rows are
-a few numbers per group.  In units (see :mod:`formulakern.mining.search`) a weight is a whole
-number; their sums are exact, and those over all partitions do not depend on the division of rows.
+A row's weight is the vector of its group times its own share, so new weights for all rows are a
+few numbers per group.  In units (see :mod:`formulakern.mining.search`) a weight is a whole number;
+the sums are exact, and totals do not depend on the division of rows into partitions.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from formulakern.encoding.bits import Words
 from formulakern.encoding.packed import PackedTable
 from formulakern.mining.sums import bit, column_sums, even_sums
 
-#: Words of 64 rows whose weights are written out at a time.
+#: Words of 64 rows whose weights are expanded at a time.
 BLOCK = 128
-#: Rows whose weights are added up at a time; rows of a small answer.
+#: Rows whose weights are added up at a time; the same for small questions.
 ROWS, FEW_ROWS = 1 << 16, 1 << 12
-#: Rows without weight are left out where their share is larger than this.
+#: Rows without weight are left out if their share is larger than this.
 IDLE = 0.25
-#: Rows come together by group and share, if there are so many of a kind, and no more kinds.
+#: Rows are sorted by group and share if each kind has this many on average; the most kinds.
 LONG, MOST_KINDS = 128, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in groups, of which each will get its share of its group's weights.
+    """Rows in groups; the weights of a row are its share of the weights of its group.
 
     Parameters
     ----------
     table : PackedTable
         Propositions on the rows.
     group : ndarray of shape (m,), intp
-        0 to G − 1; every partition has numbers of its own.
+        0 to G − 1; every partition has its own numbers.
     share : ndarray of shape (m,), float64
         Positive.
     """
@@ -59,12 +59,12 @@ class WeighedRows:
     words : ndarray of shape (p, ceil(m / 64)), uint64
         Propositions, 64 rows to a word.
     group, share :
-        As of :class:`GroupedRows`.
+        The group and share of each row, as in :class:`GroupedRows`.
     vectors : ndarray of shape (G, K), float64
         In units.
     lost : ndarray of shape (K,), float64, optional
-        How often half a unit was lost when vectors were rounded, also those of rows that were left
-        out; none by default.
+        How many weights were rounded with the vectors, including rows left out; each loses
+        at most half a unit.  Zero by default.
     """
 
     words: Words
@@ -77,9 +77,10 @@ class WeighedRows:
 class Question(NamedTuple):
     """Conjunctions, and propositions that may be added to each.
 
-    Column k of weights is the first less the second of ``pairs[k]``, −1 for nothing less.  A row of
-    ``nodes`` has the propositions of a conjunction, then −1; its candidates end in ``items`` at its
-    ``item_ends``, the columns that it asks for in ``columns`` at its ``column_ends``.
+    Column k of weights is the first minus the second column of ``pairs[k]``; −1 as the second
+    subtracts nothing.  A row of ``nodes`` has the propositions of a conjunction, padded with −1.
+    Its candidates end in ``items`` at its ``item_ends``, its columns in ``columns`` at its
+    ``column_ends``.
     """
 
     pairs: NDArray[np.int64]
@@ -98,10 +99,7 @@ class Question(NamedTuple):
         items: Sequence[NDArray[np.int64]],
         columns: Sequence[NDArray[np.int64]],
     ) -> Question:
-        """Return the question about conjunctions, candidates and columns of each of N nodes.
-
-        ``among``, intp (p,), has the positions of propositions in the table of the rows.
-        """
+        """Return the question about N nodes; ``among`` has the columns of propositions."""
         lengths = np.array([len(conjunction) for conjunction in conjunctions])
         table = np.full((len(lengths), max(1, lengths.max(initial=0))), -1, dtype=np.int64)
         each = np.fromiter(chain.from_iterable(conjunctions), np.intp, int(lengths.sum()))
@@ -117,22 +115,22 @@ class Question(NamedTuple):
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where the answers to each node end: a sum and a size for each column and candidate."""
+        """The end of each node's results: a sum and a size for each column and candidate."""
         items, columns = (np.diff(e, prepend=0) for e in (self.item_ends, self.column_ends))
         return np.cumsum(items * columns)
 
 
 def sizes(rows: GroupedRows, vectors: FloatArray) -> FloatArray:
-    """Sums of absolute weights, shape (K,)."""
+    """Return the sums of absolute weights, shape (K,)."""
     mass = np.bincount(rows.group, rows.share, len(vectors))
     return np.asarray(mass @ np.abs(vectors), dtype=np.float64)
 
 
 def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) -> WeighedRows:
-    """The rows with weights, without those that have none where that is worth it.
+    """Return the rows with weights, without the rows of weight zero if these are many.
 
-    Rows of one group and share come together, so that most words are of rows that weigh the same,
-    if they are many.
+    If rows of one group and share are many, they are sorted together, so that most words have rows
+    of equal weight.
 
     Parameters
     ----------
@@ -140,14 +138,14 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
     exponent : int
         The unit is 2 to this power.
     whole : bool
-        Whether all shares, of all partitions, are whole numbers.  Then vectors are rounded, not the
-        weights of rows, and it is of no effect whether equal rows are merged.
+        Whether all shares, of all partitions, are whole numbers.  Then vectors are rounded instead
+        of the weights of rows, and merging equal rows does not change the results.
     vectors : ndarray of shape (G, K)
         Weights of the groups.
     """
     exact = np.ldexp(vectors, -exponent)
     table, group, share = rows.table, rows.group, rows.share
-    if LONG * len(exact) <= len(group):  # groups of equal weights are one
+    if LONG * len(exact) <= len(group):  # merge groups of equal weights
         first, kind = different_rows(np.ascontiguousarray(exact + 0.0).view(np.uint64))
         exact, group = exact[first], kind[group]
     units = np.rint(exact) if whole else exact
@@ -163,13 +161,13 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
 def together(
     group: NDArray[np.intp], share: FloatArray, some: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Rows in the order of their groups and shares, if these fill words; else as they are.
+    """Return rows sorted by group and share if these fill words; otherwise return ``some``.
 
     Parameters
     ----------
     group, share : ndarray of shape (m,)
     some : ndarray of intp, optional
-        Only these rows.
+        The rows to sort; all by default.
 
     >>> group = np.resize([1, 0], 256)
     >>> together(group, np.ones(256), None)[:3]
@@ -184,12 +182,12 @@ def together(
     n_kinds = np.count_nonzero(np.bincount(kinds)) if kinds.max(initial=0) < MOST_KINDS else 0
     if not 0 < n_kinds <= len(rows) / LONG:
         return some
-    narrow = kinds.astype(np.min_scalar_type(int(kinds.max())))  # short numbers are sorted faster
+    narrow = kinds.astype(np.min_scalar_type(int(kinds.max())))  # short numbers sort faster
     return rows[np.argsort(narrow, kind="stable")]
 
 
 def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
-    """The number of rows, sums of weights in units, (K,), and how often half a unit was lost."""
+    """Return the number of rows, the sums of weights in units, (K,), and how many were rounded."""
     width = rows.vectors.shape[1]
     sums, lost = np.zeros(width), np.zeros(width)
     if rows.lost is not None:
@@ -204,15 +202,15 @@ def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
 
 
 def answer(rows: WeighedRows, question: Question) -> FloatArray:
-    """Sums and sums of absolute values over covers, in units.
+    """Compute sums of weights and of absolute weights over covers, in units.
 
     Returns
     -------
-    ndarray of shape (number of answers, 2), float64
+    ndarray of shape (number of sums, 2), float64
         For each node, each of its columns, each of its candidates.
 
-    Some 10 ns for each answer and 64 rows, where the node is true on one of these; less than 1 ns
-    where these rows have one group and one share.
+    The cost is about 10 ns per sum and 64 rows if the node is true on one of these; less than 1 ns
+    if these rows have one group and one share.
     """
     ends = question.ends
     out = np.zeros((int(ends[-1]) if len(ends) else 0, 2))
@@ -222,7 +220,7 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
 
 
 def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
-    """As :func:`answer`, for one column of weights, by matrix products without machine code."""
+    """Compute :func:`answer` for one column of weights by matrix products, without machine code."""
     node = np.repeat(np.arange(len(question.nodes)), np.diff(question.item_ends, prepend=0))
     out = np.zeros((len(node), 2))
     for start in range(0, len(rows.group), FEW_ROWS):
@@ -230,7 +228,7 @@ def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
         units = np.rint(rows.vectors[rows.group[some], 0] * rows.share[some])
         words = np.ascontiguousarray(rows.words[:, start // 64 : (start + FEW_ROWS) // 64])
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : len(units)]
-        truths = np.vstack([bits, np.ones_like(units)])  # at −1 the empty conjunction
+        truths = np.vstack([bits, np.ones_like(units)])  # position −1: the empty conjunction
         covers = np.ones((len(question.nodes), len(units)))
         for place in question.nodes.T:
             covers *= truths[place]
@@ -256,10 +254,7 @@ def add_up(
     columns: Any,
     out: Any,
 ) -> None:
-    """Add the answers to ``out``, block of rows by block.
-
-    Words whose rows weigh the same are *even*: their bits are counted.
-    """
+    """Add the sums to ``out`` block by block; in *even* words, of equal weights, count bits."""
     n_rows, n_words, n_columns = group.shape[0], words.shape[1], pairs.shape[0]
     units = np.empty(vectors.shape[1])
     weights, even_weights = np.empty((n_columns, 64 * BLOCK)), np.empty((n_columns, BLOCK))
@@ -334,7 +329,7 @@ def add_up(
 
 @compiled()
 def is_even(group: Any, share: Any, first: Any) -> Any:
-    """Whether 64 rows from the first on have one group and one share."""
+    """Return True if the 64 rows from the first on have one group and one share."""
     if first + 64 > group.shape[0]:
         return False
     for i in range(first + 1, first + 64):
@@ -345,14 +340,14 @@ def is_even(group: Any, share: Any, first: Any) -> Any:
 
 @compiled()
 def units_of(vectors: Any, group: Any, share: Any, units: Any) -> None:
-    """The weights of a row."""
+    """Compute the weights of a row in units."""
     for k in range(units.shape[0]):
         units[k] = np.rint(vectors[group, k] * share)
 
 
 @compiled()
 def difference(units: Any, pairs: Any, k: Any) -> Any:
-    """Column k of weights."""
+    """Return column k of the weights of a row."""
     return units[pairs[k, 0]] - units[pairs[k, 1]] if pairs[k, 1] >= 0 else units[pairs[k, 0]]
 
 
@@ -360,7 +355,7 @@ def difference(units: Any, pairs: Any, k: Any) -> Any:
 def covered(
     words: Any, node: Any, block: Any, live: Any, n_live: Any, index: Any, covers: Any
 ) -> Any:
-    """The words of a block in which a conjunction is true of some row; how many they are."""
+    """List the words of a block in which a conjunction is true of some row; return their number."""
     n_index = 0
     for a in range(n_live):
         cover = ~np.uint64(0)
@@ -376,7 +371,7 @@ def covered(
 
 @compiled()
 def add(sums: Any, n_items: Any, out: Any, first: Any) -> None:
-    """Add the sums of candidates to answers."""
+    """Add the sums of candidates to ``out``."""
     for j in range(n_items):
         out[first + j, 0] += sums[j, 0]
         out[first + j, 1] += sums[j, 1]

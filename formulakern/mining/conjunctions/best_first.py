@@ -1,11 +1,10 @@
 """Branch and bound over conjunctions of rows in partitions: best bound first, in batches.
 
-The search keeps nodes and bounds; the rows stay in their partitions.  It opens nodes in the order
-of their bounds, many at a time, and adds up over the partitions the sums of weights, and of
-absolute weights, over the covers of their children.  Weights are whole numbers of
-one unit, in which sums are exact: the search goes the same way, and results are the same to the
-last bit, however the rows are divided.  Bounds, and the children of a node, are those of
-:mod:`.search`.
+The search keeps nodes and bounds; the rows stay in their partitions.  It opens many nodes at a
+time, in the order of their bounds, and adds up the sums of weights, and of absolute weights, over
+the covers of their children.  Weights are whole numbers of one unit, so sums are exact: the path of
+the search and its results are the same to the last bit for any division of the rows.  The bounds
+and the children of a node are those of :mod:`.search`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from formulakern.mining.conjunctions.search import ConjunctionOptions, Lattice, 
 from formulakern.mining.search import Objective, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-#: Sums of the first batch; each later one is for twice as many, up to the largest, which is also
+#: Sums of the first batch; each later batch is twice as large, up to the largest, which is also
 #: limited by the number of sums times rows of the largest partition.
 FIRST_BATCH, LARGEST_BATCH, BATCH_WORK = 1 << 10, 1 << 16, 1 << 33
-#: Children that wait to be opened; beyond, the longest are opened first, so that few more come.
+#: Children that may wait to be opened; beyond this, the longest are opened first, since they add
+#: few new ones.
 WAITING = 1 << 22
 
 
@@ -37,19 +37,19 @@ WAITING = 1 << 22
 class _Children:
     """The children of a node that may have better descendants, best bound first.
 
-    Child j adds ``items[j]``; no descendant of it scores more than ``bounds[j]``, or
-    ``by_column[j]`` for each column of weights; ``following`` is the next child.
+    Child j adds ``items[j]``; its descendants score at most ``bounds[j]``, and ``by_column[j]`` in
+    each column of weights; ``following`` is the next child.
     """
 
     conjunction: tuple[int, ...]
     items: NDArray[np.int64]
     bounds: FloatArray
     by_column: FloatArray
-    following: int = 1  # the first has no candidates: nothing stands before it
+    following: int = 1  # the first child has no candidates before it
 
 
 class _Node(NamedTuple):
-    """A conjunction that is opened: its candidates, and the columns that are worth summing."""
+    """A conjunction to open: its candidates, and the columns that are worth summing."""
 
     conjunction: tuple[int, ...]
     candidates: NDArray[np.int64]
@@ -59,22 +59,22 @@ class _Node(NamedTuple):
 
 @dataclass(eq=False)
 class BestFirst:
-    """Nodes that wait, and results so far.
+    """The open nodes of a search, and its results so far.
 
     Parameters
     ----------
     rows : Partitioned
-        Of :class:`~formulakern.mining.conjunctions.answers.WeighedRows`.
+        Partitions of :class:`~formulakern.mining.conjunctions.answers.WeighedRows`.
     goal : Objective
     lattice : Lattice
     pairs : int64 (K', 2)
-        Columns of weights, as :class:`Question` has them.
+        Columns of weights, in the form of :class:`Question`.
     among : intp (p,)
         The columns of the propositions in the tables of the partitions.
     totals : float64 (K',)
         Sums of weights over all rows.
     limit : int
-        Of results.
+        The largest number of results.
     threshold : float
         In units.
     most : int
@@ -101,25 +101,25 @@ class BestFirst:
             score = self.goal.unit_scores(self.totals[None]) / lattice.factors[0, 0]
             self._offer((), np.zeros(0, dtype=np.int64), score)
         every = np.arange(len(lattice.groups)), np.arange(len(self.pairs))
-        self._open = [_Node((), *every, math.inf)]  # the batch under way
+        self._open = [_Node((), *every, math.inf)]  # the current batch
         if lattice.greatest < max(lattice.least, 1):
             self._open = []
 
     @property
     def lowest(self) -> float:
-        """What a result has to pass."""
+        """The score, in units, that a new result must exceed."""
         if len(self.results) < self.limit:
             return self.threshold
         return max(self.threshold, self.results[0][0])
 
     @property
     def bound(self) -> float:
-        """In units: what nothing that is not among the results passes."""
+        """A bound, in units, on the scores of all other conjunctions."""
         tops = [-heap[0][0] for heap in self._waiting.values() if heap]
         return max([self.lowest, *tops, *(node.bound for node in self._open)])
 
     def run(self, deadline: Deadline) -> bool:
-        """Open batches of nodes; return whether nothing is left that could be a result."""
+        """Open batches of nodes; return True if no further conjunction can be a result."""
         while self.bound > self.lowest:
             if deadline.over():
                 return False
@@ -153,7 +153,7 @@ class BestFirst:
         return nodes
 
     def _pop(self) -> _Node | None:
-        """The waiting node of the best bound, or of the longest conjunction if many wait."""
+        """Return the waiting node of the best bound, or of the longest conjunction if many wait."""
         groups = self.lattice.groups
         while lengths := [length for length, heap in self._waiting.items() if heap]:
             if self._n_waiting > WAITING:
@@ -181,7 +181,7 @@ class BestFirst:
         return None
 
     def _evaluate(self, node: _Node, sums: FloatArray) -> None:
-        """Look at the children of a node: (columns, children, sum and size)."""
+        """Evaluate the children of a node from ``sums``: (columns, children, sum and size)."""
         lattice, goal, length = self.lattice, self.goal, len(node.conjunction) + 1
         n = len(node.candidates)
         self.n_evaluated += n
@@ -212,7 +212,7 @@ class BestFirst:
     def _offer(
         self, conjunction: tuple[int, ...], candidates: NDArray[np.int64], scores: FloatArray
     ) -> None:
-        """Results: a conjunction with each of its candidates, or, of length 0, by itself."""
+        """Offer a conjunction with each of its candidates, or the empty one, as results."""
         passed = np.flatnonzero(scores > self.lowest)
         for j in passed[np.argsort(-scores[passed], kind="stable")].tolist():
             if scores[j] <= self.lowest:
@@ -236,34 +236,34 @@ def mine_partitioned(
     whole: bool = False,
     **options: Any,
 ) -> MinedConjunctions:
-    """As :func:`.search.mine_conjunctions`, for rows in partitions.
+    """Find the best conjunctions of :func:`.search.mine_conjunctions` for partitioned rows.
 
     The weights of a row are the vector of its group times its share.
 
     Parameters
     ----------
     partitions : Partitioned
-        Of :class:`~formulakern.mining.conjunctions.answers.GroupedRows`; at least one.
+        At least one of :class:`~formulakern.mining.conjunctions.answers.GroupedRows`.
     vectors : sequence of one float64 (G, K) per partition
         The weights of its groups.
     n_propositions : int
     size : ndarray of shape (K,), optional
-        The sums of the absolute weights over all rows, if they are known: the unit depends on
-        them, and with it the last bits of results.
+        The sums of the absolute weights over all rows, computed by default.  They determine the
+        unit, and with it the last bits of results.
     among : ndarray of shape (n_propositions,), intp, optional
-        The columns of the propositions in the tables of the partitions; conjunctions are of
+        The columns of the propositions in the tables of the partitions; conjunctions contain
         positions in this array.
     whole : bool
-        Whether all shares are whole numbers.  Results are then the same to the last bit whether
-        equal rows are merged or not.
+        Whether all shares are whole numbers.  Then merging equal rows does not change the results,
+        to the last bit.
     **options
-        Of :class:`~formulakern.mining.conjunctions.search.ConjunctionOptions`, without
+        The options of :class:`~formulakern.mining.conjunctions.search.ConjunctionOptions`, without
         ``progress``.
 
     Sums and scores are those of the rounded weights, which do not depend on the division into
     partitions.  The partitions are read twice, once for every batch, and once for the results.  A
-    batch sends some 20 bytes for every child, and brings 16 for every child and column of weights
-    from every partition.
+    batch sends about 20 bytes per child, and each partition returns 16 bytes per child and column
+    of weights.
     """
     asked, width = ConjunctionOptions(**options), vectors[0].shape[1]
     deadline, lattice = Deadline.of(asked.time_limit), asked.lattice(n_propositions)
@@ -316,7 +316,7 @@ def _sums(
     among: NDArray[np.intp],
     everywhere: FloatArray,
 ) -> FloatArray:
-    """Sums of each column of weights over covers, in units, shape (r, K)."""
+    """Return sums of each column of weights over covers, in units, shape (r, K)."""
     sums = np.tile(everywhere, (len(found), 1))
     some = [r for r, w in enumerate(found) if w]
     step = max(1, LARGEST_BATCH // len(singles))

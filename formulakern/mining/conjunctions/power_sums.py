@@ -4,18 +4,18 @@ For weights of rows let S(w) be the sum over the cover of a conjunction w, and w
 
     x_w = |S(w)| / b^|w|.
 
-Wanted is Σ_w x_w^s over all 2^p conjunctions, s > 1.  Where v is a conjunction of which P(v) and
-N(v) are the sums of the positive and of the negative weights over its cover, in absolute value,
+The goal is Σ_w x_w^s over all 2^p conjunctions, s > 1.  Let P(v) and N(v) be the sums of the
+positive and of the negative weights, in absolute value, over the cover of a conjunction v.  Then
 every w ⊇ v has |S(w)| ≤ M(v) = max(P(v), N(v)).  In the tree of the branch and bound
-(:mod:`.search`) the nodes below v are v with any of the r propositions that may still be added to
-it, so that
+(:mod:`.search`) the nodes below v are v with any of the r propositions that may still be added, so
 
     Σ_{w below v} x_w^s  ≤  (M(v) / b^|v|)^s · ((1 + b^−s)^r − 1).
 
-Every conjunction is either looked at, or below exactly one node that is not opened: these terms,
-added up, bound what was not looked at.  For b = 4 and s = 11, the defaults of hierarchical kernel
-learning, the second factor is r / 4,000,000: a few levels of the tree are enough.  Nodes are opened
-that contribute most.  Only sums over rows are needed, so that these may be in partitions.
+Every conjunction is either evaluated, or below exactly one node that is not opened: the sum of
+these terms bounds all conjunctions that are not evaluated.  For b = 4 and s = 11, the defaults of
+hierarchical kernel learning, the second factor is r / 4,000,000: a few levels of the tree are
+enough.  The nodes with the largest terms are opened first.  Only sums over rows are needed, so the
+rows may be in partitions.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.mining.conjunctions.answers import Question, add_up, answer, small_answer
 from formulakern.partitions.partitioned import Partitioned
 
-#: Answers of one batch; nodes that wait; conjunctions that are looked at before it is given up.
+#: Sums per batch; nodes that may wait; conjunctions that are evaluated before the search gives up.
 BATCH, WAITING, LOOKED_AT = 1 << 18, 1 << 21, 1 << 25
-#: Truth values that NumPy looks at while machine code is made.
+#: Truth values that NumPy processes while machine code is compiled.
 MEANWHILE = 1 << 30
-#: Shares of the goal: for what waits when the search ends; for what is never opened or listed.
+#: Shares of the goal: of waiting nodes at the end; of nodes that are never opened or listed.
 OPEN, SMALL = 0.5, 0.05
 
 
@@ -48,12 +48,12 @@ class Powers(NamedTuple):
     downwards: bool = True
 
     def below(self, candidates: NDArray[np.intp]) -> FloatArray:
-        """ln((1 + b^−s)^r − 1), from above, for numbers r of propositions.
+        """Return upper bounds on ln((1 + b^−s)^r − 1) for numbers r of propositions.
 
         >>> np.exp(Powers(2.0, 2.0).below(np.array([1, 2]))).round(6)
         array([0.25  , 0.5625])
         """
-        small = -self.exponent * float(np.log(self.base))  # ln b^−s, which itself may be 0
+        small = -self.exponent * float(np.log(self.base))  # ln b^−s; b^−s may underflow
         z = candidates * float(np.log1p(np.exp(small)))
         with np.errstate(divide="ignore"):
             exact = z + np.log(-np.expm1(-z))
@@ -67,11 +67,11 @@ class Heaviest(NamedTuple):
     Parameters
     ----------
     conjunctions : list of tuple of int
-        Sorted positions of propositions; of largest x first.
+        Sorted positions of propositions; the largest x first.
     x : float64 (r,)
-        x_w of each, from above: what rounding may have taken away is added.
+        An upper bound on x_w of each, which includes the rounding.
     rest : float
-        At least Σ x_w^s over all conjunctions that are not listed, but for the empty one.
+        At least Σ x_w^s over all conjunctions that are not listed, without the empty one.
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -88,15 +88,15 @@ def heaviest(
     deadline: Deadline = UNLIMITED,
     **options: Any,
 ) -> Heaviest:
-    """List the heaviest conjunctions, until Σ x_w^s over all others is proven to be at most a goal.
+    """List the heaviest conjunctions until Σ x_w^s over all others is proven to be at most a goal.
 
     ``rows`` are :class:`~formulakern.mining.conjunctions.answers.WeighedRows` with one column of
-    weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the weights that are meant differs by more
-    than ``rounding``.  The search ends once ``most`` conjunctions were looked at, or at the
-    deadline; TimeIsOver is raised before the propositions were.  NumPy adds up small numbers of
-    rows in this process, ``n_rows``.  The ``options`` are ``unit=1``, ``rounding=0``, ``most`` and
-    ``n_rows=None``.  The rows are read once for every level of the tree, and for
-    every 2¹⁸ conjunctions of one.
+    weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the exact weights differs by more than
+    ``rounding``.  The search ends after ``most`` evaluated conjunctions, or at the deadline;
+    TimeIsOver is raised if the propositions are not evaluated by then.  If ``n_rows``, the number
+    of rows in this process, is given and small, NumPy adds them up.  The ``options`` are
+    ``unit=1``, ``rounding=0``, ``most`` and ``n_rows=None``.  The rows are read once for every
+    level of the tree, and for every 2¹⁸ conjunctions of one level.
     """
     search = _Search(rows, items, powers, goal, **options)
     search.open([((), items.astype(np.int64))], deadline)
@@ -121,7 +121,7 @@ _CHILDREN = np.dtype([("value", np.float64), ("block", np.intp), ("place", np.in
 
 @dataclass(eq=False)
 class _Search:
-    """The conjunctions that were looked at, and nodes that wait; sums are shares of the goal."""
+    """The evaluated conjunctions, and waiting nodes; sums are shares of the goal."""
 
     rows: Partitioned
     items: NDArray[np.intp]
@@ -136,10 +136,10 @@ class _Search:
         self.goal, self.unit = float(np.log(self.goal)), float(np.log(self.unit))
         self.n_evaluated, self.positions = 0, np.arange(int(self.items.max()) + 1)
         self.blocks: list[_Node] = []
-        # ln of a bound on the sum below, and ln x^s
+        # waiting: ln of a bound on the sum below; listed: ln x^s
         self.waiting = self.listed = np.zeros(0, _CHILDREN)
         self.closed = self.passed = 0.0  # sums below nodes that are never opened; of unlisted ones
-        if self.rounding:  # all that rounding may have hidden, where no row has weight
+        if self.rounding:  # all that rounding may hide in covers without weight
             most = self.powers.exponent * (np.log(self.rounding) - self.unit)
             below = self.powers.below(np.array([len(self.items)]))
             self.closed = float(self.shares(most + below)[0])
@@ -150,16 +150,16 @@ class _Search:
 
     @property
     def unknown(self) -> float:
-        """A bound on the sum over what was not looked at."""
+        """A bound on the sum over conjunctions that were not evaluated."""
         return self.closed + float(self.shares(self.waiting["value"]).sum())
 
     @property
     def reached(self) -> bool:
-        """Whether what is below unopened nodes is little enough, or there are none."""
+        """True if the bound below unopened nodes is small enough, or no node waits."""
         return not len(self.waiting) or self.unknown <= OPEN
 
     def advance(self, deadline: Deadline) -> None:
-        """Open the nodes that contribute most, so that no more than the goal is left of these."""
+        """Open the nodes with the largest bounds, until the rest is within the goal."""
         order = np.argsort(-self.waiting["value"], kind="stable")
         left = np.cumsum(self.shares(self.waiting["value"][order])[::-1])[::-1]  # from each one on
         needed = int(np.count_nonzero(left > OPEN - SMALL))
@@ -179,7 +179,7 @@ class _Search:
     def open(
         self, nodes: list[_Node], deadline: Deadline, left: NDArray[np.intp] | None = None
     ) -> None:
-        """Look at the children of some nodes; of those that wait, ``left`` still do."""
+        """Evaluate the children of some nodes; of the waiting nodes keep those in ``left``."""
         conjunctions, candidates = zip(*nodes, strict=True)
         every = np.concatenate(candidates)
         one = np.zeros(1, dtype=np.int64)
@@ -200,7 +200,7 @@ class _Search:
             if counts:
                 bound = np.maximum(bound, (sizes + signed) / 2)
                 value = np.maximum(value, signed)
-        # children in the order of their bounds, those without weight left out
+        # children in the order of their bounds, without those of weight zero
         order = np.lexsort((-bound, node))
         order = order[sizes[order] > 0]
         node, every = node[order], every[order]
@@ -224,7 +224,7 @@ class _Search:
     def without_small(
         self, children: NDArray[Any], spent: float, room: int | None = None
     ) -> tuple[NDArray[Any], float]:
-        """Leave out the smallest ones, whose sum is added to ``spent``; beyond ``room`` any."""
+        """Drop the smallest children and add their sum to ``spent``; keep at most ``room``."""
         order = np.argsort(children["value"], kind="stable")
         sums = spent + np.cumsum(self.shares(children["value"][order]))
         n = int(np.searchsorted(sums, SMALL, side="right"))
@@ -233,7 +233,7 @@ class _Search:
         return children[np.sort(order[n:])], float(sums[n - 1]) if n else spent
 
     def result(self) -> Heaviest:
-        """The heaviest conjunctions, as few as the goal allows."""
+        """Return the heaviest conjunctions, as few as the goal allows."""
         order = np.argsort(-self.listed["value"], kind="stable")
         left = np.append(np.cumsum(self.shares(self.listed["value"][order])[::-1])[::-1], 0.0)
         unlisted = self.unknown + self.passed

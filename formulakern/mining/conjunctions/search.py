@@ -1,4 +1,4 @@
-r"""The conjunctions of largest weighted sum, found by branch and bound and proven to be so.
+r"""The conjunctions of largest weighted sum, found and proven by branch and bound.
 
 For a conjunction w of propositions let S_k(w) = Σ_{i covered by w} c_ik.  A larger conjunction
 covers fewer examples, so with P_k and N_k the sums of the positive and of the negative weights
@@ -6,15 +6,14 @@ covers fewer examples, so with P_k and N_k the sums of the positive and of the n
 
     −N_k(w) ≤ S_k(w') ≤ P_k(w),    T_k − P_k(w) ≤ T_k − S_k(w') ≤ T_k + N_k(w),
 
-T_k the sum over all examples.  The search goes depth first through sets of propositions and leaves
-out what cannot pass the results already found.  Children of a node are evaluated together and
-opened in the order of their bounds, the best first; a child is extended by the children before it
-alone, so that every set is met once and the most promising children have the smallest subtrees
-(the order of G. I. Webb, *OPUS: an efficient admissible algorithm for unordered search*, JAIR 3,
-1995, https://doi.org/10.1613/jair.227).
+where T_k is the sum over all examples.  The search goes depth first through sets of propositions
+and skips those that cannot exceed the results already found.  Children of a node are evaluated
+together and opened in the order of their bounds, the best first.  A child is extended only by the
+children before it, so every set is visited once and the most promising children have the smallest
+subtrees (the order of G. I. Webb, *OPUS: an efficient admissible algorithm for unordered search*,
+JAIR 3, 1995, https://doi.org/10.1613/jair.227).
 
-The conjunctions of a small table are enumerated level by level with NumPy, so that nothing is
-compiled for them.
+The conjunctions of a small table are enumerated level by level with NumPy, without compilation.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ from formulakern.encoding.bits import all_ones, n_words
 from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 
-#: Conjunctions times examples up to which this is quicker than the compiled search.
+#: Conjunctions times examples up to which enumeration is faster than the compiled search.
 MAX_ENTRIES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Which conjunctions are meant.
+    """The set of conjunctions that is searched.
 
     Parameters
     ----------
     least, greatest : int
         Lengths that are reported.
     factors : float64 (3, greatest length + 1)
-        For each length what divides its scores, and the smallest and largest such number among the
-        lengths from there on that are reported.
+        For each length its divisor of scores, and the smallest and largest divisor among the
+        reported lengths from there on.
     groups : int64 (p,)
-        Propositions of one group exclude each other; −1 for none.
+        Propositions of one group exclude each other; −1 for no group.
     complement : bool
-        Whether the examples count that are not covered.
+        Whether to score the examples that are not covered.
     """
 
     least: int
@@ -63,13 +62,13 @@ class Lattice:
 
     @property
     def smallest(self) -> float:
-        """The smallest factor of the lengths that are reported."""
+        """The smallest factor of the reported lengths."""
         return float(self.factors[1, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class ConjunctionOptions(SearchOptions):
-    """The options of every search, and which conjunctions are searched.
+    """The options of every search, and the set of conjunctions that is searched.
 
     Parameters
     ----------
@@ -77,11 +76,11 @@ class ConjunctionOptions(SearchOptions):
         Numbers of propositions; ``min_length=0`` admits the empty conjunction, which is true
         everywhere, ``max_length=None`` any length.
     length_factor : sequence of float, optional
-        Positive divisors of the scores of lengths 0, 1, …, up to the greatest length that can
-        occur; in any order, growing or not.
+        Positive divisors of the scores of lengths 0, 1, …, up to the greatest possible length; in
+        any order, growing or not.
     exclusive : sequence of int of length p, optional
-        Groups of which a conjunction has at most one proposition (the values of one column, or a
-        literal and its negation); −1 for propositions that are in no group.
+        Groups from which a conjunction has at most one proposition (the values of one column, or a
+        literal and its negation); −1 for propositions without a group.
     """
 
     min_length: int = 1
@@ -90,7 +89,7 @@ class ConjunctionOptions(SearchOptions):
     exclusive: Sequence[int] | NDArray[Any] | None = None
 
     def lattice(self, p: int, complement: bool = False) -> Lattice:
-        """Return the conjunctions of p propositions."""
+        """Return the set of conjunctions of p propositions."""
         groups = np.full(p, -1) if self.exclusive is None else np.asarray(self.exclusive)
         greatest = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
         if self.max_length is not None:
@@ -107,7 +106,7 @@ class ConjunctionOptions(SearchOptions):
 
 
 class Listed(NamedTuple):
-    """The conjunctions that a search found, and in units what no other one passes."""
+    """The conjunctions that a search found, and a bound in units on all others."""
 
     conjunctions: list[tuple[int, ...]]
     bound: float
@@ -115,10 +114,10 @@ class Listed(NamedTuple):
 
 
 def enumerated(task: Task, lattice: Lattice) -> Listed | None:
-    """The best conjunctions, found level by level; None if there are too many to look at.
+    """Return the best conjunctions, found level by level, or None if there are too many.
 
-    Every conjunction of a length is extended by the propositions behind its last one, unless the
-    bounds show that no extension can pass the results so far.
+    Every conjunction of a length is extended by the propositions after its last one, unless the
+    bounds show that no extension can exceed the results so far.
     """
     (m, p), goal, limit = task.table.shape, task.goal, task.top
     threshold = goal.in_units(task.threshold)
@@ -149,7 +148,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
             sets = np.concatenate([sets[parent], item[:, None]], axis=1)
             covers = covers[parent] * columns[item]
             n_evaluated += len(sets)
-        sums = covers @ goal.columns.T  # whole numbers of units, so exact in any order
+        sums = covers @ goal.columns.T  # whole numbers of units: exact in any order
         if length >= lattice.least:
             values = goal.unit_scores(totals - sums if complement else sums) / factors[0, length]
             passed = np.flatnonzero(values > threshold)
@@ -176,11 +175,7 @@ def enumerated(task: Task, lattice: Lattice) -> Listed | None:
 def _bound(
     total: Any, size: Any, everywhere: Any, complement: Any, upwards: Any, downwards: Any
 ) -> Any:
-    """The best value of a column over all subsets of a cover with sum ``total``.
-
-    ``size`` is the sum of absolute weights over the cover, ``everywhere`` the sum of weights over
-    all examples.
-    """
+    """Return the best value of a column over the subsets of a cover, from sums of weights."""
     above, below = (size + total) / 2, (total - size) / 2
     if complement:
         above, below = everywhere - below, everywhere - above
@@ -192,16 +187,15 @@ def _bound(
 class ConjunctionState(NamedTuple):
     """The arrays of a search for p propositions, W words of examples, K columns of weights.
 
-    ``columns`` are in units, 0 behind the last example, with sums ``totals``; ``flags`` are
-    complement, upwards, downwards and whether scores are norms; ``lengths`` the least and greatest
-    length and the largest number of results.  Row 0 of ``factors`` divides the scores of each
-    length; rows 1 and 2 are the smallest and largest of these among the lengths from here on that
-    are reported (1 and 1 where there is none).  ``counters`` are open levels, results, conjunctions
-    evaluated, and whether the root is open.  A row of ``levels`` has the number of children of a
-    level, the next one, and the one open; ``items`` and ``bounds`` list the children, best bound
-    first, and ``covers`` has the cover of the conjunction whose children they are.  Only scores
-    above ``threshold`` are results: ``scores``, with a heap of the rows, and what was ``found``,
-    positions counted from 1.
+    ``columns`` are in units, 0 after the last example, with sums ``totals``; ``flags`` are
+    complement, upwards, downwards and norm; ``lengths`` the least and greatest length and the
+    largest number of results.  Row 0 of ``factors`` divides the scores of each length; rows 1 and 2
+    are the smallest and largest of these among the reported lengths from there on (1 and 1 if there
+    are none).  ``counters`` are open levels, results, evaluated conjunctions, and whether the root
+    is open.  A row of ``levels`` has the number of children of a level, the next child, and the
+    open child; ``items`` and ``bounds`` list the children, best bound first, and ``covers`` has the
+    cover of their parent.  Only scores above ``threshold`` are results: ``scores``, with a heap of
+    the rows, and the conjunctions ``found``, as positions counted from 1.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
@@ -224,9 +218,9 @@ class ConjunctionState(NamedTuple):
 
 @compiled("int64(state, int64)", state=ConjunctionState)
 def search_conjunctions(state: Any, work: Any) -> Any:
-    """Go on with a depth-first branch and bound, for about ``work`` words of 64 examples.
+    """Continue a depth-first branch and bound, for about ``work`` words of 64 examples.
 
-    Returns DONE, SLICE, or FULL: D must grow, then go on.
+    Returns DONE, SLICE, or FULL, which requires a larger D before the next call.
     """
     words, groups, columns, totals = state.words, state.groups, state.columns, state.totals
     flags, lengths, factors, threshold = state.flags, state.lengths, state.factors, state.threshold
@@ -247,7 +241,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
     while True:
         n_found = counters[1]
         lowest = threshold if n_found < limit else max(threshold, scores[heap[0]])
-        if counters[3] == 0:  # the root, whose candidates and cover are there already
+        if counters[3] == 0:  # the root, with its candidates and cover already set
             level, n_candidates = -1, levels[0, 0]
             counters[3] = 1
         elif counters[0] == 0:
@@ -260,8 +254,8 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             if following >= levels[level, 0] or bounds[level, following] <= lowest:
                 counters[0] -= 1
                 continue
-            # a child is extended by the children with better bounds than its own, so that the
-            # best one, which is opened first, has the fewest candidates
+            # a child is extended by the children with better bounds than its own, so the best
+            # one, which is opened first, has the fewest candidates
             item, group = items[level, following], groups[items[level, following]]
             if level + 1 >= levels.shape[0]:
                 return FULL
@@ -276,7 +270,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                 continue
             for w in range(n_words):
                 covers[level + 1, w] = covers[level, w] & words[item, w]
-        length, candidates = level + 2, items[level + 1]  # of the conjunctions evaluated now
+        length, candidates = level + 2, items[level + 1]  # of the new conjunctions
         n_index = 0
         for w in range(n_words):
             if covers[level + 1, w] != 0:
@@ -297,7 +291,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
             bound = _bound(total, size, totals[k], complement, upwards, downwards)
             squares += bound * bound
             if norm or divided(bound, factors[1, length], factors[2, length]) > lowest:
-                active[row] = k  # any other column scores no result below here
+                active[row] = k  # no other column gives a result below this node
                 n_active += 1
         if norm and divided(math.sqrt(squares), factors[1, length], factors[2, length]) <= lowest:
             n_active = 0
@@ -356,7 +350,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class MinedConjunctions(MiningResult):
-    """Conjunctions, best first, and what is known about all the others.
+    """Conjunctions, best first, and a bound on the scores of all the others.
 
     ``conjunctions`` are sorted positions of propositions; sorted by score (largest first), then
     length, then positions.
@@ -374,7 +368,7 @@ class MinedConjunctions(MiningResult):
         finished: bool,
         **known: Any,
     ) -> MinedConjunctions:
-        """The results above the threshold: best first, then short ones, then by positions."""
+        """Return the results above the threshold: best first, then shortest, then by positions."""
         order = ranked(found, scores, asked.threshold)
         complete = finished and len(found) < asked.top
         listed = [found[r] for r in order]
@@ -384,7 +378,7 @@ class MinedConjunctions(MiningResult):
 def mine_conjunctions(
     propositions: object, weights: object, *, complement: bool = False, **options: Any
 ) -> MinedConjunctions:
-    """The conjunctions w of different propositions with the largest scores.
+    """Find the conjunctions w of different propositions with the largest scores.
 
     With S_k(w) = Σ_i c_ik over the examples that w covers, the score is max_k |S_k| ("absolute"),
     max_k S_k − min_k S_k ("spread"), or the root of Σ_k S_k² ("norm"), divided by
@@ -396,15 +390,15 @@ def mine_conjunctions(
     weights : array-like of shape (m,) or (m, K)
         c, finite; one column per vector.
     complement : bool
-        Use T_k − S_k, T_k the sum over all examples, in place of S_k: the sum over the examples
-        that w does *not* cover, that is, of the disjunction of the negated propositions.
+        Replace S_k by T_k − S_k, where T_k is the sum over all examples.  This is the sum over the
+        examples that w does *not* cover, that is, of the disjunction of the negated propositions.
     **options
-        Of :class:`ConjunctionOptions`.
+        The options of :class:`ConjunctionOptions`.
 
-    Conjunctions of equal covers are all candidates; those that tie with the last one returned may
-    be left out.  If few conjunctions are looked at (at most 2¹⁹, times examples), nothing is
-    compiled.  Else a conjunction costs some 10 ns per 64 examples and column of weights; how many
-    are looked at depends on how well the bound prunes.
+    Conjunctions with equal covers are all candidates; those that tie with the last result may be
+    missing.  If at most 2¹⁹ conjunctions times examples are evaluated, nothing is compiled.
+    Otherwise a conjunction costs about 10 ns per 64 examples and column of weights; the number of
+    evaluated conjunctions depends on the pruning by the bound.
 
     >>> X = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]
     >>> result = mine_conjunctions(X, [2.0, 1.0, -1.0, -1.0], top=1, max_length=2)
@@ -431,7 +425,7 @@ def mine_conjunctions(
 
 
 class _ConjunctionSearch(CompiledSearch):
-    """The arrays of the compiled loop ``search_conjunctions``, and how they grow."""
+    """The arrays of the compiled loop ``search_conjunctions``."""
 
     def __init__(self, task: Task, lattice: Lattice) -> None:
         self.loop = search_conjunctions
@@ -463,7 +457,7 @@ class _ConjunctionSearch(CompiledSearch):
             self.offer_first(score / float(lattice.factors[0, 0]))
 
     def listed(self) -> Listed:
-        """The results, in no order, and what bounds the others."""
+        """Return the results, unsorted, and a bound on the others."""
         rows = self.state.found[: self.n_found].tolist()
         found = [tuple(sorted(j - 1 for j in row if j)) for row in rows]
         return Listed(found, self.bound(), self.n_evaluated)

@@ -1,8 +1,8 @@
-"""Templates ready for a search: choices written out as copies, and a program over bit words.
+"""Templates prepared for a search: choices written out as copies, and a program over bit words.
 
-A template's variables become *slots*, each to be filled by one proposition.  Where the template
-holds a choice of d features of F, there are d copies of F, each with slots of its own; copies are
-interchangeable, so they are kept in lexicographic order, strictly, because the features differ.
+A template's variables become *slots*, each to be filled by one proposition.  A choice of d features
+of F becomes d copies of F, each with its own slots.  Copies are interchangeable, so they are kept
+in strict lexicographic order; it is strict because the features differ.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from formulakern.syntax.formula import (
 )
 from formulakern.syntax.leaves import Choice
 
-#: Templates with more slots than this are refused; truth tables have 2 to this power rows.
+#: The largest number of slots of a template; truth tables have 2 to this power rows.
 MAX_SLOTS = 20
-#: Symmetries of a formula are looked for among all permutations of at most so many variables.
+#: The largest number of variables whose permutations are all tested as symmetries.
 MAX_PERMUTED = 6
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for one proposition: a variable, in one copy of each choice, outermost first."""
+    """A place for one proposition: a variable in one copy of each choice, outermost first."""
 
     variable: Variable
     copy: tuple[int, ...]
@@ -46,7 +46,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Order:
-    """The positions in slots ``left`` come before those in ``right``, lexicographically."""
+    """A lexicographic order: the positions in slots ``left`` come before those in ``right``."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -57,9 +57,9 @@ class Order:
 class Expansion:
     """A template without choices, over the variables ``leaves``, one for each slot.
 
-    ``all_different`` are groups of slots that hold different propositions; ``orders`` leave out
-    instances that are the same feature as another one, and sets of features that are not different.
-    An ``empty`` one has a choice of two or more from a space of one feature, so no instance.
+    ``all_different`` are groups of slots that hold different propositions.  ``orders`` exclude
+    repeated instances of one feature, and sets of features that are not different.  An ``empty``
+    expansion chooses two or more features from a space of one feature, so it has no instance.
     """
 
     formula: Formula
@@ -97,12 +97,12 @@ def expand(
     every_substitution: bool = False,
     every_variable: bool = False,
 ) -> Expansion:
-    """Write the choices of a template out, and find what is symmetric about it.
+    """Write out the choices of a template, and find its symmetries.
 
     ``distinct`` variables of one formula hold different propositions; ``kind_of`` is equal for
     variables that range over the same propositions, and only these are exchanged.  Instances that
-    differ in the order of equal places are kept if ``every_substitution`` counts, and slots on
-    which the truth value does not depend if ``every_variable`` does.
+    differ only in the order of equal places are kept if ``every_substitution``, and slots that do
+    not affect the truth value if ``every_variable``.
 
     >>> from formulakern.syntax.parser import parse
     >>> expand(parse("all[2](a & ~b)"), True).formula
@@ -135,14 +135,14 @@ class _Writer:
     def instance(
         self, formula: Formula, copy: tuple[int, ...], inside: bool
     ) -> tuple[Formula, tuple[int, ...]]:
-        """One feature of the space of a formula, and its slots (as deep as choices nest)."""
+        """Return one feature of the space of a formula, and its slots."""
         atoms = atoms_of(formula)
         table = truth_table(formula, {atom: i for i, atom in enumerate(atoms)})
         needed = [i for i in range(len(atoms)) if self.every_variable or depends(table, i)]
         if self.distinct and len(needed) > 1 and any(isinstance(a, Choice) for a in atoms):
             raise FormulaError(
-                f"with distinct=True a choice stands alone or negated; {str(formula)!r} has "
-                "something beside it. Use distinct=False."
+                f"with distinct=True, a choice cannot be combined with other terms; it may only be "
+                f"negated. The formula is {str(formula)!r}. Use distinct=False."
             )
         first = len(self.slots)
         written: dict[Formula, Formula] = dict.fromkeys(atoms, FALSE)
@@ -156,7 +156,7 @@ class _Writer:
                 written[atom] = self._slot(atom, copy)
         if self.distinct and len(slot_of) > 1:
             self.all_different.append(tuple(slot_of.values()))
-        # in a choice, features that name the same set differ
+        # in a choice, the features of one set differ
         if self.distinct or not (inside or self.every_substitution):
             kinds = [
                 (a.domain, self.kind_of(a)) if isinstance(a, Variable) else None for a in atoms
@@ -168,8 +168,8 @@ class _Writer:
     def _slot(self, variable: Variable, copy: tuple[int, ...]) -> Variable:
         if len(self.slots) == MAX_SLOTS:
             raise FormulaSizeError(
-                f"the template has more than {MAX_SLOTS} variables, copies in choices included. "
-                "Use a smaller one, or conjunctions: mine_conjunctions."
+                f"the template has more than {MAX_SLOTS} variables, including copies in choices. "
+                "Use a smaller template, or mine conjunctions with mine_conjunctions."
             )
         self.leaves.append(Variable(f"s{len(self.slots)}"))
         self.slots.append(Slot(variable, copy))
@@ -204,7 +204,7 @@ def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
     steps: dict[tuple[int, int, int], int] = {}
 
     def emit(row: Connective, left: int, right: int) -> int:
-        """One connective, read from its truth table (cells 11, 10, 01, 00)."""
+        """Return the reference of one connective, read from its truth table (11, 10, 01, 00)."""
         cells = [cell for cell, bit in enumerate(row.truth) if bit == "1"]
         if len(cells) == 2:
             step = (1, left, right)
@@ -238,13 +238,13 @@ def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
 
 
 def _between(parts: Sequence[Formula], least: int, most: int) -> Formula:
-    """True where at least ``least`` and at most ``most`` of the parts are true."""
+    """Return a formula that is true if at least ``least`` and at most ``most`` parts are true."""
     n = len(parts)
     if (least, most) == (n, n):
         return Operation(AND, parts) if n > 1 else parts[0]
     if (least, most) == (1, n):
         return Operation(OR, parts)
-    # counts[t]: at least t of the parts so far, built up part by part
+    # counts[t]: at least t of the parts so far
     counts: list[Formula] = [TRUE, *[FALSE] * (n + 1)]
     for seen, part in enumerate(parts, start=1):
         for t in range(seen, 0, -1):
@@ -263,10 +263,7 @@ def _either(left: Formula, right: Formula) -> Formula:
 
 
 def atoms_of(formula: Formula) -> list[Formula]:
-    """The variables and choices of a formula, those nearest the root first: they decide most.
-
-    Slots are in this order, those of a choice in the place of the choice.
-    """
+    """Return the variables and choices of a formula, those nearest the root first."""
     depth = {id(formula): 0}
     for node in reversed(postorder(formula)):
         for argument in node.arguments:
@@ -278,19 +275,19 @@ def atoms_of(formula: Formula) -> list[Formula]:
             continue
         if not isinstance(node, (Variable, Choice)):
             raise FormulaError(
-                f"{str(node)!r} is a comparison of one column; a template is made of variables, "
-                "which propositions are substituted for. Write for example 'a & ~b'."
+                f"{str(node)!r} is a comparison of one column; a template consists of variables, "
+                "which are replaced by propositions. Write for example 'a & ~b'."
             )
         shallowest[node] = min(shallowest.get(node, depth[id(node)]), depth[id(node)])
     if len(shallowest) > MAX_SLOTS:
         raise FormulaSizeError(
-            f"the template has {len(shallowest)} variables; at most {MAX_SLOTS} are searched."
+            f"the template has {len(shallowest)} variables; at most {MAX_SLOTS} are supported."
         )
     return sorted(shallowest, key=shallowest.__getitem__)
 
 
 def truth_table(formula: Formula, axis_of: Mapping[Formula, int]) -> NDArray[np.bool_]:
-    """One axis of length 2 for each number of an atom, false first; atoms may share one."""
+    """Return a truth table with an axis of length 2, false first, for each number of an atom."""
     shape = (2,) * len(set(axis_of.values()))
     axes = np.indices(shape, dtype=np.bool_, sparse=True)
     value = evaluate(formula, lambda atom: axes[axis_of[atom]])
@@ -298,7 +295,7 @@ def truth_table(formula: Formula, axis_of: Mapping[Formula, int]) -> NDArray[np.
 
 
 def depends(table: NDArray[np.bool_], axis: int) -> bool:
-    """Whether a truth table is not the same in both halves of an axis."""
+    """Return True if the two halves of a truth table along an axis differ."""
     return not np.array_equal(table.take(0, axis), table.take(1, axis))
 
 
@@ -307,7 +304,7 @@ def symmetries(
 ) -> list[tuple[int, ...]]:
     """Return the permutations of some axes that keep a truth table and the kinds of the axes.
 
-    Each has the images of all axes.  For more than six axes only exchanges of two are examined.
+    Each lists the images of all axes.  For more than six axes only exchanges of two are tested.
     """
     still = range(table.ndim)
     if len(axes) <= MAX_PERMUTED:
@@ -325,12 +322,12 @@ def symmetries(
 def _exchanges(
     table: NDArray[np.bool_], axes: Sequence[int], kinds: Sequence[Hashable]
 ) -> list[tuple[int, int]]:
-    """Pairs (i, j): of all instances that a symmetry exchanges, one has i before j for all pairs.
+    """Return pairs (i, j) such that each set of symmetric instances has one with all i before j.
 
-    Along a chain of stabilisers: j is where i can be moved by a permutation that keeps the table,
-    and keeps the axes before i in place.  With all permutations at hand this leaves exactly one
-    instance of each where propositions differ (J.-F. Puget, *Breaking symmetries in all different
-    problems*, IJCAI 2005).
+    The pairs come from a chain of stabilisers: a permutation that keeps the table and the axes
+    before i moves i to j.  With all permutations available, and different propositions, exactly one
+    instance of each set remains (J.-F. Puget, *Breaking symmetries in all different problems*,
+    IJCAI 2005).
     """
     group = symmetries(table, axes, kinds)
     pairs: list[tuple[int, int]] = []

@@ -1,19 +1,19 @@
 """The instances of a formula template of largest weighted sum, found by branch and bound.
 
 The variables of the template are replaced by propositions.  While some are still open, every
-example is surely covered, surely not covered, or unknown (three-valued evaluation, in which an
-open variable is true where all of its propositions are, and false where none is).  With T the
-examples surely covered and U the unknown ones, all instances that can still come have
+example is surely covered, surely not covered, or unknown.  In this three-valued evaluation, an open
+variable is true if all of its propositions are, and false if none is.  With T the examples surely
+covered and U the unknown ones, all completions satisfy
 
     Σ_T c − Σ_U c⁻  ≤  S  ≤  Σ_T c + Σ_U c⁺,
 
-and what cannot pass the results already found is left out.
+and those that cannot exceed the results already found are skipped.
 
-A compiled loop fills the slots in order, depth first; its state is in arrays, so that it can stop
-and go on.  With the slots before d filled and those behind unknown, the template is evaluated
-twice, three-valued, with slot d true everywhere and with slot d false everywhere.  Whatever
-proposition fills slot d, each example is in one of the two cases, so the bounds for *all*
-propositions are sums of two modified weights over their bits.
+A compiled loop fills the slots in order, depth first; its state is in arrays, so that it can be
+resumed.  With the slots before d filled and those after d unknown, the template is evaluated twice,
+three-valued: with slot d true everywhere and with slot d false everywhere.  For any proposition in
+slot d, each example is in one of the two cases, so the bounds for *all* propositions are sums of
+two modified weights over their bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from formulakern.syntax.formula import Formula, Variable, evaluate
 
 @compiled()
 def _run(steps: Any, first: Any, planes: Any) -> None:
-    """Evaluate the program: plane r of a reference r holds where it is surely true."""
+    """Evaluate the program: plane r marks the examples on which reference r is surely true."""
     for i in range(len(steps)):
         a, b, to = steps[i, 1], steps[i, 2], 2 * (first + i)
         if steps[i, 0] == 0:
@@ -59,10 +59,7 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
 
 @compiled()
 def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
-    """Set where a reference is surely true and surely false.
-
-    (A loop: numba takes seconds to compile an assignment from one slice to another.)
-    """
+    """Set where a reference is surely true and surely false; slices would compile slowly."""
     for w in range(planes.shape[1]):
         planes[2 * reference, w] = true[w]
         planes[2 * reference + 1, w] = false[w]
@@ -70,7 +67,7 @@ def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
 
 @compiled()
 def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
-    """Whether the slots up to ``slot`` respect every lexicographic order so far."""
+    """Return True if the slots up to ``slot`` respect every lexicographic order so far."""
     for i in range(orders.shape[0]):
         equal = True
         for t in range(orders.shape[1]):
@@ -90,15 +87,15 @@ def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
 class InstanceState(NamedTuple):
     """The arrays of a search over S slots, p propositions, W words of examples, K columns.
 
-    ``columns`` are in units, 0 behind the last example; ``flags`` are upwards, downwards; ``steps``
+    ``columns`` are in units, 0 after the last example; ``flags`` are upwards, downwards; ``steps``
     and ``output`` the program (:class:`formulakern.mining.templates.expansion.BitProgram`).
-    ``planes`` hold the rows where each reference is surely true, set for slots and the constant;
-    ``unknown`` are those of slots that are not filled.  ``different`` marks slots that hold
-    different propositions; ``orders`` are pairs of slots to be compared one after the other, then
-    −1, strictly or not.  ``counters`` are open levels, results, instances and parts evaluated, and
-    whether it has begun; a row of ``levels`` has the number of children and the next, which
-    ``items`` and ``bounds`` list, best bound first.  At most ``limit`` results score above
-    ``threshold``: ``scores``, with a heap of the rows, and what was ``found``.
+    ``planes`` hold the rows on which each reference is surely true, set for slots and the constant;
+    ``unknown`` holds them for open slots.  ``different`` marks slots that hold different
+    propositions; ``orders`` are pairs of slots to be compared one after the other, then −1,
+    strictly or not.  ``counters`` are open levels, results, evaluated instances and parts, and
+    whether the search has begun.  A row of ``levels`` has the number of children and the next
+    child; ``items`` and ``bounds`` list them, best bound first.  At most ``limit`` results score
+    above ``threshold``: ``scores``, with a heap of the rows, and the instances ``found``.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
@@ -126,10 +123,7 @@ class InstanceState(NamedTuple):
 
 @compiled("int64(state, int64)", state=InstanceState)
 def search_instances(state: Any, work: Any) -> Any:
-    """Go on with the search, for about ``work`` words of 64 examples.
-
-    Returns DONE or SLICE.
-    """
+    """Continue the search for about ``work`` words of 64 examples; return DONE or SLICE."""
     words, columns, flags, steps = state.words, state.columns, state.flags, state.steps
     planes, unknown, output, allowed = state.planes, state.unknown, state.output, state.allowed
     different, orders, strict = state.different, state.orders, state.strict
@@ -222,7 +216,7 @@ def search_instances(state: Any, work: Any) -> Any:
                     best[j] = max(best[j], -(least + sums[j, 1]))
         done += n_candidates * n_columns * n_index + n_words * (2 * len(steps) + 8)
         counters[2] += n_candidates
-        if slot == n_slots - 1:  # nothing is unknown: what was bounded is the score
+        if slot == n_slots - 1:  # nothing is unknown: the bound is the score
             for j in range(n_candidates):
                 if best[j] > threshold:
                     place = offer(scores, heap, counters, limit, best[j])
@@ -245,7 +239,7 @@ def search_instances(state: Any, work: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class MinedInstances(MiningResult):
-    """Instances of a template, best first, and what is known about all the others.
+    """Instances of a template, best first, and a bound on the scores of all the others.
 
     ``assignments`` have for each instance the proposition in every slot of the ``expansion``, the
     template with its choices written out; sorted by score (largest first), then by the number of
@@ -265,7 +259,7 @@ def mine_templates(
     columns: Mapping[Any, Sequence[int]] | None = None,
     **options: Any,
 ) -> MinedInstances:
-    """The instances of a template with the largest scores.
+    """Find the instances of a template with the largest scores.
 
     An instance φ replaces every variable by a proposition, equal names by the same one.  With
     S_k(φ) = Σ_i c_ik over the examples on which φ is true, the score is max_k |S_k| ("absolute")
@@ -274,21 +268,21 @@ def mine_templates(
     Parameters
     ----------
     formula : Formula
-        Variables, constants, connectives, and choices, in which d copies of the inner formula
-        stand for d different features of its space.
+        Variables, constants, connectives, and choices; the d copies of a choice's inner formula
+        represent d different features of its space.
     propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
     weights : array-like of shape (m,) or (m, K)
     distinct : bool
-        Different variables of one formula are different propositions.
+        Whether different variables of one formula must be different propositions.
     columns : mapping, optional
         Variable (or its name) → positions of the propositions that it ranges over; all by
         default.
     **options
-        Of :class:`~formulakern.mining.search.SearchOptions`.
+        The options of :class:`~formulakern.mining.search.SearchOptions`.
 
-    Instances that are the same Boolean function of the propositions are returned once, under the
-    first of their assignments that was met; different functions of equal covers are all candidates.
-    Those that tie with the last one may be left out.  For a conjunction of plain variables
+    Instances that are the same Boolean function of the propositions are returned once, with the
+    first assignment found; different functions with equal covers are all candidates.  Those that
+    tie with the last result may be missing.  For a conjunction of plain variables,
     :func:`~formulakern.mining.conjunctions.search.mine_conjunctions` has sharper bounds.
 
     >>> from formulakern.syntax.parser import parse
@@ -315,7 +309,7 @@ def mine_templates(
         assignments = _different(expansion, search.assignments())
         if len(assignments) >= limit or search.n_found < capacity or not finished:
             break
-        capacity *= 4  # the results hold too many instances of equal functions
+        capacity *= 4  # too many of the results are instances of equal functions
 
     def covers(table: PackedTable, some: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
         positions = np.array(some, dtype=np.intp).T
@@ -399,7 +393,7 @@ class _InstanceSearch(CompiledSearch):
         self.nothing = empty
 
     def assignments(self) -> list[tuple[int, ...]]:
-        """The results, best first."""
+        """Return the results, best first."""
         rows = self.state.found[: self.n_found].tolist()
         order = sorted(range(self.n_found), key=lambda r: (-self.state.scores[r], rows[r]))
         return [tuple(rows[r]) for r in order]
@@ -408,9 +402,9 @@ class _InstanceSearch(CompiledSearch):
 def _different(
     expansion: Expansion, assignments: Sequence[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """The first of the assignments that give the same Boolean function, for each function.
+    """Return the first assignment of each Boolean function.
 
-    A function's name is the propositions that it depends on, sorted, and its truth table.
+    A function is identified by the sorted propositions on which it depends, and its truth table.
     """
     first: dict[object, tuple[int, ...]] = {}
     tables: dict[tuple[int, ...], tuple[tuple[int, ...], bytes]] = {}
@@ -427,7 +421,7 @@ def _different(
 def function_of(
     expansion: Expansion, pattern: Sequence[int], n: int
 ) -> tuple[tuple[int, ...], bytes]:
-    """Which of n arguments a template depends on, and the bytes of its truth table of these.
+    """Return the arguments, of n, on which a template depends, and the bytes of its truth table.
 
     ``pattern`` has for every slot the argument, 0 … n − 1, that it holds.
     """

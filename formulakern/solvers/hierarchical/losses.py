@@ -3,7 +3,7 @@
 A loss is L(u) = Σ_i c_i ℓ(y_i, u_i) of the predictions u.  β = −∂L/∂u are the dual variables
 (β_i = α_i y_i with labels ±1).  Since the intercept is not penalised, Σ_i β_i = 0 at its best
 value, and then every f gives a feasible point of the dual problem.  By Fenchel's inequality
-L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
+L(u) ≥ conjugate(β) − ⟨β, u⟩, with the conjugate for feasible β
 
     hinge          Σ y_i β_i                         0 ≤ y_i β_i ≤ c_i
     squared_hinge  Σ y_i β_i − β_i² / (4c_i)         0 ≤ y_i β_i
@@ -11,8 +11,8 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
     squared        Σ y_i β_i − β_i² / (4c_i)
     multinomial    Σ c_i H([y_i = ·] − β_i / c_i)    a probability of each class
 
-With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.  Groups of examples
-have an intercept each, so that the β of each group sum to zero.  The multinomial loss
+With offsets o the loss is L(u − o), which adds ⟨β, o⟩ to the conjugate.  Groups of examples have an
+intercept each, so the β of each group sum to zero.  The multinomial loss
 Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) has a prediction, an intercept and a β for each class.
 
 The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
@@ -31,24 +31,24 @@ from formulakern.arrays import FloatArray, IntArray
 
 #: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
-#: Sums of dual variables below this share of Σ c_i count as zero while the intercept is sought.
+#: Sums of dual variables below this share of Σ c_i count as zero in the search for the intercept.
 BALANCED = 1e-14
 #: Intercepts that differ by less, relative to 1 or to their size, are the same.
 NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
-#: Keeps a logarithm of zero finite where its factor is zero.
+#: Keeps a logarithm of zero finite if its factor is zero.
 TINY = 1e-300
 #: Keeps divisions by sums of dual variables finite.
 LEAST = 1e-200
-#: The best intercepts are at most this far outside the predictions, or less than BALANCED is lost.
+#: The best intercepts are at most this far outside the predictions, up to a loss below BALANCED.
 REACH = 40.0
 #: Allowance for the rounding of sums, as a share of the sum of their sizes.
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
 
 
 class Expansion(NamedTuple):
-    """Value, β = −∂L/∂u and second derivatives of a loss at some predictions.
+    """The value, β = −∂L/∂u and the second derivatives of a loss at some predictions.
 
-    The multinomial loss has the probabilities of the classes in place of second derivatives.
+    The multinomial loss has the probabilities of the classes instead of second derivatives.
     """
 
     value: float
@@ -57,7 +57,7 @@ class Expansion(NamedTuple):
 
 
 class Loss:
-    """L(u) = Σ_i c_i ℓ(y_i, u_i), the corner of the hinge smoothed to the width ``width``.
+    """The loss L(u) = Σ_i c_i ℓ(y_i, u_i), with the hinge's corner smoothed to ``width``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Loss:
     c : float64 (m,)
         Positive.
     group : int64 (m,), optional
-        From 0; example i, of group k, is predicted u_i − b_k.  One group by default.
+        From 0; example i, of group k, has the prediction u_i − b_k.  One group by default.
     offset : float64 (m,), optional
         o, 0 by default.
     """
@@ -87,7 +87,7 @@ class Loss:
         self.name, self.y, self.c = name, y, c
         self.group = np.zeros(len(y), dtype=np.int64) if group is None else group
         self.offset = np.zeros(len(y)) if offset is None else offset
-        self.cold = np.zeros(int(self.group.max()) + 1)  # the intercepts to begin with
+        self.cold = np.zeros(int(self.group.max()) + 1)  # the initial intercepts
         self.parts: list[tuple[Any, Loss]] = [(slice(None), self)]
         if len(self.cold) > 1:
             places = [np.flatnonzero(self.group == k) for k in range(len(self.cold))]
@@ -100,7 +100,7 @@ class Loss:
         return np.bincount(self.group, values, len(self.cold)).astype(np.float64)
 
     def expand(self, u: FloatArray) -> Expansion:
-        """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
+        """Return value, dual variables and curvature at u, float64 (m,); the hinge is smoothed."""
         c, y, u = self.c, self.y, u - self.offset
         if self.name == "logistic":
             z = y * u
@@ -118,7 +118,7 @@ class Loss:
         return Expansion(value, c * y * share, curvature)
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:
-        """min_u L(u) + ⟨β, u⟩ for feasible β; smoothed, of the loss as :meth:`expand` has it."""
+        """Return min_u L(u) + ⟨β, u⟩ for feasible β, of the loss or its smoothed form."""
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             entropy = float(self.c @ (_entropy(share) + _entropy(1 - share)))
@@ -128,9 +128,9 @@ class Loss:
         return linear - width / 2 * float(np.sum(beta**2 / self.c))
 
     def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
-        """A multiple s of β, and conjugate(sβ) − s²·square/2, less what rounding may add.
+        """Return a multiple s of β, and conjugate(sβ) − s²·square/2 minus the possible rounding.
 
-        This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is about the best.
+        This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is nearly optimal.
         """
         linear = float((self.y + self.offset) @ beta)
         curved = square + self.true_width * float(np.sum(beta**2 / self.c))
@@ -148,14 +148,14 @@ class Loss:
         return s, self.conjugate(s * beta) - quadratic - allowance
 
     def balanced(self, beta: FloatArray) -> FloatArray:
-        """β with the larger of its positive and negative parts shrunk, to sum to zero by group."""
+        """Return β summing to zero by group: the larger of its two signed parts is shrunk."""
         up, down = self.sums(np.maximum(beta, 0)), self.sums(np.maximum(-beta, 0))
         least = np.minimum(up, down)
         above, below = least / np.maximum(up, LEAST), least / np.maximum(down, LEAST)
         return beta * np.where(beta > 0, above[self.group], below[self.group])
 
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
-        """The b of all groups that minimise L(u − b), smoothed, so that Σ_i β_i = 0 in each."""
+        """Return the b of all groups that minimise L(u − b), smoothed, so that Σ_i β_i = 0."""
         b = start + 0 * self.cold
         for k, (own, part) in enumerate(self.parts):
             part.width = self.width
@@ -163,7 +163,7 @@ class Loss:
         return b, here if len(b) == 1 else self.expand(u - b[self.group])
 
     def _intercept(self, u: FloatArray, b: float) -> tuple[float, Expansion]:
-        """The b of one group, from b on: a guarded Newton method."""
+        """Return the b of one group, from b on, by a guarded Newton method."""
         c, z = self.c, u - self.offset
         if self.name == "squared":
             b = float(c @ (z - self.y) / c.sum())
@@ -187,7 +187,7 @@ class Loss:
         return b, here
 
     def _balance(self, z: FloatArray) -> float:
-        """The b at which Σ_i β_i of the smoothed hinge is 0: it rises in b, by pieces of lines."""
+        """Return the b at which Σ_i β_i of the smoothed hinge, piecewise linear in b, is 0."""
         starts = z - self.y - np.where(self.y < 0, self.width, 0.0)
         points = np.concatenate([starts, starts + self.width])
         order = np.argsort(points, kind="stable")
@@ -201,7 +201,7 @@ class Loss:
         return float(points[place] - sums[place] / bends[place - 1])
 
     def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
-        """The b that minimise L(u − b) without smoothing, and the value there; O(m log m)."""
+        """Return the b that minimise L(u − b) without smoothing, and its value; O(m log m)."""
         if self.name != "hinge":
             return smooth, self.expand(u - smooth[self.group]).value
         corners, b = u - self.offset - self.y, 0 * self.cold
@@ -214,23 +214,23 @@ class Loss:
         return b, float(self.c @ np.maximum(0, 1 - self.y * (u - self.offset - b[self.group])))
 
 
-#: Newton steps for the intercepts of classes, and their largest one.
+#: The number of Newton steps for the intercepts of classes, and the largest step.
 INTERCEPTS, LONGEST = 100, 2.0
 #: The share that is added to their curvature.
 DAMPING = 1e-8
 #: The smallest part of a Newton step that is tried.
 SHORTEST = 2.0**-30
-#: The multiple of β that gives the best bound is found to this relative accuracy, or the bound.
+#: The relative accuracy of the multiple of β that gives the best bound, or of the bound.
 NEAREST, SLIGHT = 1e-6, 1e-9
 
 
 class MultinomialLoss(Loss):
-    """Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) of predictions u, float64 (m, K).
+    """The loss Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) of predictions u, float64 (m, K).
 
     Parameters
     ----------
     y : float64 (m,)
-        Classes, from 0; all of them.
+        Classes, from 0; each class occurs.
     c : float64 (m,)
         Positive.
     """
@@ -245,12 +245,12 @@ class MultinomialLoss(Loss):
         self.cold = -np.log(self.goal / self.total)
 
     def alone(self, scores: FloatArray, k: int) -> Loss:
-        """Return the logistic loss of class k against the others, whose scores stay."""
+        """Return the logistic loss of class k against the others, with fixed other scores."""
         offset = np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1)
         return Loss("logistic", np.where(self.right[:, k], 1.0, -1.0), self.c, None, offset)
 
     def expand(self, u: FloatArray) -> Expansion:
-        """Value, dual variables and probabilities at u."""
+        """Return value, dual variables and probabilities at u."""
         parts = np.ascontiguousarray(u.T)  # sums over a few classes are fast over rows of examples
         parts = parts - parts.max(axis=0)
         own = parts[self.codes, np.arange(len(u))]
@@ -261,18 +261,18 @@ class MultinomialLoss(Loss):
         return Expansion(value, (self.c * (self.right.T - parts)).T, parts.T)
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
-        """Σ_i c_i H([y_i = ·] − β_i / c_i)."""
+        """Return Σ_i c_i H([y_i = ·] − β_i / c_i)."""
         chances = np.maximum(self.right - beta / self.c[:, None], TINY)
         return -float(self.c @ np.sum(chances * np.log(chances), axis=1))
 
     def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
-        """A multiple s ≤ 1 of β, and the bound that it gives, as :meth:`Loss.bound`."""
+        """Return a multiple s ≤ 1 of β, and its lower bound on the optimum."""
         part = (-beta / self.c[:, None]).T  # p − [y = k]
         multiple, best = entropy_bound(self.c, self.right.T, part, 0.0, square)
         return multiple, best - 1e-12 * (float(np.abs(beta).sum()) + square)
 
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
-        """The b, float64 (K,), at which every class has its share, by a damped Newton method."""
+        """Return the b, float64 (K,), that gives each class its share, by damped Newton steps."""
         K, b = self.n_functions, np.array(start, dtype=np.float64)
 
         def at(b: FloatArray) -> tuple[float, Expansion]:
@@ -300,20 +300,20 @@ class MultinomialLoss(Loss):
             if np.abs(lack).max() > before / 2 and (
                 before <= 1e-9 * self.total or np.abs(step).max() <= SHORTEST
             ):
-                break  # the rest is rounding
+                break  # only rounding remains
         return b, here
 
     def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
-        """The same b, as the loss is not smoothed, and the value there."""
+        """Return ``smooth``, since the loss is not smoothed, and the value."""
         return smooth, self.expand(u - smooth).value
 
     def balanced(self, beta: FloatArray) -> FloatArray:
-        """β with column sums of zero up to rounding; 0 if rounding does not allow for that."""
+        """Return β with column sums of zero up to rounding, or 0 if rounding prevents this."""
         chances = self.right - beta / self.c[:, None]
         rest = float(np.abs(beta.sum(axis=0)).max())
         if not rest <= 1e-6 * self.total:
             return np.zeros_like(beta)
-        # what rounding has left goes to one row, in which no class has a probability of nearly zero
+        # one row takes the rounding errors; none of its class probabilities may be nearly zero
         most = int(self.c.argmax())
         share = min(1.0, 4 * rest / float(self.c[most] * self.goal.min() / self.total))
         chances = (1 - share) * chances + share * self.goal / self.total
@@ -331,13 +331,13 @@ def loss_of(name: str, y: FloatArray, c: FloatArray, group: IntArray | None = No
 def entropy_bound(
     c: FloatArray, right: FloatArray, part: FloatArray, shift: float, square: float
 ) -> tuple[float, float]:
-    """The s ≤ 1 of the largest bound Σ_i c_i H(right + s·part) + s·shift − s²·square/2, and that.
+    """Return the s ≤ 1 of the largest Σ_i c_i H(right + s·part) + s·shift − s²·square/2, and it.
 
     Probabilities have a row for each class.  The bound is concave in s.
     """
 
     def at(s: float) -> tuple[float, float, float]:
-        """The bound, and its first and second derivative."""
+        """Return the bound, and its first and second derivative."""
         mixed = np.maximum(right + s * part, TINY)
         logs = np.log(mixed)
         value = s * shift - float(((mixed * logs) @ c).sum()) - 0.5 * s**2 * square
@@ -347,13 +347,13 @@ def entropy_bound(
     low, high, s = 0.0, 1.0, 1.0
     best, slope, curvature = at(s)
     multiple, before = s, math.inf
-    while slope < 0 or s < 1:  # else the bound rises up to 1
+    while slope < 0 or s < 1:  # otherwise the bound rises up to 1
         low, high = (s, high) if slope > 0 else (low, s)
-        possible = abs(slope) * (high - low)  # more cannot be gained, as the bound is concave
+        possible = abs(slope) * (high - low)  # the largest gain, since the bound is concave
         if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
             break
         step = s - slope / curvature if curvature < 0 else low
-        if abs(slope) > before / 2 or not low < step < high:  # Newton's step is of no use
+        if abs(slope) > before / 2 or not low < step < high:  # Newton's step is not useful
             step = math.sqrt(low * high) if low > 0 else high / 10
         before, s = abs(slope), step
         value, slope, curvature = at(s)

@@ -1,16 +1,16 @@
-"""Newton's method for ridge problems with 0/1 features, and others, and a convex loss.
+"""Newton's method for ridge problems with 0/1 and other features, and a convex loss.
 
     minimise over F, b   ½ Σ_k F_k²/κ_k + L(Φ'F − b)
 
 With β = −∇L and g = Φβ the gradient is F/κ − g.  A step solves the linearised conditions
 F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the second derivatives of L.  The linear
-system is over the examples with h > 0 or over the features, whichever are fewer.  Features that
-matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
+system is over the examples with h > 0 or over the features, whichever are fewer.  Features of
+little effect on the step (the sum of their κ_k Σ_i h_i φ_ki is small) simply move to κ_k g_k.
 
-*Signs.*  A weight may have to be at least, or at most, 0.  Those that are 0, and whose g_k has
-the wrong sign, stay there for a step; whatever else comes to have the wrong sign on the way is set
-to 0.  Where such a step does not lower the objective, that to κ_k g_k, or 0 where that has the
-wrong sign, divided often enough, does.
+*Signs.*  A weight may have to be at least, or at most, 0.  Zero weights whose g_k has the wrong
+sign stay 0 for a step; other weights that get the wrong sign are set to 0.  If such a step does not
+lower the objective, a sufficiently short step towards κ_k g_k (or 0, if that has the wrong sign)
+does.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from formulakern.solvers.hierarchical.norm import right_signed
 
 #: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
 LEFT_OUT = 0.05
-#: The same for several functions, where each column counts alone.
+#: The same limit for several functions, for each column alone.
 JOINT = 1e-3
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK = 1 << 22
 #: The smallest part of a Newton step that is tried.
 SHORTEST = 2.0**-40
-#: Up to so many entries, a copy in float64 fits into the cache, and BLAS multiplies it.
+#: Matrices of at most this many entries are copied to float64 for BLAS, which fits into the cache.
 SMALL = 1 << 17
 
 _PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
@@ -44,7 +44,7 @@ _PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
 
 @compiled(_PRODUCT)
 def sum_columns(columns: Any, weights: Any, out: Any) -> None:
-    """``out[i] = Σ_k weights[k] · columns[k, i]``."""
+    """Compute ``out[i] = Σ_k weights[k] · columns[k, i]``."""
     out[:] = 0.0
     for k in range(columns.shape[0]):
         weight = weights[k]
@@ -53,10 +53,10 @@ def sum_columns(columns: Any, weights: Any, out: Any) -> None:
                 out[i] += weight * columns[k, i]
 
 
-# adding in any order lets the sum be taken in vectors
+# any order of additions allows vector instructions
 @compiled(_PRODUCT, fastmath={"reassoc", "contract"})
 def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
-    """``out[k] = Σ_i columns[k, i] · values[i]``."""
+    """Compute ``out[k] = Σ_i columns[k, i] · values[i]``."""
     for k in range(columns.shape[0]):
         total = 0.0
         for i in range(columns.shape[1]):
@@ -65,7 +65,7 @@ def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
 
 
 class Columns:
-    """A matrix Φ with one feature a row, first those of 0 and 1, and the products Φv and Φ'w.
+    """A matrix Φ with one feature a row, 0/1 features first, and the products Φv and Φ'w.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Columns:
     ) -> None:
         self.bits, self.others = bits, others
         small = bits.size <= SMALL
-        if not small:  # under a limit nobody waits for machine code
+        if not small:  # with a deadline, compilation is not waited for
             loops = [loop.ready(deadline, wait=False) for loop in (sums_in_columns, sum_columns)]
             small = not all(loops)
         self._reals = bits.astype(np.float64) if small else None
@@ -94,7 +94,7 @@ class Columns:
         return len(self.bits) + len(self.others)
 
     def take(self, which: IntArray) -> Columns:
-        """Only these features, which are ascending."""
+        """Return only these features, which are ascending."""
         k = len(self.bits)
         few = copy(self)
         few.bits, few.others = self.bits[which[which < k]], self.others[which[which >= k] - k]
@@ -102,7 +102,7 @@ class Columns:
         return few
 
     def entries(self, features: slice, rows: IntArray | slice) -> npt.NDArray[Any]:
-        """φ_ki of some features on some examples."""
+        """Return φ_ki of some features on some examples."""
         bits, k = self.bits[features][:, rows], len(self.bits)
         if not len(self.others):
             return bits
@@ -110,7 +110,7 @@ class Columns:
         return np.concatenate([bits, self.others[beyond][:, rows]])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Σ_i φ_ki values_i, float64 (k + e,); O((k + e)m)."""
+        """Return Σ_i φ_ki values_i, float64 (k + e,); O((k + e)m)."""
         if self._reals is not None:
             out = self._reals @ values
         else:
@@ -119,13 +119,13 @@ class Columns:
         return np.append(out, self.others @ values) if len(self.others) else np.asarray(out)
 
     def squares(self, values: FloatArray) -> FloatArray:
-        """Σ_i φ_ki² values_i, float64 (k + e,)."""
+        """Return Σ_i φ_ki² values_i, float64 (k + e,)."""
         out, k = self.sums(values), len(self.bits)
         out[k:] = self.others**2 @ values
         return out
 
     def predict(self, weights: FloatArray) -> FloatArray:
-        """Σ_k weights_k φ_ki, float64 (m,); O((k + e)m)."""
+        """Return Σ_k weights_k φ_ki, float64 (m,); O((k + e)m)."""
         weights, beyond = weights[: len(self.bits)], weights[len(self.bits) :]
         if self._reals is not None:
             out = weights @ self._reals
@@ -136,7 +136,7 @@ class Columns:
 
 
 class Functions:
-    """The columns of several functions, one after the other, with the products of all at once."""
+    """The columns of several functions, one after the other, with joint products."""
 
     def __init__(self, parts: list[Columns]) -> None:
         self.parts = parts
@@ -146,11 +146,11 @@ class Functions:
         return int(self.ends[-1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Σ_i φ_ki values_ij for the features k of each function j."""
+        """Return Σ_i φ_ki values_ij for the features k of each function j."""
         return np.concatenate([part.sums(v) for part, v in zip(self.parts, values.T, strict=True)])
 
     def predict(self, weights: FloatArray) -> FloatArray:
-        """Σ_k weights_k φ_ki over the features of each function, float64 (m, K)."""
+        """Return Σ_k weights_k φ_ki over the features of each function, float64 (m, K)."""
         own = np.split(weights, self.ends[:-1])
         return np.stack([part.predict(f) for part, f in zip(self.parts, own, strict=True)], axis=1)
 
@@ -172,7 +172,7 @@ def point(
     predictions: FloatArray,
     start: FloatArray | float,
 ) -> Point:
-    """The point with these weights, their predictions and the best intercept."""
+    """Return the point with these weights, their predictions and the best intercept."""
     b, expansion = loss.intercept(predictions, start)
     return Point(weights, b, predictions, expansion, columns.sums(expansion.beta))
 
@@ -190,14 +190,14 @@ def minimise_ridge(
 ) -> tuple[Point, int]:
     """Take Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
 
-    ``scales`` are κ > 0; ``start`` has weights of the right signs.  A step that is not done at the
-    deadline is given up.  Returns the last point and the number of steps.
+    ``scales`` are κ > 0; ``start`` has weights of the right signs.  A step that is not finished at
+    the deadline is discarded.  Returns the last point and the number of steps.
     """
     here = start
     value = _value(here.weights, scales, here.expansion)
     began, seconds = Deadline.clock(), 0.0
     for steps in range(max_steps):
-        if deadline.over(seconds):  # the next step is about as long as the last one
+        if deadline.over(seconds):  # the next step takes about as long as the last one
             return here, steps
         beta = here.expansion.beta
         square = float(scales @ right_signed(here.correlations, signs) ** 2)
@@ -208,7 +208,7 @@ def minimise_ridge(
             predictions = columns.predict(weights)
             part = 1.0
             while True:
-                # the predictions are linear in the weights: no product with the columns is needed
+                # predictions are linear in the weights: no product with the columns is needed
                 u = here.predictions + part * (predictions - here.predictions)
                 F = here.weights + part * (weights - here.weights)
                 right = right_signed(F, signs)
@@ -245,7 +245,7 @@ def _targets(
     signs: IntArray | None,
     deadline: Deadline,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The end of a Newton step, and then of a step of each weight alone."""
+    """Yield the end of a Newton step, and then of a step of each weight alone."""
     used, g = scales, right_signed(here.correlations, signs)
     if signs is not None:
         used = np.where((signs != 0) & (here.weights == 0) & (g == 0), 0.0, scales)
@@ -254,7 +254,7 @@ def _targets(
             yield _joint_target(columns, used, loss, here, deadline)
         else:
             yield _target(columns, used, loss, here, deadline)
-    except (np.linalg.LinAlgError, TimeIsOver):  # or C is so large that rounding hides the rest
+    except (np.linalg.LinAlgError, TimeIsOver):  # the former if rounding hides the rest at large C
         return
     if signs is not None:
         yield scales * g, here.intercept
@@ -263,7 +263,7 @@ def _targets(
 def _target(
     columns: Columns, scales: FloatArray, loss: Loss, here: Point, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
-    """The weights and the intercepts at the end of a full Newton step."""
+    """Return the weights and the intercepts at the end of a full Newton step."""
     beta, curvature = here.expansion.beta, here.expansion.curvature
     rows = np.flatnonzero(curvature)
     aim = scales * here.correlations
@@ -281,7 +281,7 @@ def _target(
     some = columns.take(matter)
     solved = _solve(some, root, rows, h, sides, deadline)
     matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - loss.sums(beta)
-    flat = matrix.diagonal() <= 0  # groups without curvature, whose intercepts stay
+    flat = matrix.diagonal() <= 0  # groups without curvature keep their intercepts
     shift = np.where(flat, 0.0, np.linalg.solve(matrix + np.diag(flat), side))
     delta = np.zeros(len(beta))
     delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
@@ -293,7 +293,7 @@ def _target(
 def _joint_target(
     functions: Functions, scales: FloatArray, loss: Loss, here: Point, deadline: Deadline
 ) -> tuple[FloatArray, FloatArray]:
-    """The same for several functions: one system for all features that matter, in units f/√κ."""
+    """Return the Newton target of several functions, from one system in units f/√κ."""
     chances, c, K = here.expansion.curvature, loss.c, len(functions.parts)
     aim = scales * here.correlations
     matter, roots, parts = [], [], []
@@ -303,7 +303,7 @@ def _joint_target(
         some = np.flatnonzero(own * columns.squares(curvature) > JOINT / len(columns))
         root = np.sqrt(own[some])
         every = columns.take(some).entries(slice(0, len(some)), slice(None))
-        # the intercept is a feature that costs nothing
+        # the intercept is a feature without a penalty
         parts.append(np.vstack([root[:, None] * every, np.ones((1, len(c)))]))
         matter.append(first + some)
         roots.append(root)
@@ -315,7 +315,7 @@ def _joint_target(
         rows = slice(ends[k], ends[k + 1])
         slope[rows][:-1] = root * here.correlations[at] - here.weights[at] / root
         slope[rows][-1] = here.expansion.beta[:, k].sum()
-        for j in range(k, K):  # the upper triangle is enough
+        for j in range(k, K):  # the upper triangle suffices
             deadline.check()
             middle = c * chances[:, k] * (float(j == k) - chances[:, j])
             hessian[rows, ends[j] : ends[j + 1]] += (parts[k] * middle) @ parts[j].T
@@ -336,7 +336,7 @@ def _solve(
     sides: FloatArray,
     deadline: Deadline,
 ) -> FloatArray:
-    """(diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller of two Cholesky factors."""
+    """Return (diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller Cholesky factor."""
     k, n = len(root), len(rows)
     if k == 0:
         return h[:, None] * sides
@@ -362,7 +362,7 @@ def _solve(
 
 
 def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:
-    """By Cholesky's factorisation; the matrix is overwritten."""
+    """Solve a definite system by Cholesky's factorisation; the matrix is overwritten."""
     from scipy.linalg import cho_factor, cho_solve
 
     if not np.isfinite(matrix).all():

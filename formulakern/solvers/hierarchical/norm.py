@@ -9,7 +9,7 @@ For a family W of finite sets that holds every subset of its members, d_v > 0 an
     Ω(f)^ρ  ≤  Σ_v d_v^ρ η_v^{1−ρ} ‖f_{D(v)}‖_ρ^ρ  =  Σ_w ω_w(η) |f_w|^ρ,
     ω_w(η) = Σ_{v ⊆ w} d_v^ρ η_v^{1−ρ},
 
-with equality at η_v = d_v ‖f_{D(v)}‖_ρ / Ω(f).  Once more, with weights λ_v on D(v), Ω(f)² is the
+with equality at η_v = d_v ‖f_{D(v)}‖_ρ / Ω(f).  Similarly, with weights λ_v on D(v), Ω(f)² is the
 least value of Σ_w f_w²/κ_w, 1/κ_w = Σ_{v ⊆ w} d_v²/(η_v λ_vw), attained at
 λ_vw = (|f_w| / ‖f_{D(v)}‖_ρ)^{2−ρ}; then 1/κ_w = Ω(f) |f_w|^{ρ−2} Σ_{v ⊆ w} d_v ‖f_{D(v)}‖_ρ^{1−ρ}.
 
@@ -19,14 +19,14 @@ the terms of ω_w(η) gives for every η > 0
 
     Ω*(g)  ≤  max_v (d_v/η_v)^{ρ−1} ‖r_{D(v)}‖_ρ',    r_w = |g_w|/ω_w(η),
 
-and from the variational form Ω*(g)^ρ' ≥ Σ_w ω_w r_w^ρ' (ρ' as an exponent).  The two meet at the
-best η, which the step η_v ← η_v · bound_v^{1/(ρ−1)} approaches.
+and from the variational form Ω*(g)^ρ' ≥ Σ_w ω_w r_w^ρ' (ρ' as an exponent).  The two bounds meet at
+the best η, which the step η_v ← η_v · bound_v^{1/(ρ−1)} approaches.
 
-*Features outside the lattice.*  A feature j that is no conjunction adds d_j |f_j| to Ω.  It is a
-group of its own, whose only subset is itself, and all of the above holds as it stands.
+*Features outside the lattice.*  A feature j that is not a conjunction adds d_j |f_j| to Ω.  It is
+its own group, with itself as its only subset, and all of the above applies unchanged.
 
-*Signs.*  Where weights must be at least, or at most, 0, ⟨f, g⟩ is largest over Ω(f) ≤ 1 for g with
-0 in place of what has the wrong sign: Ω depends on |f| alone, and does not fall with it.
+*Signs.*  If weights must be at least, or at most, 0, ⟨f, g⟩ is largest over Ω(f) ≤ 1 for g with
+values of the wrong sign set to 0: Ω depends on |f| alone, and does not fall with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LEAST = 1e-14
 TINY = 1e-120
 #: The largest penalty of a node.
 LARGEST = 1e60
-#: Up to so many nodes, their inclusions are a dense matrix: BLAS starts sooner than a sparse sum.
+#: The largest number of nodes whose inclusions are a dense matrix, for which BLAS is faster.
 FEW = 128
 
 
@@ -55,7 +55,7 @@ class DualNorm(NamedTuple):
     """Bounds on Ω*(g) = max {⟨f, g⟩ : Ω(f) ≤ 1}.
 
     ``eta`` is the point of the simplex that gives them; ``scales`` are κ_w at η and the best λ, for
-    which Σ_w κ_w g_w² is at most Ω*(g)², and near it.
+    which Σ_w κ_w g_w² is at most Ω*(g)², and close to it.
     """
 
     lower: float
@@ -71,8 +71,8 @@ class Lattice:
     Parameters
     ----------
     below : matrix (n, n)
-        Z, which sums over the subsets v of each node w: Z_wv = 1 where v ⊆ w.  The n features are
-        the nodes, and then those outside the lattice.
+        Z, which sums over the subsets v of each node w: Z_wv = 1 if v ⊆ w.  The n features are the
+        nodes, and then those outside the lattice.
     penalties : float64 (n,)
         d.
     rho : float
@@ -103,7 +103,7 @@ class Lattice:
         depth = max(map(len, nodes))
         if depth * np.log(depth_penalty) > np.log(LARGEST):
             raise ParameterError(
-                f"depth_penalty={depth_penalty!r} to the power {depth} passes {LARGEST:g}. Give a "
+                f"depth_penalty={depth_penalty!r} to the power {depth} exceeds {LARGEST:g}. Use a "
                 "smaller penalty or shorter conjunctions."
             )
         index = {node: k for k, node in enumerate(nodes)}
@@ -118,11 +118,11 @@ class Lattice:
         return cls(below.toarray() if len(subsets) <= FEW else below, penalties, rho)
 
     def __len__(self) -> int:
-        """n."""
+        """Return n."""
         return len(self.penalties)
 
     def group_norms(self, f: FloatArray) -> FloatArray:
-        """‖f_{D(v)}‖_ρ of every node v, float64 (n,); O(pairs)."""
+        """Return ‖f_{D(v)}‖_ρ for every node v, float64 (n,); O(pairs)."""
         size = np.abs(f)
         largest = float(size.max())
         if largest == 0.0:
@@ -131,17 +131,17 @@ class Lattice:
         return np.asarray(largest * sums ** (1 / self.rho))
 
     def norm(self, f: FloatArray) -> float:
-        """Ω(f)."""
+        """Return Ω(f)."""
         return float(self.penalties @ self.group_norms(f))
 
     def shares(self, f: FloatArray) -> FloatArray:
-        """η_v = γ_v = d_v ‖f_{D(v)}‖_ρ / Ω(f), the best η for f (uniform where f is zero)."""
+        """Return η_v = γ_v = d_v ‖f_{D(v)}‖_ρ / Ω(f), the best η for f (uniform if f is zero)."""
         parts = self.penalties * self.group_norms(f)
         total = float(parts.sum())
         return parts / total if total > 0 else np.full(len(f), 1 / len(f))
 
     def scales(self, f: FloatArray) -> FloatArray:
-        """κ_w at the best η and λ for f: Σ_w f_w²/κ_w = Ω(f)², float64 (n,)."""
+        """Return κ_w at the best η and λ for f: Σ_w f_w²/κ_w = Ω(f)², float64 (n,)."""
         size = np.abs(f)
         norms = np.maximum(self.group_norms(f), TINY * float(size.max()))
         total = float(self.penalties @ norms)
@@ -149,9 +149,9 @@ class Lattice:
         return np.asarray(size ** (2 - self.rho) / (total * per_weight))
 
     def dual_norm(self, g: FloatArray, eta: FloatArray, *, tol: float, steps: int) -> DualNorm:
-        """Bounds on Ω*(g), improved until they differ by ``tol`` relative, or for ``steps`` steps.
+        """Return bounds on Ω*(g) that differ by ``tol`` relative, or after ``steps`` steps.
 
-        A step costs O(pairs) additions and O(n) powers; ``eta``, not negative, is where to start.
+        A step costs O(pairs) additions and O(n) powers; ``eta``, not negative, is the start.
 
         >>> lattice = Lattice.of([(), (0,)], 2.0, 2.0)
         >>> dual = lattice.dual_norm(np.array([3.0, 4.0]), np.ones(2), tol=1e-9, steps=500)
@@ -191,7 +191,7 @@ class Lattice:
 
 
 def right_signed(values: FloatArray, signs: IntArray | None) -> FloatArray:
-    """Values with 0 in place of those of the wrong sign.
+    """Return values with 0 in place of those of the wrong sign.
 
     A sign is 1 for values of at least 0, −1 for values of at most 0, 0 for any; None frees all.
 

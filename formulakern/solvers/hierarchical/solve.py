@@ -10,24 +10,24 @@ penalties d_v = a^|v| and 1 < ρ ≤ 2,
 
     P  ≥  min_u [L(u) + ⟨β, u⟩] + min_f [½ Ω(f)² − ⟨f, g⟩]  =  L°(β) − ½ Ω*(g)²,
 
-L° the conjugates listed in :mod:`formulakern.solvers.hierarchical.losses`.  Every f has such a β:
-minus the derivative of the loss at its best intercept.  Ω* is bounded from above by any split of g
-over the groups (:mod:`formulakern.solvers.hierarchical.norm`), and β is scaled by the best
-multiple, so the bound that is reported holds whatever the iteration did.
+where L° are the conjugates listed in :mod:`formulakern.solvers.hierarchical.losses`.  Every f has
+such a β: minus the derivative of the loss at its best intercept.  Ω* is bounded from above by any
+split of g over the groups (:mod:`formulakern.solvers.hierarchical.norm`), and β is scaled by the
+best multiple, so the reported bound does not depend on the iteration.
 
-*Groups and signs.*  If each group of examples has an intercept of its own, the β of each sum to
-zero.  Where weights must be at least, or at most, 0, g has 0 in place of what has the wrong sign.
+*Groups and signs.*  If each group of examples has its own intercept, the β of each group sum to
+zero.  If weights must be at least, or at most, 0, values of g with the wrong sign are set to 0.
 
 *The iteration.*  Ω(f)² is the least value of Σ_w f_w²/κ_w over a convex set of κ, attained in
 closed form.  For given κ the problem is a ridge problem, and κ follows from its f: majorisation and
-minimisation, each round of which lowers the objective.  Three things make it quick.  A round starts
-Newton's method (:mod:`formulakern.solvers.hierarchical.newton`) where the last one ended.  The
-logarithms of κ are extrapolated.  A κ_w that vanished although the dual solution has g_w ≠ 0 there
-is set to a share, which falls with the gap, of the κ_w that attains Ω*(g).  Equal columns are one
-column of the ridge problem, equal rows one row.
+minimisation, each round of which lowers the objective.  Four things make it fast.  A round starts
+Newton's method (:mod:`formulakern.solvers.hierarchical.newton`) at the end of the last one.  The
+logarithms of κ are extrapolated.  A κ_w that vanished although the dual solution has g_w ≠ 0 is set
+to a share, which falls with the gap, of the κ_w that attains Ω*(g).  Equal columns are merged in
+the ridge problem, as are equal rows.
 
-*Several functions.*  With the multinomial loss each class k has a function of its own, and the
-problem is ½ Σ_k Ω_k(f_k)² + L(u_1, …, u_K).  All of the above holds: Ω*(g)² becomes Σ_k Ω_k*(g_k)².
+*Several functions.*  With the multinomial loss each class k has its own function, and the problem
+is ½ Σ_k Ω_k(f_k)² + L(u_1, …, u_K).  All of the above applies: Ω*(g)² becomes Σ_k Ω_k*(g_k)².
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ from formulakern.solvers.hierarchical.norm import Lattice, right_signed
 #: The power of the last change of κ that is added to it; 0 is plain majorisation.
 MOMENTUM = 0.6
 #: The least κ, as a share of the κ at which the dual norm is attained; or the gap, if that is less,
-#: since weights that should be smaller than their κ allows keep a gap of about that share.
+#: because weights that κ keeps too large leave a gap of about this share.
 LIFT = 0.03
-#: The smoothing of the hinge may cost this share of the gap.
+#: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
-#: Newton steps of one round, and steps for the dual norm, at first and at most.
+#: Newton steps of one round, and the first and the largest number of steps for the dual norm.
 NEWTON, DUAL_STEPS, MOST_DUAL_STEPS = 30, 60, 5000
 #: Keeps divisions by κ finite.
 FLOOR = 1e-200
 
 
 class Features(NamedTuple):
-    """The features of one function: those of the nodes of a lattice, and others.
+    """The features of one function: the nodes of a lattice, and others.
 
     Parameters
     ----------
     lattice : Lattice
-        Of n nodes, and e other features.
+        The lattice of n nodes, and e other features.
     bits : bool (n, m)
         φ_w(x_i) of the nodes.
     others : float64 (e, m)
     signs : int64 (n + e,), optional
-        Of the weights: 1 for at least 0, −1 for at most 0, 0 for free.
+        For the weights: 1 for at least 0, −1 for at most 0, 0 for free.
     """
 
     lattice: Lattice
@@ -124,11 +124,11 @@ def _merged(
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalSolution:
-    """The best functions that were found, and proof of how good they are.
+    """The best functions found, with a bound on the optimum.
 
     ``weights`` are f of each function, float64 (n + e,); a prediction is Σ_w f_w φ_w(x) − b.
-    ``dual`` is β, float64 (m,) or (m, K), whose sum, over each group, is 0.  ``squares`` are upper
-    bounds on Ω*(g)² of each function, and ``certificates`` the η that prove them.
+    ``dual`` is β, float64 (m,) or (m, K), with sum 0 over each group.  ``squares`` are upper bounds
+    on Ω*(g)² of each function, and ``certificates`` the η that prove them.
     """
 
     weights: list[FloatArray]
@@ -143,7 +143,7 @@ class HierarchicalSolution:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(objective − bound) / objective; 0 if nothing is left to gain."""
+    """Return (objective − bound) / objective, or 0 if no gain is possible."""
     return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
 
 
@@ -158,9 +158,9 @@ def solve_hierarchical(
 ) -> HierarchicalSolution:
     """Solve the problem on given features to a relative duality gap.
 
-    O(mn) and O(pairs) a round, pairs = Σ_w 2^|w|, and one linear system a Newton step, of the size
-    of the columns that still matter or, if fewer, of the rows where the loss is curved.  The
-    memory is two copies of the columns, a byte an entry, and blocks of 32 MiB.
+    A round costs O(mn) and O(pairs), pairs = Σ_w 2^|w|.  A Newton step solves one linear system, of
+    the size of the columns that still matter or, if fewer, of the rows with curvature.  The memory
+    is two copies of the columns, one byte per entry, and blocks of 32 MiB.
 
     References
     ----------
@@ -190,7 +190,7 @@ class _Search:
     ) -> None:
         merged = _merged(functions, loss, deadline)
         self.columns, self.kind, self.loss, self.row, self.column_signs = merged
-        self.part = loss.c / self.loss.c[self.row]  # of an example in the weight of its row
+        self.part = loss.c / self.loss.c[self.row]  # the share of an example in its row's weight
         self.tol, self.max_iter, self.deadline = tol, max_iter, deadline
         self.lattices = [one.lattice for one in functions]
         self.ends = np.cumsum([len(lattice) for lattice in self.lattices])[:-1]
@@ -226,11 +226,11 @@ class _Search:
         return relative_gap(self.objective, self.lower) if self.iterations else 1.0
 
     def _parts(self, values: FloatArray) -> list[FloatArray]:
-        """Values of the features of each function."""
+        """Split values by the features of each function."""
         return np.split(values, self.ends)
 
     def _joined(self, values: FloatArray) -> FloatArray:
-        """Sums over the nodes of equal columns."""
+        """Return sums over the nodes of equal columns."""
         return np.bincount(self.kind, values, len(self.columns)).astype(np.float64)
 
     def _scales_at(self, f: FloatArray) -> list[FloatArray]:
@@ -240,7 +240,7 @@ class _Search:
     def advance(self) -> bool:
         """Solve the ridge problem, bound the optimum and choose the next κ."""
         joined = self._joined(self.scales)
-        # the bound feels errors of g to first order, which are the square root of this
+        # the bound depends on errors of g to first order, which are the square root of this
         accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
         self.at, steps = minimise_ridge(
             self.columns,
@@ -255,14 +255,14 @@ class _Search:
         self.iterations += 1
         f = self.scales * (self.at.weights / joined)[self.kind]
         value, excess = self._upper(f)
-        if steps == 0 or abs(value - self.last_value) <= 1e-12 * value:  # the rest may be the norm
+        if steps == 0 or abs(value - self.last_value) <= 1e-12 * value:  # the norm may be inexact
             self.dual_steps = min(2 * self.dual_steps, MOST_DUAL_STEPS)
         dual_scales = self._lower(f)
         if self.loss.name == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
-            if steps == 0:  # what is left of the gap may be that of the smoothing
+            if steps == 0:  # the rest of the gap may be due to smoothing
                 wanted = min(0.5, wanted)
-            if wanted < 1:  # smooth it less
+            if wanted < 1:  # reduce the smoothing
                 self.loss.width *= max(0.25, wanted)
                 at = self.at
                 self.at = point(self.columns, self.loss, at.weights, at.predictions, at.intercept)
@@ -271,7 +271,7 @@ class _Search:
         return stuck or self.gap <= self.tol or self.iterations == self.max_iter
 
     def _upper(self, f: FloatArray) -> tuple[float, float]:
-        """The objective at f, and what the smoothing of the loss costs."""
+        """Return the objective at f, and the cost of smoothing the loss."""
         u = self.at.predictions
         b, loss = self.loss.true_intercept(u, self.at.intercept)
         norms = [one.norm(own) for one, own in zip(self.lattices, self._parts(f), strict=True)]
@@ -284,7 +284,7 @@ class _Search:
     def _lower(self, f: FloatArray) -> FloatArray:
         """Bound the objective from below by β at f; return the κ that attain the dual norms."""
         beta = self.loss.balanced(self.at.expansion.beta)
-        self.hidden = not beta.any()  # by rounding
+        self.hidden = not beta.any()  # smaller than rounding errors
         g = right_signed(self.columns.sums(beta)[self.kind], self.signs)
         duals = []
         for k, own in enumerate(zip(self.lattices, self._parts(f), self._parts(g), strict=True)):
@@ -300,7 +300,7 @@ class _Search:
         return np.concatenate([dual.scales for dual in duals])
 
     def _rescale(self, f: FloatArray, dual_scales: FloatArray, value: float) -> None:
-        """κ from f, extrapolated; at least a share of the κ at which the dual norm is attained."""
+        """Set κ from f, extrapolated; at least a share of the κ that attains the dual norm."""
         own = zip(self._scales_at(f), self._parts(f), self._parts(dual_scales), strict=True)
         scales = np.concatenate([at if part.any() else dual for at, part, dual in own])
         following = scales = np.maximum(scales, FLOOR)
@@ -314,7 +314,7 @@ class _Search:
         self.scales = np.maximum(np.maximum(following, lift * dual_scales), FLOOR)
 
     def solution(self, status: str) -> HierarchicalSolution:
-        """The best that was found."""
+        """Return the best solution found."""
         beta, part = self.dual[self.row], self.part
         return HierarchicalSolution(
             self._parts(self.weights),

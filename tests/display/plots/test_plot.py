@@ -1,5 +1,6 @@
 """Pictures: what is drawn is what was learned, on tiny models; refusals; colours; labels."""
 
+import inspect
 import itertools
 import re
 from types import SimpleNamespace
@@ -429,8 +430,8 @@ def test_colours_have_contrast(ground):
 def test_every_picture_is_documented():
     """Functions say the same things in the same order."""
     for name in fk.plot.__all__:
-        text = getattr(fk.plot, name).__doc__
-        heads = re.findall(r"\n    (\w+)\n    -+\n", text)
+        text = inspect.getdoc(getattr(fk.plot, name))
+        heads = re.findall(r"\n(\w+)\n-+\n", text)
         assert [head for head in heads if head not in ("Notes", "References")] == [
             "Parameters", "Returns", "Raises", "Examples",
         ]  # fmt: skip

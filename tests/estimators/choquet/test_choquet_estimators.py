@@ -211,7 +211,7 @@ def test_directions_and_scaling():
     assert (model.degrees(X)[:, 3] == 0).all()
     for wrong, sentence in (
         ("up", "directions='up'; expected 'auto'"),
-        ([1, 1], "one of .1 and -1 for each of the 4 columns"),
+        ([1, 1], ".1 or -1 for each of 4 columns"),
         ([1, 1, 0, 1], "direction of column 2 is 0"),
         ({"z": 1}, "no column 'z'"),
         ({4: 1}, "no column 4 among the 4"),
@@ -418,7 +418,10 @@ def test_blocks_copies_and_refits(monkeypatch):
         ({"C": []}, "at least one value"),
         ({"additivity": 0}, "additivity=0; expected an integer, at least 1, or None"),
         ({"additivity": 5}, "additivity=5; expected at most the number of columns, 4"),
-        ({"additivity": 3, "enforce_monotone": True}, "at most two columns. Pass additivity=1, 2"),
+        (
+            {"additivity": 3, "enforce_monotone": True},
+            "an additivity of at most 2. Pass additivity=1, 2",
+        ),
         ({"enforce_monotone": True}, "enforce_monotone=True with additivity=None"),
         ({"enforce_monotone": 1}, "True or False"),
         ({"scaling": "z"}, "'minmax', 'rank'"),

@@ -499,7 +499,9 @@ def test_more_than_there_is():
     X, y = np.eye(3, dtype=int), [0, 1, 1]
     model = PRLClassifier(encoder=None, degree=50, C=10, budget=10**6).fit(X, y)
     assert model.score(X, y) == 1
-    with pytest.raises(fk.ParameterError, match="degree=4 and the table has 3 propositions"):
+    with pytest.raises(
+        fk.ParameterError, match="degree=4 exceeds the number of propositions in the table, 3"
+    ):
         PRLClassifier("conjunctions", 4, encoder=None).fit(X, y)
     with pytest.raises(fk.ParameterError, match="monomials of degree 9"):
         PRLClassifier("polynomial", 9).fit(np.zeros((4, 50)) + np.arange(4)[:, None], [0, 1, 0, 1])

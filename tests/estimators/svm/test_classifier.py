@@ -490,7 +490,7 @@ def test_graded_inputs_have_no_rules():
         model.rules(3)
     with pytest.raises(ParameterError, match="inputs='fuzzy'"):
         FormulaSVC(inputs="fuzzy").fit(X, y)
-    with pytest.raises(ParameterError, match="reads strings, and FormulaSVC tables"):
+    with pytest.raises(ParameterError, match="strings, but FormulaSVC needs a kernel of tables"):
         FormulaSVC(fk.strings.spectrum(2)).fit(["AC", "CA"], [0, 1])
     with pytest.raises(DataError, match="from 0 to 1"):
         FormulaSVC(inputs="graded", encoder=None).fit(2 * X, y)

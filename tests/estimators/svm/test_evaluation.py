@@ -36,7 +36,7 @@ def test_subsample_is_stratified_and_repeatable():
     ("arguments", "error", "sentence"),
     [
         ((np.ones(9), 3), fk.DataError, "every row has the class 1.0"),
-        ((np.arange(9), 3), fk.DataError, "9 values, of which fewer than two have two rows"),
+        ((np.arange(9), 3), fk.DataError, "9 classes, of which fewer than two have two rows"),
         ((np.array([0] * 9 + [1] * 4), 5), fk.DataError, "Use at most 4 folds"),
         (
             (np.array([0, 1] * 5), 1),

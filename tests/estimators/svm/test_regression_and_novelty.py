@@ -82,7 +82,7 @@ def test_any_table_and_what_is_refused(rows):
     for parameters, said in (
         ({"C": 0}, "C=0"),
         ({"epsilon": -1}, "epsilon=-1"),
-        ({"formula": fk.strings.spectrum(2)}, "FormulaSVR tables"),
+        ({"formula": fk.strings.spectrum(2)}, "FormulaSVR needs a kernel of tables"),
     ):
         with pytest.raises(fk.ParameterError, match=said):
             fk.FormulaSVR(**parameters).fit(X, y)
@@ -98,7 +98,7 @@ def test_the_gap_is_that_of_the_kernel_and_limits_warn():
     model = fk.FormulaSVC("a & b & c", "distinct", tol=1e-6).fit(X, y)
     assert model.gap_ <= 1e-6
     assert model.stopped_ == "optimal"
-    with pytest.warns(ConvergenceWarning, match="max_iter steps were done"):
+    with pytest.warns(ConvergenceWarning, match="the solver took max_iter steps"):
         short = fk.FormulaSVC("a & b & c", "distinct", max_iter=5).fit(X, y)
     assert short.gap_ > 1e-3
     assert short.predict(X).shape == y.shape

@@ -67,5 +67,5 @@ def test_theory():
     # k = 4: log2(4) + 2·log2(log2(4)) = 4 bits, and S(4, 4, 1) = 0
     assert float(theory_bits(4, 4)) == pytest.approx(2.0)
     assert (np.diff(theory_bits(1000, np.arange(20))) > 0).all()
-    with pytest.raises(fk.ParameterError, match="a rule of 5 conditions, of which 4 are possible"):
+    with pytest.raises(fk.ParameterError, match="a rule has 5 conditions, but only 4 are possible"):
         theory_bits(4, [1, 5])

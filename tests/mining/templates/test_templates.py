@@ -193,7 +193,7 @@ def test_choices_beside_something(text, case, top):
 
 
 def test_a_choice_stands_alone_among_distinct_variables():
-    with pytest.raises(fk.FormulaError, match="stands alone"):
+    with pytest.raises(fk.FormulaError, match="choice cannot be combined"):
         mine_templates(fk.parse("a & all[2](x)"), [[1, 0]], [1.0], distinct=True)
 
 

@@ -416,5 +416,5 @@ def test_a_time_limit_is_no_failure():
 
 
 def test_penalties_out_of_range():
-    with pytest.raises(fk.ParameterError, match="to the power 2 passes"):
+    with pytest.raises(fk.ParameterError, match="to the power 2 exceeds"):
         Lattice.of([(), (0,), (1,), (0, 1)], 1.1, 1e40)
