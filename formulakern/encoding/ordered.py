@@ -31,11 +31,11 @@ class OrderedColumn:
     Parameters
     ----------
     codes : int32 (m,)
-        The codes, 0 to ``n_values`` − 1, or ``n_values`` for missing entries.
+        The codes, 0 to K − 1, or K for missing entries.
     n_values : int
-        The number K of different values.
+        K, the number of different values.
     ordered : bool
-        True for an ordered column, False for a nominal one.
+        False for a nominal column.
     leaves : sequence of Formula
         x ≤ t_g at every gap g, then x ≥ t_{g+1}, for an ordered column; x = v for a nominal one.
     sides : tuple of bool

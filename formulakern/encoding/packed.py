@@ -1,9 +1,8 @@
 """The packed table of 0 and 1, read by row for pairs of rows and by column for covers.
 
-Kernels count the columns that are 1 in two rows, so they read words of 64 columns, row by row.  A
-search over conjunctions needs covers, the rows on which a conjunction is true, which are ANDs of
-columns, so it reads words of 64 rows, column by column.  A :class:`PackedTable` is built from one
-of the two and computes the other at its first use.
+Kernels count the columns that are 1 in two rows, so they read words of 64 columns.  Covers, the
+rows on which a conjunction is true, are ANDs of columns, so a search reads words of 64 rows.  A
+:class:`PackedTable` is built from one of the two and computes the other at its first use.
 """
 
 from __future__ import annotations

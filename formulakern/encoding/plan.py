@@ -298,8 +298,7 @@ def planner(
 ) -> Callable[[Summary], ColumnPlan]:
     """Return the function that plans one of these columns, by the parameters of an encoder.
 
-    If ``searched``, plans of numbers and times have gaps instead of cut points.  The function
-    raises DataError if an encoder's parameter names a missing column or does not allow its entries.
+    If ``searched``, plans of numbers and times have gaps instead of cut points.
     """
     header = Table(dict.fromkeys(names, ()))
     forced: set[str] = set()

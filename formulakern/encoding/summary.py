@@ -131,9 +131,8 @@ def summaries_of(
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
     Each summary is replaced by the result of ``use``.  ``read`` returns partitions of tables with
-    the columns of given names, by default all.  One pass reads the whole table.  Further passes
-    read columns with more than ``many`` numbers in a partition, up to 256 MiB of them at a time, at
-    16 bytes for each different value of each partition.  Raise DataError if partitions have
+    the columns of given names, by default all.  Columns with more than ``many`` numbers in a
+    partition are read in further passes of up to 256 MiB.  Raise DataError if partitions have
     different columns, or different kinds of entries in a column.
     """
     found = read().map(_summaries, many if classes is None else None, each=classes)

@@ -429,7 +429,7 @@ class Kernel(ScikitLearnKernel, ABC):
         ParameterError
             If v has another shape, or an entry that is not finite.
         DataError, MagnitudeError
-            As in a call of the kernel.
+            If a call of the kernel on these tables would raise it.
 
         Notes
         -----

@@ -30,9 +30,7 @@ A sum of kernels reads real vectors if all its terms do.  :func:`formulakern.gra
 family to degrees of truth from 0 to 1.
 
 A family computes f(s), or f(m), exactly for every count that can occur, rounds each value to
-float64 once and looks it up: a Gram matrix costs the same for every family and degree.  Families
-that read real vectors are sums or products over the columns of the product xᵢzᵢ, or of the
-agreement 1 − xᵢ − zᵢ + 2xᵢzᵢ, which is 1 if two bits are equal and 0 if they differ.
+float64 once and looks it up: a Gram matrix costs the same for every family and degree.
 """
 
 from __future__ import annotations
@@ -720,8 +718,7 @@ def parametric_dnf(
 def tanimoto() -> TanimotoKernel:
     """Return the Tanimoto (Jaccard) kernel: K(x, z) = s / (p + q − s).
 
-    The number of ones that the rows share, divided by the number of columns with a one in either
-    row.  On real vectors K(x, z) = ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  For two rows of zeros, K = 1.
+    On real vectors K(x, z) = ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  For two rows of zeros, K = 1.
 
     Returns
     -------
@@ -810,8 +807,8 @@ def product_less_one(
 ) -> FloatArray:
     """Return Π (1 + weight·tᵢ) − 1, without cancellation if the terms are non-negative.
 
-    P ← P + w·t + P·w·t, column by column: the relative error is at most about 4·10⁻¹⁶ per column;
-    with terms of both signs it is relative to Π (1 + |w·tᵢ|).
+    The relative error is at most about 4·10⁻¹⁶ per column; with terms of both signs it is relative
+    to Π (1 + |w·tᵢ|).
 
     >>> product_less_one(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10), 1.0)
     array([2.e-20])
@@ -829,8 +826,7 @@ def product_less_one(
 def elementary_symmetric(x: FloatArray, z: FloatArray, d: int) -> FloatArray:
     """Return e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
-    e_k ← e_k + t·e_{k−1}, column by column.  The error is at most about 4·10⁻¹⁶ per column,
-    relative to e_d(|t|).  (Newton's identities would cancel.)
+    e_k ← e_k + t·e_{k−1}, column by column.  The error is about 4·10⁻¹⁶·e_d(|t|) per column.
 
     >>> elementary_symmetric(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1)), 2)
     array([11.])
@@ -1501,11 +1497,7 @@ class TanimotoKernel(Kernel):
         return not pair.is_real
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """Return 2^n: the Gram matrix of all rows of n columns of 0 and 1 has full rank.
-
-        (The kernel is a mixture of the functions x ↦ ⟨x,z⟩^k·e^(−t⟨x,x⟩), which span all functions
-        of the rows other than zero; the row of zeros adds one dimension.)
-        """
+        """Return 2^n, because the Gram matrix of all rows of n columns of 0 and 1 has full rank."""
         return int(2 ** n_columns(n))
 
     def polynomial(self) -> sympy.Expr:

@@ -40,9 +40,8 @@ class CandidateGrams:
     -----
     Joint counts are computed once for each choice of columns and usually take one or two bytes a
     pair.  A kernel then costs its values on the few triples of counts that occur, and a look-up for
-    each pair.  Three cases are computed like ``kernel(X, Z)``, which may compile code for each
-    kernel: parts over different domains, far more possible triples than pairs of rows, and exact
-    values that are too long to tabulate.
+    each pair.  Parts over different domains, far more possible triples than pairs of rows, and
+    exact values that are too long to tabulate are computed like ``kernel(X, Z)``.
 
     Several threads may use one object, each with its own ``out``.
 

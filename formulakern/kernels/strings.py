@@ -15,22 +15,18 @@ The first two take strings of one length.  All are ordinary kernels: ``+``, ``*`
 ``.normalized()``, ``inspect()``, ``SVC(kernel=...)``.  They join with each other, but not with
 kernels of tables.
 
-*Weighted degree kernels* compare strings of one length position by position.  The compiled loop
-finds matches of 64 positions in one word.  The letters of a string are numbers below 2^P; bit p of
-the letter at position i is bit i of *plane* p, a row of 64-bit words.  P exclusive ors of words
-give the positions at which x and z agree, and the positions at which their k-mers agree are a
-*mask* M_k:
+*Weighted degree kernels* compare 64 positions at once.  The letters of a string are numbers below
+2^P; bit p of the letter at position i is bit i of *plane* p, a row of 64-bit words.  The positions
+at which the k-mers of x and z agree are a *mask* M_k, with P_k ones:
 
-    M_1 = the positions that agree,    M_{k+1} = M_k & (M_k shifted down by one).
+    M_1 = P exclusive ors of planes, negated,    M_{k+1} = M_k & (M_k shifted down by one).
 
-With P_k the number of ones of M_k, the sum over k ≤ d of (d − k + 1)·P_k is the running sum, over
-k, of the running sums of P_k.  TILE strings of z are processed together, until all masks are zero.
-After ROUNDS letters the rest is summed position by position, which is linear in the length.
+The sum over k ≤ d of (d − k + 1)·P_k is the running sum, over k, of the running sums of P_k.  After
+ROUNDS letters the rest is summed position by position, which is linear in the length.
 
 *Spectrum and mismatch kernels* number the k-mers, so that a string becomes a sparse row of counts.
-If rows share few features, each feature has a list of its rows of z, and a pair costs one addition
-for every shared feature.  If they share many, the counts of z are stored densely, and consecutive
-rows are added as vectors, for every feature of x.
+If rows share few k-mers, a pair costs one addition for every shared k-mer; otherwise the counts of
+z are stored densely and added as vectors, for every k-mer of x.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ readings and rules over columns read the row, so a new connective needs only a n
 
 Names and formulas are written as ASCII that parses back, in Unicode, or in LaTeX, with few
 parentheses.  An operand has parentheses if its connective does not bind tighter than the outer one.
-Arrows (such as ``->``) have parentheses wherever they are operands, because Python's ``>>`` binds
-differently.  Comparisons under ``~`` have them too, so that the negation cannot be misread as that
-of the left side.
+Arrows as operands always have them, because Python's ``>>`` binds differently, and so have
+comparisons under ``~``, because ``~x > 3`` could be misread.
 """
 
 from __future__ import annotations

@@ -10,9 +10,7 @@ A cube is a conjunction of literals, stored as two sets of bits: the true and th
 An implicant of a function is a cube in which the function is true; it is prime if it needs all of
 its literals.  The smallest union has the fewest cubes, and then the fewest literals.  It is chosen
 from all prime implicants (Quine, doi:10.1080/00029890.1952.11988183; McCluskey,
-doi:10.1002/j.1538-7305.1956.tb03835.x): the fewest that cover some points of the function, and
-then also points that these miss, until they miss none.  If the search is too large, the result is
-an irredundant cover by prime implicants with a proved lower bound.
+doi:10.1002/j.1538-7305.1956.tb03835.x), for a growing set of points to cover.
 """
 
 from __future__ import annotations
@@ -567,8 +565,7 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Ch
     """Return the fewest columns that cover every row, and of such choices one of the least cost.
 
     A row is the set of columns that cover it, as bits, and not 0; ``most`` columns are enough.
-    Columns that alone cover a row are taken; HiGHS chooses the others by branch and bound.  Return
-    None if the problem is too large or the search finds nothing.
+    Return None if the problem is too large or the search of HiGHS finds nothing.
     """
     needed = set(rows)
     taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)
