@@ -115,7 +115,7 @@ def expected_warnings_ignored() -> Iterator[None]:
     """Ignore warnings about what the commands print themselves."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        warnings.filterwarnings("ignore", message=".*another value in every row")
+        warnings.filterwarnings("ignore", message=".*a different value in every row")
         warnings.filterwarnings("ignore", message=".*interrupted")
         yield
 

@@ -1,8 +1,7 @@
 """Rows of 0 and 1, packed 64 to a word.
 
-Bit j of word w is column 64·w + j; the bits behind the last column are 0.  So the number of columns
-that are 1 in two rows is the population count of the AND of their words, and nothing else about the
-data is ever needed to evaluate a formula's kernel.
+Bit j of word w is column 64·w + j; the bits after the last column are 0.  The number of columns
+that are 1 in two rows is the population count of the AND of their words.
 """
 
 from __future__ import annotations
@@ -21,36 +20,36 @@ from formulakern.errors import DataError
 #: Packed rows: uint64, shape (n_rows, n_words).
 Words = NDArray[np.uint64]
 
-#: Work on about this many bytes of the table at a time, so that what is in between stays in cache.
+#: The number of bytes of a block of rows, so that intermediate results stay in the cache.
 BLOCK_BYTES = 1 << 20
 
-#: From this many entries on, two threads share the rows.
+#: The smallest number of entries for which two threads share the rows.
 THREADED_ENTRIES = 1 << 20
 
-#: Rows that are transposed at once, a multiple of 64; and bits from which on compiled code, which
-#: is read first, is the faster way.
+#: The number of rows that NumPy transposes at once, a multiple of 64, and the smallest number of
+#: bits for which compiled code is faster.
 TRANSPOSED_ROWS, MANY_BITS = 4096, 1 << 26
-#: Squares of 64 × 64 bits that are turned together.
+#: The number of squares of 64 × 64 bits that are transposed together.
 SQUARES = 8
 
 
 def n_words(n_columns: int) -> int:
-    """Return how many 64-bit words hold one row: ceil(n_columns / 64)."""
+    """Return the number of 64-bit words of one row: ceil(n_columns / 64)."""
     return -(-n_columns // 64)
 
 
 def pack_rows(values: NDArray[Any]) -> Words:
-    """Pack a table of 0 and 1, 64 columns to a word, in blocks and by two threads if it is large.
+    """Pack a table of 0 and 1, 64 columns to a word.
 
     The table is bool, of any integer or floating point dtype, or of objects, in any memory layout.
-    Words are C-contiguous, of shape (n_rows, ceil(n_columns / 64)), padded with 0.  Raises
-    DataError if an entry is neither 0 nor 1.
+    Words are C-contiguous, of shape (n_rows, ceil(n_columns / 64)), padded with 0.  Raise DataError
+    if an entry is neither 0 nor 1.
 
     >>> pack_rows(np.array([[1, 0, 1], [0, 1, 0]])).ravel()
     array([5, 2], dtype=uint64)
     """
     if values.ndim != 2:
-        raise DataError(f"pack_rows takes a table of two dimensions; got shape {values.shape}.")
+        raise DataError(f"pack_rows() expects a table of two dimensions; got shape {values.shape}.")
     n_rows, n_columns = values.shape
     packed = np.zeros((n_rows, 8 * n_words(n_columns)), dtype=np.uint8)
 
@@ -73,7 +72,7 @@ def pack_rows(values: NDArray[Any]) -> Words:
 def pack_coordinates(
     rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], shape: tuple[int, int]
 ) -> Words:
-    """Pack a table that is given by its ones, row by row, ascending columns in each; linear."""
+    """Pack a table given by the coordinates of its ones, sorted by row and then by column."""
     width = n_words(shape[1])
     words = np.zeros((shape[0], width), dtype=np.uint64)
     if len(columns):
@@ -85,13 +84,13 @@ def pack_coordinates(
 
 
 def all_ones(n: int) -> Words:
-    """Return n ones, packed: uint64 of shape (ceil(n / 64),)."""
+    """Return n packed ones, uint64 of shape (ceil(n / 64),)."""
     words: Words = pack_rows(np.ones((1, n), dtype=np.bool_))[0]
     return words
 
 
 def transposed(words: Words, n_columns: int) -> Words:
-    """Return a packed table with its rows as columns."""
+    """Return the transpose of a packed table."""
     if len(words) * n_columns >= MANY_BITS:
         turned = np.empty((n_columns, n_words(len(words))), dtype=np.uint64)
         turn(np.ascontiguousarray(words), turned)
@@ -105,7 +104,7 @@ def transposed(words: Words, n_columns: int) -> Words:
 
 
 def unpack_rows(words: Words, n_columns: int) -> NDArray[np.uint8]:
-    """Return the table that was packed, uint8 of shape (n_rows, n_columns)."""
+    """Return the unpacked table, uint8 of shape (n_rows, n_columns)."""
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n_columns, bitorder="little")
 
@@ -117,7 +116,7 @@ def row_counts(words: Words) -> NDArray[np.int64]:
 
 
 def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Words:
-    """Return packed rows of some of the columns, in the order given."""
+    """Return packed rows of the given columns, in this order."""
     if len(words) * len(columns) >= MANY_BITS:
         return transposed(transposed(words, n_columns)[columns], len(words))
     selected = np.empty((len(words), n_words(len(columns))), dtype=np.uint64)
@@ -132,18 +131,18 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
 
 
 def is_zero_or_one(value: object) -> bool:
-    """Return whether a Python object equals 0 or 1: a bool or a number, not text."""
+    """Return True if a Python object is a bool or a number equal to 0 or 1."""
     return isinstance(value, (bool, int, float, np.bool_, np.number)) and bool(
         value == 0 or value == 1
     )
 
 
-#: The same of an array of objects.
+#: The same for an array of objects.
 _are_zero_or_one = np.frompyfunc(is_zero_or_one, 1, 1)
 
 
 def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
-    """Return row and column of the first entry that is neither 0 nor 1; None if all are."""
+    """Return the row and column of the first entry that is neither 0 nor 1, or None."""
     for block in row_blocks(0, values.shape[0], values.shape[1] * values.itemsize):
         part = values[block]
         if _zeros_and_ones(part) is None:
@@ -164,7 +163,7 @@ def row_blocks(start: int, stop: int, row_bytes: int) -> Iterator[slice]:
 
 
 def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
-    """Return a block as bool or uint8 in C order; None if it holds other values than 0 and 1."""
+    """Return a block as bool or uint8 in C order, or None if it has values other than 0 and 1."""
     if block.dtype == object and _are_zero_or_one(block).all():
         block = (block == 1).astype(np.bool_)
     if block.dtype.kind not in "biuf":
@@ -172,16 +171,16 @@ def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
     if block.dtype.itemsize == 1:
         octets = np.ascontiguousarray(block).view(np.uint8)
         return octets if block.dtype == np.bool_ or octets.max(initial=0) <= 1 else None
-    if block.dtype == np.float16:  # compared as its bits, which is ten times as fast
+    if block.dtype == np.float16:  # comparing bits is ten times as fast
         pattern = block.view(np.uint16)
         ones, others = pattern == 0x3C00, (pattern & 0x7FFF) != 0
     else:
-        ones, others = block == 1, block != 0  # NaN is not 0 either
+        ones, others = block == 1, block != 0  # NaN is not equal to 0
     return np.ascontiguousarray(ones) if np.array_equal(ones, others) else None
 
 
 def _share_rows(work: Callable[[int, int], Any], n_rows: int, n_entries: int) -> list[Any]:
-    """Call work on all rows, in two threads when the table is large (NumPy releases the lock)."""
+    """Call ``work`` on all rows, in two threads if the table is large."""
     if n_entries < THREADED_ENTRIES or n_rows < 2 or (os.cpu_count() or 1) < 2:
         return [work(0, n_rows)]
     middle = n_rows // 2
@@ -192,7 +191,7 @@ def _share_rows(work: Callable[[int, int], Any], n_rows: int, n_entries: int) ->
 
 @intrinsic
 def ones(_: Any, word: Any) -> Any:
-    """Return the number of ones of a word, in compiled functions."""
+    """Return the number of ones in a word, in compiled functions."""
 
     def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -202,7 +201,7 @@ def ones(_: Any, word: Any) -> Any:
 
 @compiled("void(Array(uint64, 2, 'C', readonly=True), uint64[:, ::1])")
 def turn(words: Any, columns: Any) -> None:
-    """Write a packed table with its rows as columns, several squares of 64 × 64 bits at once."""
+    """Write the transpose of a packed table, several squares of 64 × 64 bits at once."""
     squares = np.empty((64, SQUARES), np.uint64)
     for block in range(0, columns.shape[1], SQUARES):
         number = min(SQUARES, columns.shape[1] - block)
@@ -222,7 +221,7 @@ def turn(words: Any, columns: Any) -> None:
 
 @compiled()
 def turn_squares(squares: Any) -> None:
-    """Exchange the halves of squares (64, number) of 64 × 64 bits, and so on to single bits."""
+    """Transpose squares of 64 × 64 bits, (64, number), by exchanging halves down to single bits."""
     exchange(squares, 32, np.uint64(0x00000000FFFFFFFF))
     exchange(squares, 16, np.uint64(0x0000FFFF0000FFFF))
     exchange(squares, 8, np.uint64(0x00FF00FF00FF00FF))
@@ -233,7 +232,7 @@ def turn_squares(squares: Any) -> None:
 
 @compiled()
 def exchange(squares: Any, half: Any, mask: Any) -> None:
-    """Exchange the upper right with the lower left quarter of each square of 2·half rows."""
+    """Exchange the upper right and the lower left quarter of each square of 2·half rows."""
     shift = np.uint64(half)
     for top in range(0, 64, 2 * half):
         for i in range(half):

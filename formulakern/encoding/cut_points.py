@@ -1,4 +1,4 @@
-"""Where to cut a column in two: gaps between its values, and short numbers inside them."""
+"""Cut points of a column: gaps between its values, and short numbers inside the gaps."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from formulakern.tables.temporal import (
 
 Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
-#: Decimals are only compared and averaged here; a float64 prints with at most 17 digits.
+#: The precision of comparisons and averages of float64 numbers, which have at most 17 digits.
 CONTEXT = Context(prec=40)
-#: Values with more decimals than this have no unit.
+#: The largest number of decimals of a unit.
 DECIMALS = 6
-#: A column of fewer different values has no unit but 1: they may share another by chance.
+#: The smallest number of different values for a unit other than 1: fewer may share one by chance.
 SEVERAL = 5
 
 
 @dataclass(frozen=True)
 class Cut:
-    """One gap between two neighbouring values of a column.
+    """A cut point in the gap between two neighbouring values of a column.
 
-    ``x <= at_most`` holds exactly for the values below the gap, ``x >= at_least`` for those above.
-    The two are the same number inside the gap, or neighbours of the column's unit such as 3 and 4.
+    ``x <= at_most`` is true exactly for the values below the gap, ``x >= at_least`` for the values
+    above it.  Both are one number inside the gap, or differ by the column's unit, such as 3 and 4.
     """
 
     at_most: int | float | Temporal
@@ -52,12 +52,13 @@ def cuts(
     kind: TemporalKind | None = None,
     repeats: NDArray[np.int64] | None = None,
 ) -> tuple[Cut, ...]:
-    """Return at most ``number`` cuts of a column, ascending; each separates some of its values.
+    """Return at most ``number`` cuts of a column, ascending.
 
-    Missing (NaN, NaT) and infinite values are left out.  A strategy takes the gaps whose share of
-    smaller values is nearest to 1/(number+1), 2/(number+1), …; those at equal distances between the
-    extremes; those of :func:`informative_gaps` for ``classes``, from 0; or all gaps.  ``kind`` is
-    that of dates, times and durations, and ``repeats`` the count of each value, 1 by default.
+    Missing (NaN, NaT) and infinite values are ignored.  "quantile" chooses the gaps whose share of
+    smaller values is nearest to 1/(number+1), 2/(number+1), …; "uniform" those at equal distances
+    between the extremes; "mdlp" those of :func:`informative_gaps` for ``classes``, from 0; "all"
+    chooses all gaps.  ``kind`` is the kind of dates, times and durations, and ``repeats`` the count
+    of each value, 1 by default.
 
     >>> cuts(np.array([1, 1, 2, 9]), 4)
     (Cut(at_most=1, at_least=2), Cut(at_most=5, at_least=6))
@@ -72,7 +73,7 @@ def cuts(
 
 
 def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
-    """Return the function that cuts a column between its different values j and j + 1."""
+    """Return a function of j that returns the cut between the different values j and j + 1."""
     if kind is not None:
         unit, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
         measure = measure_of(counts, unit)
@@ -90,7 +91,7 @@ def cut_gaps(
     classes: NDArray[np.intp] | None = None,
     repeats: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the different values of a column, and the places after which :func:`cuts` cuts."""
+    """Return the different values of a column, and the positions before the gaps of its cuts."""
     finite: Any = np.isfinite(values) if values.dtype.kind in "fmM" else slice(None)
     distinct, times = counted(values[finite], None if repeats is None else repeats[finite])
     if len(distinct) < 2:
@@ -142,19 +143,19 @@ def counted(
         return distinct.astype(values.dtype), times[distinct]
     if bool((values[1:] > values[:-1]).all()):
         return values, repeats
-    order = np.argsort(values, kind="stable")  # runs that are sorted already are merged
+    order = np.argsort(values, kind="stable")  # merges sorted runs
     values = values[order]
     same = values[1:] == values[:-1]
-    if values.dtype.kind in "fmM":  # all missing entries are one
+    if values.dtype.kind in "fmM":  # missing entries are one value
         same |= (values[1:] != values[1:]) & (values[:-1] != values[:-1])
     first = np.flatnonzero(np.append(True, ~same))
     return values[first], np.add.reduceat(repeats[order], first)
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:
-    """Return the roundest unit of which all different values of a column are multiples.
+    """Return the largest round unit that divides all different values of a column, or None.
 
-    The largest of …, 10, 5, 1, 0.5, 0.1, …, 0.000001; with fewer than five values 1 or None.
+    Units are …, 10, 5, 1, 0.5, 0.1, …, 0.000001; for fewer than five values only 1.
 
     >>> [unit_of(np.array(v)) for v in ([70, 80, 90, 100, 120], [1.5, 2, 3, 4, 6.5], [70, 80])]
     [Decimal('1E+1'), Decimal('0.5'), Decimal('1')]
@@ -174,9 +175,9 @@ def unit_of(distinct: NDArray[Any]) -> Decimal | None:
 
 
 def _common_divisor(values: NDArray[Any], decimals: int) -> int | None:
-    """Return the greatest common divisor of values, as multiples of 10^−decimals.
+    """Return the greatest common divisor of values, in multiples of 10^−decimals.
 
-    None if they are no such multiples, or float64 does not tell all of these apart.
+    Return None if a value is not such a multiple, or float64 cannot distinguish all multiples.
     """
     if values.dtype.kind != "f":
         whole = values.astype(np.int64) if values.dtype.kind == "b" else values
@@ -192,8 +193,8 @@ def _common_divisor(values: NDArray[Any], decimals: int) -> int | None:
 def shortest_between(low: float, high: float) -> int | float | None:
     """Return the number between two others with the fewest decimals, nearest to the middle.
 
-    Of numbers with equally many decimals one that ends in 5 comes first, if it is in the middle
-    half of the gap.  An int if it is whole; None if there is no float64 between.
+    Among numbers with the same number of decimals, one that ends in 5 is preferred if it is in the
+    middle half of the gap.  Return an int if it is whole, or None if no float64 is in between.
 
     >>> shortest_between(4.9, 5.15), shortest_between(0.123, 0.127), shortest_between(37, 188)
     (5, 0.125, 100)
@@ -219,7 +220,7 @@ def shortest_between(low: float, high: float) -> int | float | None:
 
 
 def _nearest(number: Decimal, unit: Decimal) -> Decimal:
-    """Return the multiple of a unit that is nearest to a number."""
+    """Return the multiple of a unit nearest to a number."""
     times = CONTEXT.to_integral_value(CONTEXT.divide(number, unit))
     return CONTEXT.multiply(times, unit)
 
@@ -243,10 +244,10 @@ def cut_between(low: int | float, high: int | float, unit: Decimal | None) -> Cu
 
 
 def informative_gaps(counts: FloatArray, number: int) -> NDArray[np.intp]:
-    """Return the gaps that the minimum description length principle accepts; the best in any case.
+    """Return the gaps that the minimum description length principle accepts, at least the best.
 
-    With Ent(S) the entropy in bits of the k classes that occur among N rows S, a gap that divides S
-    in S₁ and S₂ gains
+    Let Ent(S) be the entropy in bits of the k classes that occur in N rows S.  The gain of a gap
+    that divides S into S₁ and S₂ is
 
         G = Ent(S) − |S₁|/N · Ent(S₁) − |S₂|/N · Ent(S₂).
 
@@ -255,7 +256,7 @@ def informative_gaps(counts: FloatArray, number: int) -> NDArray[np.intp]:
         N·G > log₂(N − 1) + log₂(3^k − 2) − k·Ent(S) + k₁·Ent(S₁) + k₂·Ent(S₂),
 
     and both sides are divided in the same way, the largest N·G first, up to ``number`` gaps.  The
-    first cut needs no test: a column that says little alone may say more together with others.
+    first cut is made without the test, because a column may be informative only with others.
     ``counts`` has a row for each value, ascending, and a column for each class.
 
     References
@@ -283,12 +284,12 @@ def informative_gaps(counts: FloatArray, number: int) -> NDArray[np.intp]:
 
 
 def _division(below: FloatArray, first: int, last: int) -> tuple[float, int, int, int, bool]:
-    """Return −N·G of the best gap, the gap, the values that it divides, and if it is accepted."""
+    """Return −N·G of the best gap, the gap, its range of values, and True if it is accepted."""
     all_of = below[last] - below[first]
     left = below[first + 1 : last] - below[first]
     right = all_of - left
     whole, n = _bits(all_of[None])[0], float(all_of.sum())
-    gains = np.round(whole - _bits(left) - _bits(right), 9)  # equal ones stay equal
+    gains = np.round(whole - _bits(left) - _bits(right), 9)  # equal gains stay equal
     best = int(np.argmax(gains))
     sides = [all_of, left[best], right[best]]
     classes = [np.count_nonzero(side) for side in sides]
@@ -300,7 +301,7 @@ def _division(below: FloatArray, first: int, last: int) -> tuple[float, int, int
 
 
 def _bits(counts: FloatArray) -> FloatArray:
-    """Return N · entropy of rows of counts, float64 of shape (rows,)."""
+    """Return N times the entropy of each row of counts, float64 of shape (rows,)."""
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / totals
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)

@@ -1,4 +1,4 @@
-"""Fitted encodings: from a later table to the propositions of training."""
+"""Fitted encodings, which evaluate the propositions of training on other tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formulakern.tables.table import Table
 
 
 class FittedPlans:
-    """The plans of a fitted encoder, which evaluate its propositions on the columns of a table."""
+    """The plans of a fitted encoder, which evaluate its propositions on a table."""
 
     graded: Any
     missing: Any
@@ -24,11 +24,11 @@ class FittedPlans:
     plans_: tuple[ColumnPlan, ...]
 
     def pack(self, table: Table, terms: Sequence[Any] = ()) -> PackedTable:
-        """Evaluate the propositions, and linear terms, on a table that was read."""
+        """Return the propositions and linear terms on the rows of a table."""
         if self._gives_degrees():
             raise ParameterError(
-                f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
-                'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
+                f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth; expected 0 "
+                'and 1. Use graded=False, or FormulaSVC(inputs="graded").'
             )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
         degrees = np.empty((len(table), len(terms)))
@@ -37,7 +37,7 @@ class FittedPlans:
         return PackedTable.of_columns(words, len(table), degrees=degrees)
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
-        """Every plan with the position of its first proposition, once the column is checked."""
+        """Yield every plan and the position of its first proposition, after checking its column."""
         first = 0
         for plan in self.plans_:
             if self.missing == "error":
@@ -53,20 +53,20 @@ class FittedPlans:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The fitted way from a table to the propositions that an estimator learns from.
+    """The fitted encoding of a table as the propositions of an estimator.
 
     Parameters
     ----------
     encoder : transformer or None
-        Fitted; None if the table needs none.
+        The fitted encoder, or None if the table needs none.
     names, leaves : tuple
         The propositions as text and as formulas.
     kept : ndarray of shape (n_propositions,), intp
-        Their positions among the columns that the encoder returns.
+        The positions of the propositions among the columns that the encoder returns.
     features : dict
         The attributes of scikit-learn for the columns of the training table.
     terms : tuple of LinearTerm
-        Numeric columns next to the propositions.
+        The linear terms.
     directions : dict of str to int
         1 or −1 for each column with a monotone constraint.
     """
@@ -80,7 +80,7 @@ class Encoding:
     directions: dict[str, int] = field(default_factory=dict)
 
     def keep(self, positions: NDArray[np.intp]) -> Encoding:
-        """Return the encoding with these of the propositions only."""
+        """Return the encoding with only the propositions at these positions."""
         some = positions.tolist()
         names, leaves = (tuple(one[j] for j in some) for one in (self.names, self.leaves))
         return replace(self, names=names, leaves=leaves, kept=self.kept[positions])

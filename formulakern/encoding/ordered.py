@@ -1,9 +1,9 @@
-"""Rows as one code per column: the propositions of ordered columns are numbered, not listed.
+"""Tables with one code per row and column, from which propositions are computed.
 
 An *ordered* column of K different values has 2(K − 1) propositions, x ≤ t_g and x ≥ t_{g+1} at each
-gap g between two of them; a *nominal* one has x = v for each.  A row's code is the place of its
-value, and K where it has none (a missing entry): then no proposition holds.  A column of a packed
-table is nominal, with one value.
+gap g between two values; a *nominal* column has x = v for each value.  The code of an entry is the
+position of its value, or K if it is missing, so that no proposition is true.  A column of a packed
+table is a nominal column with one value.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ class OrderedColumn:
     Parameters
     ----------
     codes : int32 (m,)
-        0 to ``n_values`` − 1, or ``n_values`` for none.
+        The codes, 0 to K − 1, or K for missing entries.
     n_values : int
+        K, the number of different values.
     ordered : bool
+        False for a nominal column.
     leaves : sequence of Formula
-        Of an ordered column x ≤ t_g at every gap g, then x ≥ t_{g+1}; of a nominal one x = v.
+        x ≤ t_g at every gap g, then x ≥ t_{g+1}, for an ordered column; x = v for a nominal one.
     sides : tuple of bool
-        Whether propositions of each side, x ≤ t and x ≥ t, may be used.
+        True for each of the sides x ≤ t and x ≥ t whose propositions may be used.
     every : bool
-        Whether there is a gap between any two values of training.
+        True if there is a gap between any two values of training.
     """
 
     codes: Codes
@@ -51,11 +53,11 @@ class OrderedColumn:
 
     @property
     def n_propositions(self) -> int:
-        """2(K − 1) or K."""
+        """The number of propositions, 2(K − 1) or K."""
         return 2 * (self.n_values - 1) if self.ordered else self.n_values
 
     def truths(self, number: int) -> NDArray[np.bool_]:
-        """Return the rows on which a proposition is true."""
+        """Return the truth values of a proposition on all rows."""
         if not self.ordered:
             return np.asarray(self.codes == number)
         n_gaps = self.n_values - 1
@@ -66,7 +68,7 @@ class OrderedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Leaves(Sequence[Formula]):
-    """The propositions of all columns as formulas, each made when it is read."""
+    """The propositions of all columns as formulas, built when they are accessed."""
 
     parts: list[Sequence[Formula]]
     starts: NDArray[np.intp]
@@ -86,9 +88,10 @@ class Leaves(Sequence[Formula]):
 
 @dataclass(frozen=True, eq=False)
 class OrderedTable:
-    """m rows of columns of ordered or nominal propositions, and columns of numbers next to them.
+    """A table of m rows of ordered and nominal columns, and linear terms.
 
-    Propositions are numbered column by column.  Degrees are float64 of shape (m, e).
+    Propositions are numbered column by column.  ``degrees`` are the linear terms, float64 of shape
+    (m, e).
 
     >>> codes = np.array([0, 2, 1, 3], dtype=np.int32)  # the last one is missing
     >>> table = OrderedTable([OrderedColumn(codes, 3, True, "abcd")], 4, np.zeros((4, 0)))
@@ -102,7 +105,7 @@ class OrderedTable:
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
-        """The number of each column's first proposition, and of all."""
+        """The number of the first proposition of each column, and the number of propositions."""
         return np.cumsum([0, *(column.n_propositions for column in self.columns)])
 
     @property
@@ -112,23 +115,23 @@ class OrderedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, propositions)."""
+        """The numbers of rows and of propositions."""
         return self.n_rows, self.n_columns
 
     @cached_property
     def codes(self) -> Codes:
-        """int32 (columns, m)."""
+        """The codes of all columns, int32 of shape (columns, m)."""
         listed = [column.codes for column in self.columns]
         return np.array(listed, dtype=np.int32).reshape(len(listed), self.n_rows)
 
     def place(self, proposition: int) -> tuple[int, int]:
-        """Return the column of a proposition, and its number there."""
+        """Return the column of a proposition, and its number within the column."""
         j = int(np.searchsorted(self.starts, proposition, side="right")) - 1
         return j, proposition - int(self.starts[j])
 
     @property
     def cuts(self) -> str:
-        """Where columns are cut, in words."""
+        """The cut points, in words."""
         every = all(column.every for column in self.columns)
         return "every gap between two values" if every else "the cut points of the encoder"
 
@@ -138,12 +141,12 @@ class OrderedTable:
         return Leaves([column.leaves for column in self.columns], self.starts)
 
     def bare(self) -> OrderedTable:
-        """Return the rows without the formulas of the propositions."""
+        """Return the table without the formulas of the propositions."""
         return replace(self, columns=[replace(one, leaves=()) for one in self.columns])
 
     @staticmethod
     def concatenated(parts: Sequence[OrderedTable]) -> OrderedTable:
-        """Return the rows of several tables of the same columns, which are those of the first."""
+        """Return the rows of several tables of the same columns."""
         codes = np.concatenate([part.codes for part in parts], axis=1)
         listed = zip(parts[0].columns, codes, strict=True)
         columns = [replace(one, codes=own) for one, own in listed]
@@ -151,13 +154,13 @@ class OrderedTable:
         return OrderedTable(columns, len(degrees), degrees)
 
     def take(self, rows: NDArray[Any]) -> OrderedTable:
-        """Return the table with only these rows: positions or a mask."""
+        """Return the table with only these rows, given by position or by a mask."""
         columns = [replace(one, codes=one.codes[rows]) for one in self.columns]
         degrees = self.degrees[rows]
         return OrderedTable(columns, len(degrees), degrees)
 
     def distinct(self) -> tuple[OrderedTable, NDArray[np.intp]]:
-        """Return the different rows, and the number of every row's own."""
+        """Return the different rows, and the position of each row among them."""
         first, kind = different_rows(np.ascontiguousarray(self.codes.T))
         return self.take(first), kind
 
@@ -177,7 +180,7 @@ class OrderedTable:
         return found
 
     def covers(self, conjunctions: Sequence[Sequence[int]]) -> Words:
-        """Return the rows on which each conjunction is true, packed."""
+        """Return the packed rows on which each conjunction is true."""
         covers = np.repeat(all_ones(self.n_rows)[None], len(conjunctions), axis=0)
         for cover, propositions in zip(covers, conjunctions, strict=True):
             for proposition in propositions:
@@ -193,7 +196,7 @@ class OrderedTable:
         return unpack_rows(covers, self.n_rows).view(np.bool_)
 
     def some(self, most: int) -> list[int]:
-        """Return at most this number of propositions of each column and side, evenly spread."""
+        """Return at most ``most`` propositions of each column and side, evenly spaced."""
         found: list[int] = []
         for start, column in zip(self.starts.tolist(), self.columns, strict=False):
             n = column.n_propositions
@@ -202,6 +205,6 @@ class OrderedTable:
         return found
 
     def packed(self, propositions: Sequence[int]) -> PackedTable:
-        """Return some of the propositions as a packed table."""
+        """Return the given propositions as a packed table."""
         words = self.covers([(p,) for p in propositions])
         return PackedTable.of_columns(words, self.n_rows, degrees=self.degrees)

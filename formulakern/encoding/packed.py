@@ -1,9 +1,8 @@
-"""One packed table of 0 and 1, read by row for pairs of rows and by column for covers of features.
+"""The packed table of 0 and 1, read by row for pairs of rows and by column for covers.
 
-Kernels count the columns that are 1 in two rows, so they read words of 64 columns, row by row.  A
-search over conjunctions needs covers, the rows on which a conjunction is true: these are ANDs of
-columns, so it reads words of 64 rows, column by column.  A :class:`PackedTable` is made of one of
-the two, and makes the other when it is first asked for.
+Kernels count the columns that are 1 in two rows, so they read words of 64 columns.  Covers, the
+rows on which a conjunction is true, are ANDs of columns, so a search reads words of 64 rows.  A
+:class:`PackedTable` is built from one of the two and computes the other at its first use.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from formulakern.encoding.bits import (
 from formulakern.errors import DataError
 from formulakern.tables.read import row_positions
 
-#: Packed words of one sparse table never take more than this.
+#: The largest size of the packed words of a sparse table, in bytes.
 MAX_PACKED_BYTES = 4 * 2**30
 
-#: Sparse tables of at most this many columns are packed whole, without looking for common columns.
+#: The largest number of columns for which all columns of sparse tables are packed.
 FEW_COLUMNS = 4096
 
 Truths = NDArray[np.bool_]
 
 
 class PackedTable:
-    """m rows of n columns of 0 and 1, and columns of numbers next to them.
+    """A table of m rows of n columns of 0 and 1, and linear terms.
 
     ``sparse`` is a canonical scipy.sparse.csr_array of the ones of a sparse table, which is packed
-    when words are first needed.  Linear columns, ``degrees``, are float64 of shape (m, e); rows are
-    different or equal whatever these are.
+    at the first use of its words.  ``degrees`` are the linear terms, float64 of shape (m, e), which
+    comparisons of rows ignore.
 
     >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
     >>> table.columns.tolist(), table.counts, table.cover((0, 2))
@@ -71,16 +70,16 @@ class PackedTable:
                 continue
             if words.shape != shape:
                 raise DataError(
-                    f"words of shape {words.shape} do not hold the {name} of a table of {n_rows:,} "
+                    f"words of shape {words.shape} do not fit the {name} of a table of {n_rows:,} "
                     f"rows and {n_columns:,} columns; expected {shape}. Build it by read_packed(X)."
                 )
-            self.__dict__[name] = words  # what is known already is not computed
+            self.__dict__[name] = words  # the cached property is not computed again
 
     @classmethod
     def of_rows(
         cls, words: Words, n_columns: int, names: tuple[str, ...] | None = None
     ) -> PackedTable:
-        """Return a table of rows, uint64 of shape (m, ceil(n / 64)); bits behind n are 0."""
+        """Return the table of packed rows, uint64 of shape (m, ceil(n / 64)), padded with 0."""
         return cls(len(words), n_columns, names, rows=words)
 
     @classmethod
@@ -91,18 +90,18 @@ class PackedTable:
         names: tuple[str, ...] | None = None,
         degrees: FloatArray | None = None,
     ) -> PackedTable:
-        """Return a table of columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
+        """Return the table of packed columns, uint64 of shape (n, ceil(m / 64)), padded with 0."""
         return cls(n_rows, len(words), names, columns=words, degrees=degrees)
 
     @staticmethod
     def concatenated(tables: Sequence[PackedTable]) -> PackedTable:
-        """Return the rows of several tables of the same columns, one table after the other."""
+        """Return the rows of several tables of the same columns."""
         words = np.concatenate([table.rows for table in tables])
         degrees = np.concatenate([table.degrees for table in tables])
         return PackedTable.of_rows(words, tables[0].n_columns).with_degrees(degrees)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep a sparse table, or rows or columns, whichever came first."""
+        """Return the state with the sparse table, or else the first view of rows or columns."""
         names = ["n_rows", "n_columns", "names", "sparse", "degrees"]
         if self.sparse is None:
             names.append(next(name for name in self.__dict__ if name in ("rows", "columns")))
@@ -113,21 +112,21 @@ class PackedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(m, n)."""
+        """The numbers of rows and of columns."""
         return self.n_rows, self.n_columns
 
     # -- views ---------------------------------------------------------------------------------
 
     @cached_property
     def rows(self) -> Words:
-        """Bit j of word w of row i is column 64·w + j: uint64 of shape (m, ceil(n / 64))."""
+        """Packed rows, uint64 (m, ceil(n / 64)): bit j of word w is column 64·w + j."""
         if self.sparse is not None:
             return _packed(self.sparse)
         return transposed(self.columns, self.n_rows)
 
     @cached_property
     def columns(self) -> Words:
-        """Bit i of word w of column j is row 64·w + i: uint64 of shape (n, ceil(m / 64))."""
+        """Packed columns, uint64 (n, ceil(m / 64)): bit i of word w is row 64·w + i."""
         if self.sparse is not None:
             return _packed(self.sparse.T.tocsr())
         return transposed(self.rows, self.n_columns)
@@ -144,13 +143,13 @@ class PackedTable:
         return unpack_rows(self.rows, self.n_columns)
 
     def entries(self, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return single entries, of positions that broadcast together, in their shape."""
+        """Return the entries at positions of rows and columns, which broadcast."""
         words = self.rows[rows, columns >> 6]
         bits = words >> (columns & 63).astype(np.uint64) & np.uint64(1)
         return np.asarray(bits != 0)
 
     def with_degrees(self, degrees: FloatArray) -> PackedTable:
-        """Return the same rows and columns with linear columns, float64 of shape (m, e)."""
+        """Return the table with these linear terms, float64 of shape (m, e)."""
         table = PackedTable(self.n_rows, self.n_columns)
         table.__dict__ |= self.__dict__ | {"degrees": degrees}
         return table
@@ -174,7 +173,7 @@ class PackedTable:
         return PackedTable(self.n_rows, len(positions), names, degrees=self.degrees, **parts)
 
     def take(self, rows: NDArray[Any]) -> PackedTable:
-        """Return the table with only these rows, given by positions, repeated or not, or a mask."""
+        """Return the table of these rows, given by (perhaps repeated) positions or by a mask."""
         rows = row_positions(rows, self.n_rows)
         parts: dict[str, Any] = {"degrees": self.degrees[rows]}
         if self.sparse is not None:
@@ -186,13 +185,13 @@ class PackedTable:
         return PackedTable(len(rows), self.n_columns, self.names, **parts)
 
     def distinct(self) -> tuple[PackedTable, NDArray[np.intp]]:
-        """Return the different rows, ordered by words, and the number of every row's own."""
+        """Return the different rows, ordered by words, and the position of each row among them."""
         first, kind = different_rows(np.ascontiguousarray(self.rows))
         return self.take(first), kind
 
     @cached_property
     def first_equal(self) -> NDArray[np.intp]:
-        """For every column the first one that is equal on all rows, intp of shape (n,)."""
+        """For every column the position of the first equal column, intp of shape (n,)."""
         first: dict[bytes, int] = {}
         return np.array(
             [first.setdefault(row.tobytes(), j) for j, row in enumerate(self.columns)],
@@ -200,9 +199,9 @@ class PackedTable:
         )
 
     def different_columns(self, everywhere: bool = False) -> NDArray[np.intp]:
-        """Return the columns to learn from: the first of equal ones, no constant ones.
+        """Return the columns to learn from: the first of equal columns, without constant columns.
 
-        A column of ones counts if ``everywhere``.  If all are constant: the first alone.
+        Columns of ones are kept if ``everywhere``.  If all columns are constant, return the first.
         """
         alike = self.first_equal[:, None]
         return varying_columns(row_counts(self.columns), alike, self.n_rows + everywhere)
@@ -210,10 +209,10 @@ class PackedTable:
     # -- covers --------------------------------------------------------------------------------
 
     def covers(self, conjunctions: Sequence[Sequence[int]]) -> Words:
-        """Return the rows on which all columns of each of r conjunctions are 1, packed.
+        """Return the packed rows on which each of r conjunctions of columns is true.
 
-        uint64 of shape (r, ceil(m / 64)); the conjunction of no columns is true everywhere.  Raises
-        DataError if a position is out of range.
+        The result is uint64 of shape (r, ceil(m / 64)); the empty conjunction is true everywhere.
+        Raise DataError if a position is out of range.
         """
         covers = np.repeat(all_ones(self.n_rows)[None], len(conjunctions), axis=0)
         for place in range(max(map(len, conjunctions), default=0)):
@@ -239,9 +238,9 @@ class PackedTable:
 def varying_columns(
     counts: NDArray[np.int64], alike: NDArray[Any], n_rows: int
 ) -> NDArray[np.intp]:
-    """Return the columns with 1 to n_rows − 1 ones, the first of equal ones; else column 0.
+    """Return the columns with 1 to n_rows − 1 ones, the first of equal columns; else column 0.
 
-    Columns are equal whose rows in ``alike`` are.
+    Columns are equal if their rows in ``alike`` are equal.
     """
     _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     earliest = first[kind.ravel()] == np.arange(len(counts))
@@ -250,11 +249,11 @@ def varying_columns(
 
 
 def check_same_columns(x: Any, z: Any) -> None:
-    """Raise DataError unless two tables have as many columns, of the same names if both have."""
+    """Raise DataError if two tables differ in the number of columns or, if both have any, names."""
     if x.n_columns != z.n_columns:
         raise DataError(
             f"X has {x.n_columns} columns and Z has {z.n_columns}; a kernel compares rows over the "
-            "same columns. Encode both with one encoder: fit it on X, transform both."
+            "same columns. Fit one encoder on X, and transform both tables with it."
         )
     if x.names is None or z.names is None or x.names == z.names:
         return
@@ -273,9 +272,8 @@ def check_same_columns(x: Any, z: Any) -> None:
 def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     """Return packed rows of two tables over common columns: popcount(x_i & z_j) is ⟨x_i, z_j⟩.
 
-    Over all columns, or of wide sparse tables over those that have a 1 in both tables, as no other
-    column adds to an inner product.  The same object twice when ``x is z``.  Raises DataError if
-    the columns differ, or the words would take more than ``MAX_PACKED_BYTES``.
+    The rows have all columns or, for wide sparse tables, only the columns with a 1 in both tables.
+    Raise DataError if the columns differ, or the words would exceed ``MAX_PACKED_BYTES``.
     """
     check_same_columns(x, z)
     if (x.sparse is None and z.sparse is None) or x.n_columns <= FEW_COLUMNS:
@@ -290,7 +288,7 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
 
 
 def _packed(sparse: Any) -> Words:
-    """Return the rows of a sparse matrix, packed."""
+    """Return the packed rows of a sparse matrix."""
     n_rows, n_columns = sparse.shape
     _check_size(n_rows, n_columns, n_columns)
     rows = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(sparse.indptr))
@@ -313,6 +311,6 @@ def _check_size(n_rows: int, n_columns: int, all_columns: int) -> None:
         raise DataError(
             f"{n_rows:,} sparse rows over {n_columns:,}{common} columns would take "
             f"{size / 2**30:,.1f} GiB packed, more than {MAX_PACKED_BYTES / 2**30:g} GiB. "
-            "Leave out the rarest columns (sklearn.feature_selection.VarianceThreshold), or pass "
-            "fewer rows at a time."
+            "Drop the rarest columns (sklearn.feature_selection.VarianceThreshold), or pass fewer "
+            "rows at a time."
         )

@@ -1,6 +1,6 @@
-"""Tables in partitions, such as those of a frame of dask, and their encoded rows.
+"""Partitioned tables, such as a dask frame, and their encoded rows.
 
-No row comes to this process unless the packed rows are brought here.
+Rows stay in the partitions unless the packed rows are gathered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from formulakern.progress import stage
 from formulakern.tables.table import Table
 from formulakern.text import quoted
 
-#: Partitions are joined up to so many rows, as long as there are so many partitions.
+#: The largest number of rows of joined partitions, and the smallest number of partitions.
 JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
 #: The name of the stage that reads and packs the rows.
 PACKING = "packing rows"
@@ -33,7 +33,7 @@ PACKING = "packing rows"
 
 @dataclass(eq=False)
 class PartitionedTable:
-    """A table in partitions; ``partitions(names)`` reads columns, by default all, as tables."""
+    """A partitioned table; ``partitions(names)`` reads columns, by default all, as tables."""
 
     names: tuple[str, ...]
     partitions: Callable[..., Partitioned]
@@ -41,7 +41,7 @@ class PartitionedTable:
 
     @classmethod
     def of(cls, X: Any, names: tuple[str, ...]) -> PartitionedTable:
-        """Return the table of a frame or an array of dask, with these names for its columns."""
+        """Return the table of a dask frame or array, with these names for its columns."""
         labels = range(X.shape[1]) if is_dask_array(X) else X.columns.tolist()
 
         def partitions(some: Sequence[str] = names) -> Partitioned:
@@ -62,13 +62,13 @@ class PartitionedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, columns)."""
+        """The numbers of rows and of columns."""
         return len(self), len(self.names)
 
     def summaries(
         self, classes: NDArray[Any] | None, use: Callable[[Summary], Summary]
     ) -> list[Summary]:
-        """Return the summary of every column, of its pairs with classes, as ``use`` returns it."""
+        """Return the results of ``use`` on the summaries of the columns, by classes if given."""
         with stage("finding propositions"):
             of = None if classes is None else parted(classes, self.lengths)
             found, self.lengths = summaries_of(self.partitions, of, use=use)
@@ -78,19 +78,19 @@ class PartitionedTable:
 def _read_partition(
     part: Any, own: tuple[str, ...] | None, names: tuple[str, ...], number: int
 ) -> Table:
-    """Read a partition as a table of these names; its own must be ``own``, if it has any."""
+    """Return a partition as a table of these names, after comparing its own names with ``own``."""
     table = Table.of(part)
     if own is not None and table.names != own:
         raise DataError(
             f"partition {number} has the columns {quoted(table.names)}; expected {quoted(own)}, "
-            "as the frame says. Write the same columns in the same order in all of them."
+            "the columns of the frame. Use the same columns, in the same order, in all partitions."
         )
     return Table.of(table, names)
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows with their class, from 0, their positive weight, and the number of rows merged in each.
+    """Rows with their class code, their positive weight, and the number of rows merged into each.
 
     ``codes`` is intp, ``weights`` float64 and ``numbers`` int64, of shape (m,).
     """
@@ -105,7 +105,7 @@ class WeightedRows:
 
     @classmethod
     def of(cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray) -> WeightedRows:
-        """Return rows as they are, without those of weight 0."""
+        """Return the rows of positive weight, not merged."""
         used = weights > 0
         if not used.all():
             table, codes, weights = table.take(used), codes[used], weights[used]
@@ -113,13 +113,13 @@ class WeightedRows:
 
     @staticmethod
     def joined(parts: Sequence[WeightedRows]) -> WeightedRows:
-        """Return the rows of several partitions, equal ones merged."""
+        """Return the rows of several partitions, with equal rows merged."""
         columns = zip(*((part.codes, part.weights, part.numbers) for part in parts), strict=True)
         table = PackedTable.concatenated([part.table for part in parts])
         return WeightedRows(table, *map(np.concatenate, columns)).merged()
 
     def merged(self) -> WeightedRows:
-        """Return rows of equal propositions, linear columns and class as one; one sort."""
+        """Return the rows, merged if their propositions, linear terms and classes are equal."""
         words = np.ascontiguousarray(self.table.rows)
         degrees = np.ascontiguousarray(self.table.degrees + 0.0).view(np.uint64)
         keys = np.column_stack([self.codes.astype(np.uint64), words, degrees])
@@ -134,9 +134,9 @@ class WeightedRows:
 
 @dataclass(frozen=True, eq=False)
 class PackedPartitions:
-    """The rows of a partitioned table, packed: propositions, and linear columns next to them.
+    """The packed rows of a partitioned table: propositions and linear terms.
 
-    ``rows`` are partitions of :class:`PackedTable` of these ``lengths``.
+    ``rows`` are partitions of :class:`PackedTable`, and ``lengths`` their numbers of rows.
     """
 
     rows: Partitioned
@@ -146,23 +146,23 @@ class PackedPartitions:
 
     @classmethod
     def of(cls, table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> PackedPartitions:
-        """Encode a table with the propositions of a fitted encoder and linear terms, later."""
+        """Return the lazily encoded rows of a table, by a fitted encoder and linear terms."""
         rows = table.partitions().later(_packed, encoder, tuple(terms))
         return cls(rows, table.lengths, len(encoder.propositions_), tuple(terms))
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return sum(self.lengths)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, propositions)."""
+        """The numbers of rows and of propositions."""
         return self.n_rows, self.n_columns
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the packed rows."""
+        """The number of bytes of the packed rows."""
         return 8 * self.n_rows * (n_words(self.n_columns) + len(self.terms))
 
     def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedPartitions:
@@ -171,12 +171,12 @@ class PackedPartitions:
         return replace(self, rows=rows, n_columns=len(columns))
 
     def gathered(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
-        """Return all rows, or these of each partition, in this process and in their order."""
+        """Return all rows, or the given rows of each partition, in order and in this process."""
         with stage(PACKING):
             return PackedTable.concatenated(self.rows.map(_by_rows, each=some))
 
     def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
-        """Return n rows, drawn at random without replacement, in their order."""
+        """Return n random rows, drawn without replacement, in order."""
         n = min(n, self.n_rows)
         chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
         ends = np.cumsum([0, *self.lengths])
@@ -196,12 +196,11 @@ class PackedPartitions:
         places: NDArray[np.intp],
         factors: FloatArray,
     ) -> Partitioned:
-        """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
+        """Return partitions of :class:`WeightedRows`, with equal rows merged.
 
-        ``codes`` and ``weights`` (None: 1) have an entry for each row; classes get the codes
-        ``places``, where −1 leaves their rows out, as weight 0 does, and their weights ``factors``.
-        Small partitions are joined, so that fewer answers are added up.  Raises DataError if a
-        partition has another number of rows than when it was first read.
+        ``codes`` and ``weights`` (None: 1) have an entry for each row.  ``places`` maps classes to
+        new codes, or −1 to drop their rows, as weight 0 does; ``factors`` are their weights.  Small
+        partitions are joined.  Raise DataError if the number of rows of a partition has changed.
         """
         given = [parted(one, self.lengths) for one in (codes, weights) if one is not None]
         own = list(zip(*given, strict=True))
@@ -215,7 +214,7 @@ class PackedPartitions:
 
 
 def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
-    """Divide one value for every row into partitions of these lengths."""
+    """Return the values of all rows, divided into partitions of these lengths."""
     return np.split(values, np.cumsum(lengths)[:-1])
 
 
@@ -230,7 +229,7 @@ def _coded(table: Table, encoder: Any, terms: tuple[Any, ...], number: int) -> O
 
 
 def coded_rows(table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> OrderedTable:
-    """Return all rows as codes, in this process."""
+    """Return the codes of all rows, gathered in this process."""
     rows = table.partitions()
     numbers = range(len(rows))
     with stage(PACKING):
@@ -238,7 +237,7 @@ def coded_rows(table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> O
 
 
 def n_rows_of(X: Any) -> int:
-    """Return the number of rows of a frame or an array of dask, by its first column."""
+    """Return the number of rows of a dask frame or array, read from its first column."""
     names = tuple(map(str, range(X.shape[1])))
     return sum(PartitionedTable.of(X, names).partitions(names[:1]).lengths)
 
@@ -261,8 +260,8 @@ def _weighted(
     narrow, *given = own
     if len(narrow) != packed.n_rows:
         raise DataError(
-            f"a partition has {packed.n_rows:,} rows and had {len(narrow):,} when it was first "
-            "read. The source gives other rows each time; write it to files, and read these."
+            f"a partition has {packed.n_rows:,} rows but had {len(narrow):,} when it was first "
+            "read, so its source is not deterministic. Write it to Parquet first, and read that."
         )
     codes = narrow.astype(np.intp)
     weights = np.where(places[codes] < 0, 0.0, factors[codes])

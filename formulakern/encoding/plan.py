@@ -1,7 +1,6 @@
-"""The propositions of every column of a table, and the rows in which they are true.
+"""The propositions of every column of a table, and the rows on which they are true.
 
-Plans are made from the different entries of the training columns and their counts.  Evaluating a
-plan on a table gives what :func:`formulakern.encoding.propositions.evaluate_proposition` gives.
+Plans are made from the different entries of the training columns and their counts.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from formulakern.text import quoted
 DegreeScale = Literal["linear", "rank"]
 Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 
-#: Columns of at most so many values are compared with each of them, others are sorted.
+#: The largest number of values of a column that is compared with each value; others are sorted.
 FEW_VALUES = 64
-#: Cut points where ``cut_points="auto"`` and no search chooses them.
+#: The number of cut points for ``cut_points="auto"``, if no search chooses them.
 AUTOMATIC_CUTS = 4
-#: A column may be cut between all of its values so often.
+#: The largest number of cut points for ``strategy="all"``.
 MOST_CUTS = 5000
-#: A column of fewer rows may have as many values as rows by chance.
+#: The smallest number of rows of an identifier: fewer may all differ by chance.
 FEWEST_ROWS = 20
-#: A warning of unseen values needs this many entries, and this share more than twice that of the
-#: training entries whose value was there once.
+#: A warning of unseen values needs this number of entries, and a share that exceeds twice the share
+#: of unique training entries by this value.
 FEWEST_UNSEEN, LARGE = 10, 0.1
 #: The values of the encoder's parameters.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -57,16 +56,16 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Degrees:
-    """The scale of a numeric column: its extremes, or for "rank" all training values, sorted."""
+    """The scale of a numeric column: its extremes, or for "rank" all sorted training values."""
 
     scale: DegreeScale
     values: tuple[float, ...]
 
     def of(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The degrees of numbers; 0 for missing ones.
+        """Return the degrees of numbers, with 0 for missing numbers.
 
-        "linear": (x − least) / (largest − least), cut off at 0 and 1.  "rank": the share of the
-        training values below x, and half of those equal to it.
+        "linear": (x − least) / (largest − least), clipped to [0, 1].  "rank": the share of training
+        values below x, plus half the share of those equal to x.
         """
         if self.scale == "rank":
             known = np.array(self.values)
@@ -76,13 +75,13 @@ class Degrees:
         else:
             least, largest = self.values
             with np.errstate(invalid="ignore", over="ignore"):
-                # halves: the range of finite numbers may be beyond float64
+                # halves, because the range of finite numbers may be beyond float64
                 found = (column / 2 - least / 2) / (largest / 2 - least / 2)
         return np.where(np.isnan(column), 0.0, np.clip(found, 0.0, 1.0))
 
 
 def learn_degrees(column: NDArray[np.float64], scale: DegreeScale) -> Degrees | None:
-    """Learn the scale of numbers; None if fewer than two finite ones are different.
+    """Return the scale of numbers, or None if there are not two different finite numbers.
 
     >>> column = np.array([1.0, 2.0, 5.0, np.nan])
     >>> for scale in ("linear", "rank"):
@@ -101,10 +100,10 @@ def learn_degrees(column: NDArray[np.float64], scale: DegreeScale) -> Degrees | 
 
 @dataclass(frozen=True, eq=False)
 class Gaps(Sequence[Comparison]):
-    """The gaps of a column between which a search may cut: x ≤ c at each, then x ≥ c at each.
+    """The gaps of a column that a search may cut: x ≤ c at each gap, then x ≥ c at each gap.
 
-    ``distinct`` are the different values, ascending, and ``places`` the gaps, each behind the value
-    of this place.  ``counts`` is whether ``x <= 0`` is written ``x = 0``.
+    ``distinct`` are the ascending different values, and ``places`` the positions of the values
+    before the gaps.  If ``counts``, ``x <= 0`` is written ``x = 0``.
     """
 
     name: str
@@ -140,7 +139,7 @@ class Gaps(Sequence[Comparison]):
         return Comparison(self.name, sign, value)
 
     def coded(self, column: Column) -> OrderedColumn:
-        """Return the code of every entry: the number of gaps below it."""
+        """Return the column of codes: the number of gaps below each entry."""
         ends = self.distinct[self.places]
         codes = np.searchsorted(ends, column.values, side="left").astype(np.int32)
         codes[column.missing] = len(ends) + 1
@@ -153,12 +152,12 @@ class Gaps(Sequence[Comparison]):
 class ColumnPlan:
     """The propositions of one column.
 
-    ``values`` are those seen in training, for nominal columns, whose propositions begin with ``x =
-    v`` for each; ``pooled`` are further ones, without a proposition of their own, and ``once`` is
-    the share of training entries whose value is there once.  The proposition of a graded column is
-    the column itself or its negation, true to a degree.  ``parts`` are those of the calendar that
-    have propositions, such as ``month(x) = June``.  Where a search chooses the cut points, ``gaps``
-    are those it may choose from, and ``propositions`` are the others.
+    For nominal columns, ``values`` are the training values with propositions ``x = v``, which come
+    first; ``pooled`` are the values without such a proposition, and ``once`` is the share of
+    training entries with a unique value.  The proposition of a graded column is the column or its
+    negation, true to a degree.  ``parts`` are the parts of dates that have propositions, such as
+    ``month(x) = June``.  If a search chooses the cut points, ``gaps`` are its candidates, and
+    ``propositions`` the other propositions.
     """
 
     name: str
@@ -172,7 +171,7 @@ class ColumnPlan:
     gaps: Gaps | None = None
 
     def coded(self, table: Table) -> list[OrderedColumn]:
-        """Return the propositions as columns of codes, those at gaps first."""
+        """Return the propositions as columns of codes, the gaps first."""
         columns = []
         if self.gaps is not None:
             columns.append(self.gaps.coded(table.typed(self.name)))
@@ -189,7 +188,7 @@ class ColumnPlan:
         return columns
 
     def renamed(self, name: str) -> list[Formula]:
-        """Return the propositions of a column of another name."""
+        """Return the propositions for a column of another name."""
         column = {Variable(self.name): Variable(name)}
         return [
             leaf.replaced(column=name) if isinstance(leaf, Comparison) else leaf.substitute(column)
@@ -197,7 +196,7 @@ class ColumnPlan:
         ]
 
     def packed(self, table: Table) -> Words:
-        """Return the propositions on the rows of a table, packed: a row of words for each."""
+        """Return the propositions on the rows of a table, one row of packed words for each."""
         n_rows, first = len(table), len(self.values)
         words = np.zeros((len(self.propositions), n_words(n_rows)), dtype="<u8")
         octets = words.view(np.uint8)[:, : -(-n_rows // 8)]
@@ -216,14 +215,14 @@ class ColumnPlan:
             if self.degrees is not None and not isinstance(leaf, Comparison):
                 continue
             if isinstance(leaf, Variable) and column.is_numeric:
-                truths = np.asarray(column.values == 1)  # other numbers are unknown values
+                truths = np.asarray(column.values == 1)  # numbers other than 0 and 1 are unknown
             else:
                 truths = evaluate_proposition(leaf, table)
             octets[place] = np.packbits(truths, bitorder="little")
         return words.astype(np.uint64, copy=False)
 
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Yield the places of propositions that are true to a degree, and their degrees."""
+        """Yield the position and the degrees of each proposition that is true to a degree."""
         if self.degrees is None:
             return
         column = table.typed(self.name)
@@ -235,7 +234,7 @@ class ColumnPlan:
                 yield place, np.where(column.missing, 0.0, 1.0 - degrees)
 
     def codes(self, table: Table) -> NDArray[np.intp]:
-        """Return the place of every entry in ``values``; −1 for unknown and missing entries."""
+        """Return the position of every entry in ``values``, or −1 if it is unknown or missing."""
         column = table.typed(self.name)
         if column.labels is not None and all(isinstance(value, str) for value in self.values[:1]):
             texts, numbers = column.numbered
@@ -247,7 +246,7 @@ class ColumnPlan:
         return codes
 
     def unknown(self, table: Table) -> NDArray[np.bool_]:
-        """Return which entries of a nominal or Boolean column have a value not seen in training."""
+        """Return True for each entry of a nominal or Boolean column with an unseen value."""
         present = ~table.missing(self.name)
         if self.kind == "nominal":
             unknown = present & (self.codes(table) < 0)
@@ -281,7 +280,7 @@ def check_options(encoder: Any) -> None:
         check_choice("graded", graded, ("linear", "rank", False, True))
     if isinstance(calendar, str) or not {*calendar} <= {*PARTS}:
         raise ParameterError(
-            f"calendar={calendar!r}; expected a list of parts of a date or time, of "
+            f"calendar={calendar!r}; expected a list of parts of a date or time: "
             f'{", ".join(PARTS)}. Write for example calendar=["month", "weekday"].'
         )
     if encoder.cut_points != "auto" or not isinstance(encoder.cut_points, str):
@@ -290,7 +289,7 @@ def check_options(encoder: Any) -> None:
     if is_integer(encoder.min_frequency):
         check_integer("min_frequency", encoder.min_frequency)
     else:
-        expected = "a number of rows, or a share of them between 0 and 1"
+        expected = "a number of rows, or a share of the rows between 0 and 1"
         check_number("min_frequency", encoder.min_frequency, 0, 1, above=True, expected=expected)
 
 
@@ -299,8 +298,7 @@ def planner(
 ) -> Callable[[Summary], ColumnPlan]:
     """Return the function that plans one of these columns, by the parameters of an encoder.
 
-    If ``searched``, plans of numbers and times have gaps in place of cut points.  It raises
-    DataError if a column is named that is not there, or has what is refused.
+    If ``searched``, plans of numbers and times have gaps instead of cut points.
     """
     header = Table(dict.fromkeys(names, ()))
     forced: set[str] = set()
@@ -308,13 +306,13 @@ def planner(
         forced = {header.names[j] for j in column_positions(header, encoder.nominal)}
     graded = encoder.graded if isinstance(encoder.graded, Mapping) else {}
     if graded:
-        column_positions(header, list(graded))  # refuses names that are not there
+        column_positions(header, list(graded))  # raises DataError for missing columns
 
     def plan(one: Summary) -> ColumnPlan:
         if one.name in graded and one.column.temporal is not None:
             raise DataError(
                 f'column "{one.name}" of graded holds {KINDS[one.column.temporal][0]}; degrees '
-                "are of numbers. Leave it out, or pass it as a number, such as its days."
+                "need numbers. Remove it from graded, or convert it to numbers, such as days."
             )
         return _plan(encoder, one, one.name in forced, searched)
 
@@ -355,7 +353,7 @@ def _plan(encoder: Any, one: Summary, forced: bool, searched: bool) -> ColumnPla
 
 
 def _is_nominal(encoder: Any, column: Column) -> bool:
-    """Return whether a column is one of categories."""
+    """Return True if a column has categories."""
     if column.labels is not None:
         return True
     if encoder.nominal != "auto" or column.temporal is not None:
@@ -369,7 +367,7 @@ def _is_nominal(encoder: Any, column: Column) -> bool:
 
 
 def plan_boolean(name: str, negations: bool) -> ColumnPlan:
-    """Plan the column itself (and ``x = 0``)."""
+    """Return the plan of a Boolean column: the column and, with negations, ``x = 0``."""
     leaves: list[Formula] = [Variable(name)]
     leaves += [Comparison(name, "=", 0)] * negations
     return ColumnPlan(name, "boolean", (), tuple(leaves))
@@ -378,10 +376,10 @@ def plan_boolean(name: str, negations: bool) -> ColumnPlan:
 def plan_nominal(
     one: Summary, negations: bool, least: int = 1, levels: Sequence[Comparison] = ()
 ) -> ColumnPlan:
-    """Plan ``x = v`` for every value (and ``x != v``), in order of the values.
+    """Return the plan with ``x = v`` for every value and, with negations, ``x != v``.
 
-    Values of fewer than ``least`` rows have one proposition together: x is none of the others (with
-    negations also: x is one of them).  An ordered column has ``levels`` in place of that.
+    Values of fewer than ``least`` rows share one proposition, that x is not one of the others.
+    Ordered columns have ``levels`` instead.
     """
     name, one = one.name, Summary.counted(one.name, one.column, one.repeats, None)
     column = one.column
@@ -407,9 +405,9 @@ def plan_nominal(
 def _levels(
     one: Summary, number: int | str, strategy: Strategy, relations: Sequence[str]
 ) -> list[Comparison]:
-    """Return ``x <= v`` and ``x >= v`` at cuts of the ranks of an ordered category that occur.
+    """Return ``x <= v`` and ``x >= v`` at cut points of the ranks of an ordered category.
 
-    Behind the least value and before the largest ``x = v`` says it.
+    At the least and the largest value they would equal ``x = v``, and are omitted.
     """
     texts, numbers = one.column.numbered
     name, order = one.name, one.column.order
@@ -435,10 +433,10 @@ def _plan_numeric(
     relations: tuple[str, ...],
     searched: bool,
 ) -> ColumnPlan:
-    """Plan ``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
+    """Return the plan with ``x <= c`` and ``x >= c`` at the cut points of numbers, dates or times.
 
-    If ``searched``, the plan has gaps: all where the number is "auto", else those of the strategy.
-    ``x <= 0`` is written ``x = 0`` if all training values are whole and none is negative.
+    If ``searched``, the plan has gaps: all if the number is "auto", else those of the strategy.
+    ``x <= 0`` is written ``x = 0`` if all training values are non-negative whole numbers.
     """
     name, column, kind = one.name, one.column.values, one.column.temporal
     present = column[~one.column.missing]
@@ -446,8 +444,8 @@ def _plan_numeric(
     different = 0 if searched or strategy != "all" else len(np.unique(present))
     if different > MOST_CUTS + 1:
         raise DataError(
-            f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
-            f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
+            f'column "{name}" has {different:,} different values; strategy="all" makes at most '
+            f"{MOST_CUTS:,} cut points between them. Use another strategy, such as "
             '"quantile" with cut_points=64.'
         )
     if searched:
@@ -467,7 +465,7 @@ def _plan_numeric(
 
 
 def _plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> ColumnPlan:
-    """Plan the column itself for ``>=``, its negation for ``<=``; nothing if it is constant."""
+    """Return the plan of the column for ``>=`` and its negation for ``<=``, empty if constant."""
     numbers = one.column.values.astype(np.float64)
     if scale == "rank":
         numbers = np.repeat(numbers, one.repeats)
@@ -478,7 +476,7 @@ def _plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> 
 
 
 def _calendar(one: Summary, parts: Sequence[str], negations: bool) -> dict[str, list[Formula]]:
-    """Return ``month(x) = v``, … for every value that occurs, by part; parts of one value go."""
+    """Return ``month(x) = v``, … for the values of every part that has at least two."""
     found: dict[str, list[Formula]] = {}
     kind = one.column.temporal
     for part in dict.fromkeys(part for part in parts if kind and part in PARTS_OF[kind]):
@@ -491,7 +489,7 @@ def _calendar(one: Summary, parts: Sequence[str], negations: bool) -> dict[str, 
 
 
 def refuse_missing(column: Column, name: str, rows: bool = True) -> None:
-    """Raise DataError if a column has a missing entry, with its row if ``rows`` are entries."""
+    """Raise DataError if a column has a missing entry; if ``rows``, the message names its row."""
     missing = column.missing
     if missing.any():
         row = f" (row {int(np.argmax(missing))})" * rows
@@ -502,13 +500,13 @@ def refuse_missing(column: Column, name: str, rows: bool = True) -> None:
 
 
 def _text_order(text: str) -> tuple[float, str]:
-    """Order texts that spell numbers by these, before all others."""
+    """Return the sort key of a text: numbers in their order, before other texts."""
     number = read_number(text)
     return (float("inf") if number is None else float(number), text)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a rule spells it: 1 and 0 for truth values, whole numbers as int."""
+    """Return a value as written in rules: truth values as 1 and 0, whole numbers as int."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -516,11 +514,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-# -- columns that say nothing about other rows -----------------------------------------------------
+# -- identifiers and unseen values -----------------------------------------------------------------
 
 
 def identifiers(table: Table) -> tuple[str, ...]:
-    """Return the text columns with a text of its own in every row, and those that number rows.
+    """Return the columns that are identifiers: a different text in every row, or row numbers.
 
     >>> identifiers(Table({"name": [f"n{k}" for k in range(30)], "size": [1, 2] * 15}))
     ('name',)
@@ -529,13 +527,13 @@ def identifiers(table: Table) -> tuple[str, ...]:
 
 
 def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
-    """Warn of columns with a proposition for every row, and of those that number the rows."""
+    """Warn about columns that are identifiers under their plans."""
     both = zip(summaries, plans, strict=True)
     names = [plan.name for one, plan in both if _is_identifier(one, plan)]
     if names:
         warnings.warn(
-            f"Columns have another value in every row, as an identifier has: {quoted(names, 5)}. "
-            "This says nothing about other rows; leave them out.",
+            f"Columns have a different value in every row, like identifiers: {quoted(names, 5)}. "
+            "Rules about them do not apply to other rows; drop these columns.",
             stacklevel=4,
         )
 
@@ -557,25 +555,22 @@ def _is_identifier(one: Summary, plan: ColumnPlan | None = None) -> bool:
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
-    """Return for every nominal column the share of its entries with values not seen in training.
-
-    Missing entries do not count.
-    """
+    """Return for every nominal column the share of unseen values among non-missing entries."""
     return {plan.name: _unseen(table, plan)[1] for plan in plans if plan.kind == "nominal"}
 
 
 def _unseen(table: Table, plan: ColumnPlan) -> tuple[int, float]:
-    """Return the number of entries with values not seen in training, and their share."""
+    """Return the number and the share of entries with values not seen in training."""
     present = len(table) - int(table.missing(plan.name).sum())
     number = int(plan.unknown(table).sum())
     return number, number / present if present else 0.0
 
 
 def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
-    """Warn of columns with more unseen values than their training rows let expect.
+    """Warn about columns with more unseen values than the training rows lead to expect.
 
-    The share of the training entries whose value is there once estimates the share of later ones
-    whose value is new (Good and Turing).  A dask collection warns once.
+    The share of training entries with a unique value estimates the share of unseen values in other
+    rows (Good and Turing).  A dask collection warns once.
 
     References
     ----------
@@ -607,7 +602,7 @@ def refuse_unknown(table: Table, plan: ColumnPlan) -> None:
     known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
     shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
     raise DataError(
-        f'column "{plan.name}" holds {value!r} (row {row}), which is not among the values of '
-        f'training: {shown}. Write PropositionEncoder(unknown="false") to let it be none of '
+        f'column "{plan.name}" holds {value!r} (row {row}), which is not one of the values of '
+        f'training: {shown}. Write PropositionEncoder(unknown="false") to match it with none of '
         "them."
     )

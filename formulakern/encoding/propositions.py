@@ -1,8 +1,7 @@
 """Propositions about one row of a table, evaluated on all rows at once.
 
-A comparison such as ``gill_size >= 3`` or ``cap in {red, blue}`` is true or false in every row; so
-is a bare Boolean column.  A comparison with a missing entry is false, whatever its relation;
-``is missing`` asks for it.
+A proposition is a comparison, such as ``gill_size >= 3`` or ``cap in {red, blue}``, or a Boolean
+column.  Comparisons with a missing entry are false, except ``is missing``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from formulakern.tables.temporal import (
 #: One truth value per row.
 Truths = NDArray[np.bool_]
 
-#: The truth values of leaves are remembered up to so many bytes; others are found again.
+#: The largest size of the cached truth values of leaves, in bytes.
 MAX_KNOWN_BYTES = 1 << 28
 
 TRUTH_WORDS = {"true": 1, "false": 0}
@@ -39,10 +38,10 @@ TRUTH_WORDS = {"true": 1, "false": 0}
 def evaluate_formula(
     formula: Formula, table: Table, known: dict[Formula, Truths] | None = None
 ) -> Truths:
-    """Return the truth value of a concrete rule in every row of a table, bool of shape (n_rows,).
+    """Return the truth value of a rule in every row of a table, bool of shape (n_rows,).
 
-    Truth values of leaves are kept in ``known`` for further formulas, up to 256 MB.  Raises
-    DataError if a column is not in the table or does not suit its comparison.
+    Truth values of leaves are cached in ``known`` for other formulas, up to 256 MB.  Raise
+    DataError if a column is missing or does not suit its comparison.
 
     >>> table = Table({"odor": ["foul", "none", None], "size": [3, 5, 1]})
     >>> rule = Comparison("odor", "=", "foul") | Comparison("size", ">", 4)
@@ -66,26 +65,26 @@ def evaluate_formula(
 def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     """Return the truth value of one comparison, or of one Boolean column, in every row.
 
-    Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
-    ``true`` and ``false`` are 1 and 0.  Text columns compare as text: a number on the right equals
-    its own digits and any entry that reads as the same number; an order needs every entry to read
-    as a number.  Dates, times and durations compare with values of their kind, to the nanosecond,
-    and an ordered category with its categories in their order.  Two columns compare as numbers if
-    both are numeric, as dates or times if both are of one kind, else as text.  A comparison with a
-    missing entry is false, also for ``!=`` and ``not in``.  Raises DataError if a column is absent,
-    an order is asked of text, or a bare column is not Boolean.
+    Numeric columns compare as numbers: a word on the right side is converted to a number if
+    possible, and ``true`` and ``false`` are 1 and 0.  Text columns compare as text: a number equals
+    any entry that spells this number, and an order needs numbers in all entries.  Dates, times and
+    durations compare with values of their kind, to the nanosecond, and ordered categories by their
+    order.  Two columns compare as numbers if both are numeric, as dates or times if both are of one
+    kind, else as text.  Comparisons with a missing entry are false, ``!=`` and ``not in`` included.
+    Raise DataError if a column is missing, if text without numbers is compared by an order, or if a
+    bare column is not Boolean.
     """
     if isinstance(leaf, Choice):
         raise FormulaError(
-            f"{str(leaf)!r} chooses different features, which is for kernels; a rule is about "
-            "named columns. Write the rule out with &, | and ~."
+            f"{str(leaf)!r} chooses different features, which only kernels can do; a rule uses "
+            "named columns. Write the rule with &, | and ~."
         )
     if isinstance(leaf, Variable):
         return _boolean_column(leaf, table)
     if not isinstance(leaf, Comparison):
         raise DataError(
-            f"{leaf} is neither a comparison nor the name of a column; "
-            "write for example odor = foul."
+            f"{leaf} is neither a comparison nor the name of a column. "
+            "Write for example odor = foul."
         )
     name, column = leaf.column, table.typed(leaf.column)
     if leaf.part is not None:
@@ -108,8 +107,8 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
 def _boolean_column(leaf: Variable, table: Table) -> Truths:
     if leaf.domain is not None:
         raise DataError(
-            f"{leaf} is a variable over the columns of a domain, not one column; "
-            "name the column itself."
+            f"{leaf} is a variable over the columns of a domain, not one column. "
+            "Write the name of a column."
         )
     column = table.typed(leaf.name)
     numbers = column.values
@@ -126,7 +125,7 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
         entry = table.entry(leaf.name, row)
         raise DataError(
             f'column "{leaf.name}" holds {repr(entry) if column.temporal is None else entry} '
-            f"(row {row}); a column that stands alone in a rule holds 0 and 1, true and false. "
+            f"(row {row}); a column without a comparison must hold 0 and 1, or true and false. "
             "Compare it with a value: "
             f"{leaf} = …"
         )
@@ -134,7 +133,7 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
 
 
 def number_of(text: str) -> int | float | None:
-    """Return the number that a text is, 1 and 0 for "true" and "false"; None if it is none.
+    """Return the number that a text spells, with 1 and 0 for "true" and "false", or None.
 
     >>> number_of("2.5"), number_of("True"), number_of("red")
     (2.5, 1, None)
@@ -143,7 +142,7 @@ def number_of(text: str) -> int | float | None:
 
 
 def _compared(table: Table, name: str, column: Column, relation: str, value: object) -> Truths:
-    """Compare a column with a value; an order is false of a missing entry, "=" is meaningless."""
+    """Compare a column with a value; orders are false for missing entries, "=" is undefined."""
     if isinstance(value, ColumnName):
         return _compared_columns(name, column, relation, value.name, table.typed(value.name))
     word = isinstance(value, str) and not isinstance(value, Level)
@@ -171,8 +170,8 @@ def _compared(table: Table, name: str, column: Column, relation: str, value: obj
         if number is None:
             what = "numbers" if column.is_numeric else "text without an order"
             raise DataError(
-                f'column "{name}" holds {what}, and {value!r} is a word. Compare it with = or in, '
-                "or make the column one of ordered categories (pandas.Categorical(…, ordered=True),"
+                f'column "{name}" holds {what}, but {value!r} is a word. Compare it with = or in, '
+                "or convert the column to ordered categories (pandas.Categorical(…, ordered=True),"
                 " polars.Enum)."
             )
     if isinstance(number, int) and abs(number) >= 2**63:
@@ -183,15 +182,13 @@ def _compared(table: Table, name: str, column: Column, relation: str, value: obj
 
 
 def _compared_columns(name: str, left: Column, relation: str, other: str, right: Column) -> Truths:
-    """Compare two columns: as times, as numbers, or if "=" asks and one has no numbers, as text."""
+    """Compare two columns: as times, as numbers, or, for "=" if one is not numeric, as text."""
     if left.temporal is not None or right.temporal is not None:
         if left.missing.all() or right.missing.all():
             return np.zeros(len(left), dtype=np.bool_)
         if left.temporal != right.temporal:
             words = f'"{name}" holds {content_of(left)} and "{other}" holds {content_of(right)}'
-            raise DataError(
-                f"two columns are compared that differ in kind: {words}. Convert one of them."
-            )
+            raise DataError(f"the compared columns differ in kind: {words}. Convert one of them.")
         return ordered_columns(left.values, relation, right.values)
     if relation != "=" or (left.is_numeric and right.is_numeric):
         with np.errstate(invalid="ignore"):
@@ -202,7 +199,7 @@ def _compared_columns(name: str, left: Column, relation: str, other: str, right:
 
 
 def _as_numbers(name: str, column: Column) -> NDArray[Any]:
-    """Return the column as numbers, for an order."""
+    """Return the column as numbers, or raise DataError if an entry is not a number."""
     if column.labels is None:
         values = column.values
         return values.astype(np.int64) if values.dtype == np.bool_ else values
@@ -223,11 +220,11 @@ def _spells(text: str, value: Any) -> bool:
 
 
 def numbers_of_part(column: Column, name: str, part: str) -> NDArray[np.float64]:
-    """Return the months, weekdays, … of a column; NaN for missing entries."""
+    """Return the months, weekdays, … of a column, or NaN for missing entries."""
     present = ~column.missing
     if column.temporal is None and present.any():
         raise DataError(
-            f'column "{name}" holds no dates or times, so it has no {part}. Convert it, for '
+            f'column "{name}" does not hold dates or times, so it has no {part}. Convert it, for '
             "example with pandas.to_datetime."
         )
     numbers = np.full(len(column), np.nan)
@@ -237,7 +234,7 @@ def numbers_of_part(column: Column, name: str, part: str) -> NDArray[np.float64]
 
 
 def content_of(column: Column) -> str:
-    """Return what a column holds, in words."""
+    """Return a description of the contents of a column."""
     if column.temporal is not None:
         return KINDS[column.temporal][0]
     return "numbers" if column.is_numeric else "text"
@@ -246,8 +243,8 @@ def content_of(column: Column) -> str:
 def _temporal(name: str, column: Column, relation: str, value: Any) -> Truths:
     """Compare a column with a value, if one of them is temporal.
 
-    A column of dates, times or durations reads text as its kind.  A column of text is read as the
-    kind of the value: for an order every entry; an entry that cannot be read equals nothing.
+    Text is converted to the kind of the other side.  An entry that cannot be converted equals
+    nothing, and raises DataError for an order.
     """
     if column.temporal is not None:
         known = value_of_kind(value, column.temporal, name)

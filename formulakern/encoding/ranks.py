@@ -1,7 +1,7 @@
-"""A table as ranks: every entry is the number of its value among those of its column.
+"""Tables of ranks: every entry is the rank of its value among the values of its column.
 
-A :class:`PackedTable` holds one bit per proposition, so it holds few cut points of a number.  Here
-a column is its ranks, and every cut between two neighbouring values is a condition.
+A :class:`PackedTable` has one bit per proposition and so few cut points of a number.  With ranks,
+every cut point between two neighbouring values is a condition.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from formulakern.tables.column import text_column
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import counts_of, value_at
 
-#: Relations of conditions.
+#: The relations of conditions.
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL = range(4)
 LARGEST = np.finfo(np.float64).max
 SIGNS = {EQUAL: "=", AT_MOST: "<=", AT_LEAST: ">=", UNEQUAL: "!="}
 
-#: Column, relation, and the rank that an entry is compared with.
+#: A column, a relation, and the rank with which entries are compared.
 Condition = tuple[int, int, int]
 
 
@@ -39,11 +39,11 @@ Condition = tuple[int, int, int]
 class RankedColumn:
     """The values of ranks 0, 1, … of a column, in the order of numbers and of categories.
 
-    An entry of rank ``len(values)`` is missing, or infinite in a nominal column; ``missing`` if
-    some are and all of these are missing.  Values compare if ``ordered``, and have cuts between
-    them if ``numeric``.  ``proposition`` is the meaning of rank 1 for a column of 0 and 1, which is
-    one of an encoded table if ``encoded``; ``kind`` is that of dates and times, ``order`` all
-    labels of an ordered category, and ``part`` that of the calendar which the values are.
+    An entry of rank ``len(values)`` is missing, or infinite in a nominal column; ``missing`` is
+    True if some have this rank and all of them are missing.  Values can be compared if ``ordered``,
+    and cut if ``numeric``.  ``proposition`` is the meaning of rank 1 in a column of 0 and 1, which
+    belongs to an encoded table if ``encoded``.  ``kind`` is the kind of dates and times, ``order``
+    lists all labels of an ordered category, and ``part`` is the part of a date.
     """
 
     name: str
@@ -58,13 +58,13 @@ class RankedColumn:
     part: str | None = None
 
     def value(self, rank: int) -> Any:
-        """Return the value of a rank, as a comparison has it."""
+        """Return the value of a rank, for a comparison."""
         if self.kind is not None:
             return value_at(self.values, self.kind, int(counts_of(self.values)[rank]))
         return self.values[rank : rank + 1].tolist()[0]
 
     def said(self, relation: int, rank: int) -> Formula:
-        """A condition in the words of the table.
+        """Return a condition as a formula over the columns of the table.
 
         >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
         >>> size.said(AT_MOST, 1), size.said(AT_LEAST, 1), size.said(EQUAL, 3)
@@ -97,9 +97,9 @@ class RankedColumn:
 class RankedTable:
     """The columns of a table as ranks, over its different rows.
 
-    ``ranks`` has shape (C, m) and is C-contiguous, for the different rows in an order that is
-    theirs alone; ``row`` is the number of every row's own.  ``packed`` are the different rows of a
-    table of 0 and 1.
+    ``ranks`` has shape (C, m) and is C-contiguous; the order of the m different rows depends only
+    on their ranks.  ``row`` is the position of each row among them.  ``packed`` is the table of the
+    different rows if the entries are 0 and 1.
     """
 
     columns: tuple[RankedColumn, ...]
@@ -109,20 +109,20 @@ class RankedTable:
 
     @classmethod
     def of(cls, table: Table, plans: Sequence[ColumnPlan]) -> RankedTable:
-        """Return the ranks of a table, whose columns plans call boolean, nominal or numeric."""
+        """Return the ranks of a table, by the plans of its columns."""
         read = []
         for plan in plans:
             read.append(_ranked(table, plan))
             read += [_ranked_part(table, plan.name, part) for part in plan.parts]
         ranks = np.array([own for _, own in read])
-        rows = np.ascontiguousarray(ranks.T, dtype=">i4")  # the order of bytes is that of numbers
+        rows = np.ascontiguousarray(ranks.T, dtype=">i4")  # bytes sort like the numbers
         first, kind = different_rows(rows)
         ranks = np.ascontiguousarray(ranks[:, first], dtype=np.int32)
         return cls(tuple(column for column, _ in read), ranks, kind)
 
     @classmethod
     def of_packed(cls, table: PackedTable, leaves: Sequence[Formula]) -> RankedTable:
-        """Return the ranks of a table of 0 and 1, whose columns mean ``leaves``."""
+        """Return the ranks of a table of 0 and 1 whose columns are the propositions ``leaves``."""
         zero_one = np.arange(2)
         columns = [
             RankedColumn(str(leaf), zero_one, proposition=leaf, encoded=True) for leaf in leaves
@@ -133,12 +133,12 @@ class RankedTable:
 
     @property
     def n_rows(self) -> int:
-        """m, the number of different rows."""
+        """The number m of different rows."""
         return int(self.ranks.shape[1])
 
     @cached_property
     def n_values(self) -> NDArray[np.int64]:
-        """The number of values of every column, which is also the rank of what is missing."""
+        """The number of values of every column, which is also the rank of missing entries."""
         return np.array([len(column.values) for column in self.columns], dtype=np.int64)
 
     def weights_by_class(
@@ -150,7 +150,7 @@ class RankedTable:
         return np.asarray(sums.reshape(self.n_rows, n_classes), dtype=np.float64)
 
     def conjunction(self, conditions: Sequence[Condition]) -> Formula:
-        """Return conditions in the words of the table, the tighter of two bounds of a column."""
+        """Return the conjunction of conditions as a formula, with the tightest bounds only."""
         tightest: dict[tuple[int, int, int], Condition] = {}
         for column, relation, rank in conditions:
             bound = relation in (AT_MOST, AT_LEAST) and rank < self.n_values[column]
@@ -179,7 +179,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
         if plan.kind == "boolean":
             proposition, values = plan.propositions[0], np.arange(2)
         present = column.entries[~missing]
-        if present.dtype.kind == "f":  # a rule has no infinite numbers
+        if present.dtype.kind == "f":  # rules cannot contain infinite numbers
             present = present.clip(-LARGEST, LARGEST)
         if plan.kind in ("numeric", "temporal"):
             values = np.unique(present)
@@ -197,7 +197,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
 
 
 def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDArray[Any]]:
-    """Return a part of the calendar as a column of its own."""
+    """Return a part of a column of dates as a column, and the ranks of its entries."""
     numbers = numbers_of_part(table.typed(name), name, part)
     missing = np.isnan(numbers)
     values = np.unique(numbers[~missing]).astype(np.int64)

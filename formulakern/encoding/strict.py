@@ -1,7 +1,7 @@
-"""The strict readers: foreign tables as kernels read them, of 0 and 1 or of finite numbers.
+"""Strict readers of tables for kernels: tables of 0 and 1, or of finite numbers.
 
-They refuse other entries with a sentence that names the first offending column and row; the lenient
-edge, which encodes any table, is :class:`formulakern.estimators.encoder.PropositionEncoder`.
+Other entries raise DataError, with the column and the row of the first one.  To encode any table,
+use :class:`formulakern.estimators.encoder.PropositionEncoder`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from formulakern.tables.table import Table
 
 REAL = (
     "this kernel reads finite numbers.\n"
-    "Fill or leave out such entries, and encode text as numbers, first."
+    "Fill or drop such entries, and encode text as numbers, first."
 )
 BINARY = (
     "a formula kernel reads 0 and 1.\n"
@@ -42,12 +42,12 @@ BINARY = (
 
 
 def read_packed(X: object, role: str = "X") -> PackedTable:
-    """Read a table that holds 0 and 1 and nothing else; a PackedTable is returned as it is.
+    """Return a table of 0 and 1 as a PackedTable.
 
-    ``X`` is an array, sparse matrix, DataFrame, Table, dict or list of shape (m, n) of bool, any
-    integer or floating point dtype, or objects that are 0, 1, True, False, with at least one
-    column; sparse matrices and frames stay sparse until words are needed.  ``role`` is its name in
-    messages.  Raises DataError for any other table.
+    ``X`` is a PackedTable, array, sparse matrix, DataFrame, Table, dict or list of shape (m, n) of
+    bool, any integer or floating point dtype, or objects 0, 1, True and False, with at least one
+    column.  Sparse matrices and frames are packed at the first use.  ``role`` is the name of ``X``
+    in messages.  Raise DataError for any other table.
 
     >>> read_packed([[1, 0, 1], [0, 1, 0]]).counts
     array([2, 1])
@@ -77,7 +77,7 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
         if isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "biuf":
             return _read_array(frame.to_numpy(), names, role)
         fill = getattr(dtypes[0], "fill_value", None) if hasattr(dtypes[0], "subtype") else None
-        if is_zero_or_one(fill) and not fill:  # a sparse frame that leaves out the zeros
+        if is_zero_or_one(fill) and not fill:  # a sparse frame that does not store zeros
             return _read_sparse(frame.sparse.to_coo(), names, role)
     return _read_columns(map(_entries, found.columns), names, found.n_rows, role)
 
@@ -97,10 +97,10 @@ def _array_of_rows(X: Sequence[Any], role: str) -> NDArray[Any]:
         if all(isinstance(row, Sequence) for row in X):
             check_lengths([len(row) for row in X])
         raise DataError(
-            f"{role} is a list whose entries are not rows of one length; "
-            "a table is a list of rows of equal length."
+            f"{role} is a list whose entries are not rows of one length. "
+            "Pass a list of rows of equal length."
         ) from None
-    # a list that mixes numbers and text would have become all text
+    # np.array would turn a mixture of numbers and text into text
     return array if array.dtype.kind in "biuf" else np.array(X, dtype=object)
 
 
@@ -125,7 +125,7 @@ def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -
 def _read_columns(
     columns: Iterable[NDArray[Any]], names: tuple[str, ...] | None, n_rows: int, role: str
 ) -> PackedTable:
-    """Pack columns of different types through one table of bytes."""
+    """Return the packed table of columns of different types."""
     check_columns((n_rows, len(names or ())), role)
     table = np.empty((n_rows, len(names or ())), dtype=np.uint8, order="F")
     for position, values in enumerate(columns):
@@ -136,7 +136,7 @@ def _read_columns(
 
 
 def _entries(column: Any) -> NDArray[Any]:
-    """Return an array or Series as numbers if it plainly holds them, else as objects."""
+    """Return an array or Series as numbers if its dtype is plainly numeric, else as objects."""
     series = as_series(column)
     if series is None:
         return np.asarray(column)
@@ -171,24 +171,24 @@ def _read_sparse(X: Any, names: tuple[str, ...] | None, role: str) -> PackedTabl
 
 @dataclass(frozen=True, eq=False)
 class RealTable:
-    """A table of finite numbers, float64 of shape (n_rows, n_columns), and its names, if any."""
+    """A table of finite numbers, float64 of shape (n_rows, n_columns), perhaps with names."""
 
     names: tuple[str, ...] | None
     values: NDArray[np.float64]
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return len(self.values)
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
+        """The number of columns."""
         return int(self.values.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_rows, n_columns)."""
+        """The numbers of rows and of columns."""
         return self.n_rows, self.n_columns
 
     def take(self, rows: NDArray[Any]) -> RealTable:
@@ -202,15 +202,15 @@ class RealTable:
 
 
 def read_real(X: object, role: str = "X") -> RealTable:
-    """Read a table of finite numbers; a sparse matrix and a PackedTable are spread out.
+    """Return a table of finite numbers as a dense RealTable.
 
-    Raises DataError if an entry is missing, infinite or no real number, or X is no table.
+    Raise DataError if an entry is missing, infinite or not a real number, or X is not a table.
 
     >>> read_real([[0.5, 1], [0, None]])
     Traceback (most recent call last):
         ...
     formulakern.errors.DataError: column 1 holds nan (row 1); this kernel reads finite numbers.
-    Fill or leave out such entries, and encode text as numbers, first.
+    Fill or drop such entries, and encode text as numbers, first.
     """
     if isinstance(X, RealTable):
         return X

@@ -1,7 +1,7 @@
-"""The different entries of each training column and their counts: plans are made from these.
+"""The different entries of each training column and their counts, from which plans are made.
 
-Counts of partitions add up, so a plan is the same whatever the partitions are.  Numbers of which a
-partition has very many different values come to this process a few columns at a time.
+Counts of partitions add up, so plans do not depend on the partitions.  Columns with very many
+different numbers come to this process a few at a time.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from formulakern.partitions.partitioned import Partitioned
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
 
-#: Different numbers of a column that every partition sends at once, and texts of all partitions.
+#: The largest numbers of different numbers of a column in the first pass over a partition, and of
+#: different texts of a column.
 MANY, MOST_TEXTS = 5_000, 1_000_000
-#: Bytes of columns with more different numbers that come to this process at a time.
+#: The number of bytes of columns with more numbers that come to this process at a time.
 BUDGET = 1 << 28
-#: The shares at which the extent of a linear term ends.
+#: The quantiles at the ends of the extent of a linear term.
 OUTER = (0.025, 0.975)
 
 
 def nearest_rank(share: float, n: int) -> int:
-    """Return the rank, from 1, of the value that ``np.quantile(method="nearest")`` takes of n.
+    """Return the rank, from 1, of the value that ``np.quantile(method="nearest")`` returns for n.
 
     >>> [nearest_rank(0.5, n) for n in (1, 2, 3, 4)]
     [1, 1, 2, 3]
@@ -41,8 +42,8 @@ def nearest_rank(share: float, n: int) -> int:
 class Summary:
     """The different entries of one training column and the number of training rows with each.
 
-    One of them is missing if some are.  With the ``classes`` of entries, from 0, pairs are
-    different.  If ``ends`` are given, they are the extent, and entries and counts are incomplete.
+    All missing entries are one entry.  With ``classes``, from 0, the pairs of entry and class are
+    different.  If ``ends`` is given, it is the extent, and the entries and counts are incomplete.
     """
 
     name: str
@@ -52,17 +53,17 @@ class Summary:
     ends: tuple[float, float] | tuple[()] | None = None
 
     def without_many(self) -> Summary:
-        """Return the extent and the first entries, if there are more than ``MANY`` numbers."""
+        """Return the summary, or only its extent and first entries beyond ``MANY`` numbers."""
         if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
             return self
         column = replace(self.column, values=self.column.values[:MANY].copy())
         classes = None if self.classes is None else self.classes[:MANY].copy()
-        repeats = self.repeats[:MANY].copy()  # no views, which keep everything
+        repeats = self.repeats[:MANY].copy()  # a view would keep the whole array in memory
         return Summary(self.name, column, repeats, classes, self.extent() or ())
 
     @classmethod
     def of(cls, table: Table, name: str, classes: NDArray[np.intp] | None = None) -> Summary:
-        """Count the entries of a column, or its pairs with classes."""
+        """Return the counts of the entries of a column, or of its pairs with classes."""
         column = table.typed(name)
         if column.labels is not None:
             texts, codes = column.numbered
@@ -72,7 +73,7 @@ class Summary:
 
     @classmethod
     def counted(cls, name: str, column: Column, repeats: Any, classes: Any) -> Summary:
-        """Count entries that are not different yet, each ``repeats`` times, once by default."""
+        """Return the summary of entries, each counted ``repeats`` times, by default once."""
         values = column.values + 0.0 if column.values.dtype.kind == "f" else column.values
         if classes is None:
             distinct, times = counted(values, repeats)
@@ -95,7 +96,7 @@ class Summary:
 
     @property
     def is_boolean(self) -> bool:
-        """Whether the column holds 0 and 1 (or truth values) and otherwise only missing entries."""
+        """True if all entries that are not missing are 0 and 1 or truth values."""
         if not self.column.is_numeric or (self.classes is None and len(self.column) > 3):
             return False
         present = self.column.values[~self.column.missing]
@@ -104,7 +105,7 @@ class Summary:
     def extent(self) -> tuple[float, float] | None:
         """Return the outer quantiles of the finite numbers, as ``np.quantile(method="nearest")``.
 
-        The extremes if these are equal; None if the column does not vary.
+        Return the extremes if the quantiles are equal, or None if the column is constant.
         """
         if self.ends is not None:
             return self.ends or None
@@ -129,12 +130,10 @@ def summaries_of(
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
 
-    Each summary is used as soon as it is complete, and what ``use`` returns of it is kept.
-    ``read`` returns partitions of tables with the columns of given names, by default all.  One pass
-    over the table, and further ones over the columns of more than ``many`` numbers in one
-    partition: as many columns at a time as take 256 MiB in this process, at least one, at 16 bytes
-    for each different value of each partition.  Raises DataError if partitions have different
-    columns, or hold different things in one.
+    Each summary is replaced by the result of ``use``.  ``read`` returns partitions of tables with
+    the columns of given names, by default all.  Columns with more than ``many`` numbers in a
+    partition are read in further passes of up to 256 MiB.  Raise DataError if partitions have
+    different columns, or different kinds of entries in a column.
     """
     found = read().map(_summaries, many if classes is None else None, each=classes)
     names, lengths = tuple(found[0][1]), [length for length, _ in found]
@@ -156,7 +155,7 @@ def summaries_of(
 def _summaries(
     table: Table, many: int | None, classes: NDArray[Any] | None = None
 ) -> tuple[int, dict[str, Summary | None]]:
-    """Return the number of rows and all summaries; None for numbers of too many values."""
+    """Return the number of rows and all summaries, with None for columns of too many numbers."""
     found: dict[str, Summary | None] = {}
     classes = None if classes is None else classes.astype(np.intp)
     for name in table.names:
@@ -167,9 +166,9 @@ def _summaries(
 
 
 def merged(parts: Sequence[Summary]) -> Summary:
-    """Return the summary of a column from those of partitions.
+    """Return the summary of a column from the summaries of partitions.
 
-    Raises DataError if they disagree in what the column holds, or it has too many different texts.
+    Raise DataError if the kinds of entries differ, or there are too many different texts.
     """
     known = [(k, part) for k, part in enumerate(parts) if not part.column.missing.all()]
     first_at, first = known[0] if known else (0, parts[0])
@@ -180,8 +179,8 @@ def merged(parts: Sequence[Summary]) -> Summary:
         labels = tuple(dict.fromkeys(t for part in parts for t in part.column.labels or ()))
         if len(labels) > MOST_TEXTS:
             raise DataError(
-                f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, as an '
-                "identifier has. Leave it out, or shorten it to what rules may say."
+                f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, like an '
+                "identifier. Drop it, or replace its texts by fewer categories."
             )
         place = {text: code for code, text in enumerate(labels)}
         kind = np.min_scalar_type(len(labels))
@@ -211,7 +210,7 @@ def merged(parts: Sequence[Summary]) -> Summary:
 
 
 def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
-    """Refuse a column of different kinds in two partitions."""
+    """Raise DataError if a column has different kinds of entries in two partitions."""
     one, other = (
         content_of(column) + f" in the order {' < '.join(column.order)}" * bool(column.order)
         for column in (first.column, part.column)
@@ -219,14 +218,14 @@ def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> N
     if one != other:
         raise DataError(
             f'column "{first.name}" has {one} in partition {first_at} and {other} in partition '
-            f"{number}. Give it one dtype in all partitions, such as by astype."
+            f"{number}. Convert it to one dtype in all partitions, for example with astype."
         )
 
 
 def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:
     """Return the dtype of the values of all parts."""
     columns = [part.column.values for part in parts]
-    if {column.dtype.kind for column in columns} == {"i", "u"}:  # some beyond int64
+    if {column.dtype.kind for column in columns} == {"i", "u"}:  # uint64 has numbers beyond int64
         below = any((column < 0).any() for column in columns if column.dtype.kind == "i")
         return np.dtype(np.float64 if below else np.uint64)
     return np.result_type(*{column.dtype for column in columns})

@@ -1,4 +1,4 @@
-"""Kernels as users hold them: of one formula, of named families, and sums and products of these."""
+"""Kernels of formulas, of named families and of strings, and their sums and products."""
 
 import lazy_loader
 

@@ -1,9 +1,8 @@
-"""Kernels: what all of them share, and sums, products, positive multiples and cosines of them.
+"""The base class of kernels, and sums, products, positive multiples and cosines of kernels.
 
-A kernel gives a writer of blocks (``prepare``), a diagonal, a dimension, a closed form and the
-stages of its computation; matrices, value semantics and scikit-learn's protocol follow.  Sums
-concatenate feature spaces, products pair their features by "and", a factor weights, and
-normalisation divides by the lengths.  Sums and products flatten when they are built.
+A kernel provides a block writer (``prepare``), a diagonal, a dimension, a closed form and the
+stages of its computation.  The base class adds matrices, value semantics and scikit-learn's
+protocol.  Sums and products are flattened when they are built.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ from formulakern.text import clip
 if TYPE_CHECKING:
     import sympy
 
-#: Kernels made of more kernels than this, or more deeply nested ones, are refused.
+#: The largest number of kernels in one kernel, and the greatest nesting depth.
 MAX_PARTS, MAX_DEPTH = 10_000, 50
-#: Up to this many columns, counting twice is faster than copying what was counted once.
+#: Up to this number of columns, computing both halves of a matrix is faster than copying one.
 NARROW = 768
 
-#: Characters of a closed form that are shown, and the width at which it is folded.
+#: The largest number of characters of a closed form that are shown, and the line width.
 MAX_TEXT, WIDTH = 400, 84
 
 Sizes = int | Mapping[str | None, int]
 
 
 class Section(NamedTuple):
-    """One stage: a title, and its text in a monospaced layout."""
+    """One stage of a computation: a title and a text in a monospaced layout."""
 
     title: str
     text: str
@@ -67,18 +66,18 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Inspection:
-    """The stages of a kernel; ``print`` it, or let a notebook show it."""
+    """The stages of a kernel's computation, shown as text or, in a notebook, as HTML."""
 
     title: str
     sections: tuple[Section, ...]
     latex: str
 
     def __getitem__(self, title: str) -> str:
-        """The text of one stage, by its title."""
+        """Return the text of the stage with this title."""
         for section in self.sections:
             if section.title == title:
                 return section.text
-        raise KeyError(f"{title!r}; stages: {', '.join(s.title for s in self.sections)}")
+        raise KeyError(f"no stage {title!r}; stages: {', '.join(s.title for s in self.sections)}")
 
     def __str__(self) -> str:
         width = max(len(section.title) for section in self.sections)
@@ -100,7 +99,7 @@ class Inspection:
 
 
 def equation(form: sympy.Expr) -> str:
-    """The closed form, folded at spaces."""
+    """Return the closed form, folded at spaces."""
     return textwrap.fill(
         f"K(x, z) = {clip(str(form), MAX_TEXT)}",
         WIDTH,
@@ -111,11 +110,10 @@ def equation(form: sympy.Expr) -> str:
 
 
 class ScikitLearnKernel:
-    """A kernel that scikit-learn calls on whole tables.
+    """The protocol by which scikit-learn calls a kernel on whole tables, not on pairs of rows.
 
-    It does so when a kernel is a ``gaussian_process.kernels.Kernel``, and calls any other callable
-    on every pair of rows.  Kernels register as such when scikit-learn reads their class: importing
-    it earlier would cost everybody a second.
+    Kernels register as ``gaussian_process.kernels.Kernel`` when scikit-learn reads their class,
+    since importing scikit-learn takes about a second.
     """
 
     @property
@@ -132,7 +130,7 @@ class ScikitLearnKernel:
     def __sklearn_clone__(self) -> Self:
         return self
 
-    #: Rows are vectors; there are no hyperparameters that an optimiser could turn.
+    #: Rows are vectors; there are no hyperparameters to optimise.
     requires_vector_input: ClassVar[bool] = True
     hyperparameters: ClassVar[list[Any]] = []
     n_dims: ClassVar[int] = 0
@@ -172,12 +170,13 @@ class ScikitLearnKernel:
 
 
 class Kernel(ScikitLearnKernel, ABC):
-    """A positive semidefinite function of two rows of a table, mostly 0/1; an immutable value.
+    """A positive semidefinite function of two rows of a table, usually of 0 and 1.
 
-    ``k1 + k2`` puts feature spaces side by side, ``k1 * k2`` pairs their features by "and",
-    ``c * k`` with c > 0 weights them, ``k.normalized()`` is the cosine of the angle.  Scikit-learn
-    takes a kernel wherever it takes a callable, and calls it on whole tables:
-    ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``, ``Nystroem``, ``GaussianProcessRegressor``.
+    ``k1 + k2`` concatenates the feature spaces, ``k1 * k2`` pairs their features by "and",
+    ``c * k`` with c > 0 weights every feature by √c, and ``k.normalized()`` is the cosine of the
+    angle between the feature vectors.  Kernels are immutable.  Scikit-learn accepts a kernel as a
+    callable and calls it on whole tables: ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``,
+    ``Nystroem``, ``GaussianProcessRegressor``.
 
     Examples
     --------
@@ -190,18 +189,18 @@ class Kernel(ScikitLearnKernel, ABC):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kernel is a dataclass
-    #: How many kernels it is made of, as often as each is used, and how deep they are nested.
+    #: The number of kernels in this one, itself and repetitions included, and the nesting depth.
     extent: tuple[int, int] = (1, 1)
-    #: How tightly the repr of the kernel binds: 1 as a sum, 2 as a product, 3 as a call.
+    #: The precedence of the kernel's repr: 1 for a sum, 2 for a product, 3 for a call.
     binding: ClassVar[int] = 3
 
-    # -- to be provided by each kernel --------------------------------------------------------
+    # -- provided by each kernel --------------------------------------------------------------
 
     @abstractmethod
     def prepare(self, pair: TablePair) -> BlockWriter:
         """Return the function that fills blocks of the Gram matrix between two tables.
 
-        All work that is not done for every pair of rows is done once, before it returns.
+        Work that does not depend on the pair of rows is done once, before this method returns.
         """
 
     @abstractmethod
@@ -211,7 +210,7 @@ class Kernel(ScikitLearnKernel, ABC):
         Parameters
         ----------
         n : int or mapping
-            The number of columns; with domains, the number of each by name.
+            The number of columns; with domains, a mapping from their names to such numbers.
         """
 
     @abstractmethod
@@ -220,7 +219,7 @@ class Kernel(ScikitLearnKernel, ABC):
 
     @abstractmethod
     def stages(self, closed_form: str) -> list[Section]:
-        """Return what :meth:`inspect` shows, given the text of the closed form."""
+        """Return the stages that :meth:`inspect` shows, given the text of the closed form."""
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Return K(x, x) for the rows of a table that is paired with itself."""
@@ -236,15 +235,12 @@ class Kernel(ScikitLearnKernel, ABC):
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """Return K for triples of the counts of :meth:`counts_of`, equal to the last bit.
 
-        Raises
-        ------
-        NotImplementedError
-            If K is better computed for every pair of rows.
+        Raise NotImplementedError if K should be computed for every pair of rows.
         """
         raise NotImplementedError
 
     def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
-        """Return whether the computed K(x, z) and K(z, x) are equal to the last bit."""
+        """Return True if the computed K(x, z) and K(z, x) are equal to the last bit."""
         return False
 
     def scaled_into_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
@@ -257,16 +253,16 @@ class Kernel(ScikitLearnKernel, ABC):
 
     @property
     def accepts_real(self) -> bool:
-        """Whether tables of any finite numbers are read, not only of 0 and 1."""
+        """True if the kernel reads tables of any finite numbers, not only of 0 and 1."""
         return False
 
     @property
     def reads(self) -> str:
-        """What its rows are: "tables", or "strings"."""
+        """The kind of its rows: "tables" or "strings"."""
         return "tables"
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
-        """Return the rows of X and Z as :meth:`prepare` takes them, checked."""
+        """Check X and Z, and return them as the argument of :meth:`prepare`."""
         return TablePair(X, Z, real=self.accepts_real)
 
     @property
@@ -280,7 +276,7 @@ class Kernel(ScikitLearnKernel, ABC):
         Returns
         -------
         Inspection
-            Prints as text, shows as HTML in a notebook; its attributes are the stages.
+            Prints as text, shows as HTML in a notebook; indexed by a title, it gives one stage.
         """
         import sympy
 
@@ -313,25 +309,25 @@ class Kernel(ScikitLearnKernel, ABC):
             :class:`formulakern.Table`, or a frame or array of dask; every entry 0 or 1, or finite
             if ``accepts_real``.
         Z : array-like of shape (other rows, n), optional
-            X itself by default, at half the work.
+            By default X, at half the cost.
         eval_gradient : bool
-            For Gaussian processes: also return the gradient by the (absent) parameters, an array
-            of shape (rows, rows, 0).
+            For Gaussian processes: also return the gradient with respect to the hyperparameters.
+            A kernel has none, so the gradient is an array of shape (rows, rows, 0).
         out : float64 or float32 of shape (rows, other rows), C-contiguous, optional
-            Receives the matrix.  A memory map (``numpy.lib.format.open_memmap``) takes a matrix
+            Receives the matrix.  A memory map (``numpy.lib.format.open_memmap``) holds a matrix
             that is larger than memory.
         dtype : {"float64", "float32"}, optional
-            The type of the entries, by default that of ``out``, or float64.  In float32 they are
-            those of float64, rounded once: with a relative error of at most 2⁻²⁴ = 6·10⁻⁸ more, for
-            entries of at least 1.2·10⁻³⁸.
+            The type of the entries, by default the type of ``out``, or float64.  For float32 the
+            float64 entries are rounded once, which adds a relative error of at most
+            2⁻²⁴ = 6·10⁻⁸ to entries of at least 1.2·10⁻³⁸.
         progress : callable, optional
-            Called with the share that is done.
+            Called with the completed share of the work.
 
         Returns
         -------
         ndarray of shape (rows, other rows)
-            ``out``, if it is given.  If X or Z is a collection of dask, a dask array, each block
-            of which is computed where the rows are, in chunks of at most 128 MiB.
+            ``out`` if given.  If X or Z is a dask collection, a dask array in chunks of at most
+            128 MiB, each computed where its rows are.
 
         >>> from formulakern import kernel
         >>> out = np.empty((2, 2), dtype=np.float32)
@@ -345,8 +341,8 @@ class Kernel(ScikitLearnKernel, ABC):
         if is_dask(X) or is_dask(Z):
             if eval_gradient or out is not None or progress is not None:
                 raise ParameterError(
-                    "out, progress and eval_gradient are for tables in memory; the matrix of dask "
-                    "collections is a dask array: its methods to_zarr and store write it."
+                    "out, progress and eval_gradient need tables in memory; the matrix of dask "
+                    "collections is a dask array. Write it with its methods to_zarr or store."
                 )
             return lazy_gram(self, X, Z, kind)
         pair = self.read(X, Z)
@@ -368,19 +364,20 @@ class Kernel(ScikitLearnKernel, ABC):
         rows: int | None = None,
         dtype: npt.DTypeLike | None = None,
     ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Yield the Gram matrix in bands of rows, one after the other.
+        """Yield the Gram matrix in successive bands of rows.
 
         Parameters
         ----------
-        X, Z, dtype : as in :meth:`__call__`
+        X, Z, dtype
+            The tables and the type of the entries, as in a call of the kernel.
         rows : int, optional
-            The number of rows of a band; by default as many as take 64 megabytes, at least 16.
+            The number of rows of a band, by default those of 64 megabytes, at least 16.
 
         Yields
         ------
         rows : slice
         block : ndarray of shape (rows, other rows)
-            ``kernel(X, Z)[rows]``, in memory of its own.
+            ``kernel(X, Z)[rows]``, in a new array.
 
         Examples
         --------
@@ -395,8 +392,8 @@ class Kernel(ScikitLearnKernel, ABC):
             check_integer("rows", rows, 1)
         if is_dask(X) or is_dask(Z):
             raise ParameterError(
-                "blocks() goes through tables in memory; kernel(X, Z) of dask collections is an "
-                "array with blocks of its own."
+                "blocks() needs tables in memory; got a dask collection. Use kernel(X, Z), a dask "
+                "array in chunks."
             )
         pair = self.read(X, Z)
         fill = self._fill(pair, kind)
@@ -416,26 +413,28 @@ class Kernel(ScikitLearnKernel, ABC):
 
         Parameters
         ----------
-        X, Z : as in :meth:`__call__`
+        X, Z
+            The tables, as in a call of the kernel.
         v : array-like of shape (other rows,) or (other rows, m)
+            The vector, or m vectors as columns.
 
         Returns
         -------
         ndarray of shape (rows,) or (rows, m), float64
-            The same for any number of threads.  If X, v or Z is a collection of dask, a dask
-            array, of sums over the partitions of Z: the same up to rounding.
+            The same for any number of threads.  If X, v or Z is a dask collection, a dask array
+            of sums over the partitions of Z, which is the same up to rounding.
 
         Raises
         ------
         ParameterError
             If v has another shape, or an entry that is not finite.
         DataError, MagnitudeError
-            As :meth:`__call__` does.
+            If a call of the kernel on these tables would raise it.
 
         Notes
         -----
-        Every value is computed, in tiles of two megabytes for each thread: time grows with the
-        pairs of rows, memory only with the rows.
+        All values are computed, in tiles of two megabytes for each thread: time grows with the
+        number of pairs of rows, memory with the number of rows.
 
         Examples
         --------
@@ -452,7 +451,7 @@ class Kernel(ScikitLearnKernel, ABC):
             of = f"{pair.shape[1]} rows of {'X' if Z is None else 'Z'}"
             raise ParameterError(f"v has shape {vectors.shape}; expected an entry for all {of}.")
         if not np.isfinite(vectors).all():
-            raise ParameterError("v holds an entry that is not finite; expected finite numbers.")
+            raise ParameterError("v has an entry that is not finite; expected finite numbers.")
         columns = np.ascontiguousarray(vectors if vectors.ndim == 2 else vectors[:, None])
         with one_thread():
             found = product(self.prepare(pair), pair.shape, columns)
@@ -477,13 +476,12 @@ class Kernel(ScikitLearnKernel, ABC):
         return self.diagonal_of(self.read(X))
 
     def diag(self, X: Any) -> FloatArray:
-        """Return :meth:`diagonal`, by the name that Gaussian processes use."""
+        """Return :meth:`diagonal`, under the name that Gaussian processes use."""
         return self.diagonal(X)
 
     # -- values and their algebra -------------------------------------------------------------
 
     def _key(self) -> tuple[Any, ...]:
-        """Return what equality compares: the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -509,11 +507,11 @@ class Kernel(ScikitLearnKernel, ABC):
         return f"$\\displaystyle {sympy.latex(self.polynomial())}$"
 
     def within(self, binding: int) -> str:
-        """Return the repr, in brackets if it binds less tightly than its surroundings."""
+        """Return the repr, in brackets if its precedence is below ``binding``."""
         return repr(self) if self.binding >= binding else f"({self!r})"
 
     def normalized(self) -> Kernel:
-        """Return K(x, z) / √(K(x, x)·K(z, z)), which is 0 for a row without any true feature."""
+        """Return K(x, z) / √(K(x, x)·K(z, z)), which is 0 for a row without true features."""
         return NormalizedKernel(self)
 
     def __add__(self, other: object) -> Kernel:
@@ -531,7 +529,7 @@ class Kernel(ScikitLearnKernel, ABC):
 
 
 class CombinedKernel(Kernel):
-    """A kernel made of others, its parts: at most ``MAX_PARTS``, nested ``MAX_DEPTH`` deep."""
+    """A kernel made of at most ``MAX_PARTS`` others, nested at most ``MAX_DEPTH`` deep."""
 
     parts: tuple[Kernel, ...]
 
@@ -539,33 +537,33 @@ class CombinedKernel(Kernel):
         size, depth = self.extent
         if size > MAX_PARTS or depth > MAX_DEPTH:
             raise FormulaSizeError(
-                f"a kernel is made of at most {MAX_PARTS:,} others, nested at most {MAX_DEPTH} "
-                f"deep; got {size:,}, {depth} deep. Collect equal parts as multiples, or compute "
-                "Gram matrices and combine those."
+                f"a kernel contains at most {MAX_PARTS:,} kernels, nested at most {MAX_DEPTH} "
+                f"deep; got {size:,}, nested {depth} deep. Collect equal parts as multiples, or "
+                "compute Gram matrices and combine those."
             )
 
     @cached_property
     def extent(self) -> tuple[int, int]:  # type: ignore[override]
-        """The parts and the kernel itself, and one level more than the deepest part."""
+        """The number of kernels in this one, itself included, and the nesting depth."""
         sizes, depths = zip(*(part.extent for part in self.parts), strict=True)
         return 1 + sum(sizes), 1 + max(depths)
 
     @property
     def accepts_real(self) -> bool:
-        """Whether all parts read real numbers."""
+        """True if all parts read real numbers."""
         return all(part.accepts_real for part in self.parts)
 
     @property
     def reads(self) -> str:
-        """What the rows of all parts are."""
+        """The kind of rows that all parts read."""
         return self.parts[0].reads
 
     def read(self, X: Any, Z: Any = None) -> TablePair:
-        """Return the rows of X and Z as the parts read them."""
+        """Check X and Z as the parts do, and return them."""
         return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """Return the joint counts of the parts if all read the same."""
+        """Return the joint counts of the parts if they are the same for all parts, else None."""
         first, *others = [part.counts_of(pair) for part in self.parts]
         return first if all(other is first for other in others) else None
 
@@ -586,19 +584,19 @@ class JoinedKernel(CombinedKernel):
     """Several kernels joined by an operation on their values."""
 
     parts: tuple[Kernel, ...]
-    #: How the operation is written, in the loops and on blocks of values, and on dimensions and
-    #: closed forms.
+    #: The operation: its sign, its name in loops, and the function for dimensions and closed forms.
     sign: ClassVar[str]
     join: ClassVar[Literal["add", "multiply"]]
     operation: ClassVar[Callable[[Any, Any], Any]]
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
-        """Join kernels that read the same rows; those of the same kind are merged."""
+        """Join kernels that read the same kind of rows; flatten nested sums or products."""
         if len({k.reads for k in kernels}) > 1:
             listed = ", ".join(f"{k!r} reads {k.reads}" for k in kernels)
             raise ParameterError(
-                f"{listed}: there is no row that both read. Join kernels of the same rows."
+                f"{listed}; expected kernels that read the same kind of rows. Join only kernels "
+                "of tables, or only kernels of strings."
             )
         parts = [k.parts if isinstance(k, cls) else (k,) for k in kernels]
         return cls(tuple(chain.from_iterable(parts)))
@@ -625,7 +623,7 @@ class JoinedKernel(CombinedKernel):
 
 
 class SumKernel(JoinedKernel):
-    """K₁ + K₂ + …: the feature spaces side by side."""
+    """K₁ + K₂ + …: the concatenated feature spaces."""
 
     sign: ClassVar[str] = "+"
     join: ClassVar[Literal["add", "multiply"]] = "add"
@@ -643,7 +641,7 @@ class ProductKernel(JoinedKernel):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
-        """Join kernels, with their weights collected in front."""
+        """Join kernels, and collect their weights in front."""
         weight = math.prod(k.weight for k in kernels if isinstance(k, ScaledKernel))
         bare = (k.kernel if isinstance(k, ScaledKernel) else k for k in kernels)
         product = super().of(*bare)
@@ -654,17 +652,17 @@ class ProductKernel(JoinedKernel):
 
 
 class DerivedKernel(CombinedKernel):
-    """A kernel made of one other, with features that correspond one to one."""
+    """A kernel derived from another one, whose features correspond one to one."""
 
     kernel: Kernel
 
     @property
     def parts(self) -> tuple[Kernel, ...]:  # type: ignore[override]
-        """The kernel inside."""
+        """The inner kernel."""
         return (self.kernel,)
 
     def dimension(self, n: Sizes) -> int:
-        """Return the dimension of the kernel inside."""
+        """Return the dimension of the inner kernel."""
         return self.kernel.dimension(n)
 
 
@@ -678,7 +676,7 @@ class ScaledKernel(DerivedKernel):
 
     @classmethod
     def of(cls, weight: float, kernel: Kernel) -> Kernel:
-        """Return the multiple, weights merged."""
+        """Return the multiple of a kernel, and merge its weights."""
         if isinstance(kernel, ScaledKernel):
             weight, kernel = weight * kernel.weight, kernel.kernel
         expected = "a positive finite number (a negative weight would make the kernel indefinite)"
@@ -711,7 +709,7 @@ class ScaledKernel(DerivedKernel):
 class NormalizedKernel(DerivedKernel):
     """K(x, z) / √(K(x, x)·K(z, z)): the cosine of the angle between the feature vectors.
 
-    A row without any true feature has no direction: its cosines are 0, and so is its diagonal.
+    All cosines of a row without true features are 0, its diagonal entry included.
     """
 
     kernel: Kernel
@@ -755,13 +753,13 @@ class NormalizedKernel(DerivedKernel):
 
 
 def inverse_length(squares: FloatArray) -> FloatArray:
-    """Return 1/√ of squared lengths; 0 for rows without any true feature."""
+    """Return 1/√ of squared lengths, or 0 for rows without true features."""
     length = np.sqrt(squares)
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
 def n_columns(n: Sizes, domain: str | None = None) -> int:
-    """Return the number of columns of a domain (None: of all columns), checked."""
+    """Check and return the number of columns of a domain, or of the table for None."""
     size = n.get(domain) if isinstance(n, Mapping) else n
     of = f" of domain {domain!r}" if domain else ""
     check_integer(f"the number of columns{of}", size, 0, "a mapping from domains to such integers")

@@ -1,9 +1,9 @@
-"""The named families of Boolean kernels, as one-liners: ``fk.boolean.conjunctive(3)``.
+"""The named families of Boolean kernels, such as ``fk.boolean.conjunctive(3)``.
 
-Write s = ⟨x,z⟩ for the columns that are 1 in both rows, p and q for the ones of each row, n for the
-number of columns, and m = n − p − q + 2s for the columns in which the rows agree; C(a, b) are
-binomial coefficients.  *Monotone* families build features from columns, the others from literals,
-which are columns and negated columns.
+s = ⟨x,z⟩ is the number of columns that are 1 in both rows, p and q are the numbers of ones of each
+row, n is the number of columns, and m = n − p − q + 2s the number of columns in which the rows
+agree; C(a, b) are binomial coefficients.  *Monotone* families build features from columns, the
+others from literals, which are columns and negated columns.
 
 ==============================  ================================================  ============
 kernel                          K(x, z) on rows of 0 and 1                        real vectors
@@ -26,13 +26,11 @@ kernel                          K(x, z) on rows of 0 and 1                      
 ==============================  ================================================  ============
 
 All are ordinary kernels: ``+``, ``*``, ``.normalized()``, ``inspect()``, ``SVC(kernel=...)``.
-A sum of kernels reads real vectors where all its terms do.  :func:`formulakern.graded` makes any of
-them read degrees of truth from 0 to 1.
+A sum of kernels reads real vectors if all its terms do.  :func:`formulakern.graded` extends each
+family to degrees of truth from 0 to 1.
 
-A family computes f(s), or f(m), exactly for every count that can occur; each value is rounded to
-float64 once, and looked up: a Gram matrix costs the same for every family and degree.  Families
-that read real vectors are sums or products over the columns of the product xᵢzᵢ, or of the
-agreement 1 − xᵢ − zᵢ + 2xᵢzᵢ, which is 1 if two bits are equal and 0 if they differ.
+A family computes f(s), or f(m), exactly for every count that can occur, rounds each value to
+float64 once and looks it up: a Gram matrix costs the same for every family and degree.
 """
 
 from __future__ import annotations
@@ -82,17 +80,17 @@ __all__ = [
 ]
 
 
-#: Pairs of rows that pass over the columns together: a few such tiles stay in the cache.
+#: The numbers of rows of x and of z that are processed together; a few such tiles fit the cache.
 TILE = 64, 512
-#: A product of factors is split into fractions and exponents before it may pass 2^±BINARY.
+#: A product of factors is split into fractions and exponents before it can exceed 2^±BINARY.
 BINARY = 900
 
 
 def monotone_conjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
-    """The monotone conjunctive kernel (mC-kernel) of degree d: K(x, z) = C(s, d).
+    """Return the monotone conjunctive kernel (mC-kernel) of degree d: K(x, z) = C(s, d).
 
-    Feature space: the conjunctions of d different columns, C(n, d) of them; a formula of the
-    language, ``all[d](x)``.  On real vectors, see ``anova``.
+    Feature space: the C(n, d) conjunctions of d different columns.  It is the kernel of the formula
+    ``all[d](x)``.  For real vectors, see :func:`anova`.
 
     Parameters
     ----------
@@ -123,10 +121,10 @@ def monotone_conjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
 
 
 def monotone_disjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
-    """The monotone disjunctive kernel (mD-kernel) of degree d.
+    """Return the monotone disjunctive kernel (mD-kernel) of degree d.
 
-    K(x, z) = C(n, d) − C(n−p, d) − C(n−q, d) + C(n−p−q+s, d): the disjunctions of d different
-    columns, C(n, d) of them, less those that are false in x or in z.  A formula of the language,
+    K(x, z) = C(n, d) − C(n−p, d) − C(n−q, d) + C(n−p−q+s, d): the C(n, d) disjunctions of d
+    different columns, less those that are false in x or in z.  It is the kernel of the formula
     ``any[d](x)``, evaluated without the subtractions.
 
     Parameters
@@ -159,11 +157,10 @@ def monotone_disjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
 
 
 def monotone_dnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
-    """The monotone DNF kernel (mDNF-kernel): disjunctions of d conjunctions of c columns.
+    """Return the monotone DNF kernel (mDNF-kernel): disjunctions of d conjunctions of c columns.
 
-    Feature space: choices of d different ones among the C(n, c) conjunctions of c different
-    columns, joined by "or"; C(C(n, c), d) in all.  A formula of the language,
-    ``any[d](all[c](x))``; with N = C(n, c) the kernel is
+    Feature space: the C(N, d) disjunctions of d different ones of the N = C(n, c) conjunctions of
+    c different columns.  It is the kernel of the formula ``any[d](all[c](x))``,
     C(N, d) − C(N − C(p,c), d) − C(N − C(q,c), d) + C(N − C(p,c) − C(q,c) + C(s,c), d).
 
     Parameters
@@ -203,12 +200,11 @@ def monotone_dnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
 
 
 def monotone_cnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
-    """The monotone CNF kernel (mCNF-kernel): conjunctions of d disjunctions of c columns.
+    """Return the monotone CNF kernel (mCNF-kernel): conjunctions of d disjunctions of c columns.
 
-    Feature space: choices of d different ones among the C(n, c) disjunctions of c different
-    columns, joined by "and"; C(C(n, c), d) in all.  A formula of the language,
-    ``all[d](any[c](x))``: K(x, z) = C(K_c(x, z), d) with K_c the kernel of
-    :func:`monotone_disjunctive`.
+    Feature space: the C(C(n, c), d) conjunctions of d different ones of the C(n, c) disjunctions of
+    c different columns.  It is the kernel of the formula ``all[d](any[c](x))``,
+    K(x, z) = C(K_c(x, z), d), where K_c is the kernel of :func:`monotone_disjunctive`.
 
     Parameters
     ----------
@@ -244,10 +240,10 @@ def monotone_cnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
 
 
 def sadohara_monotone_dnf(*, scale: Scale = "count") -> CountedKernel:
-    """Sadohara's monotone DNF kernel: K(x, z) = 2^s − 1, on real vectors Π (1 + xᵢzᵢ) − 1.
+    """Return Sadohara's monotone DNF kernel: K(x, z) = 2^s − 1.
 
-    Feature space: the conjunctions of any number of different columns, at least one; 2^n − 1 of
-    them.
+    On real vectors K(x, z) = Π (1 + xᵢzᵢ) − 1.  Feature space: the 2^n − 1 conjunctions of at
+    least one column.
 
     Parameters
     ----------
@@ -277,10 +273,10 @@ def sadohara_monotone_dnf(*, scale: Scale = "count") -> CountedKernel:
 
 
 def all_subsets(*, scale: Scale = "count") -> CountedKernel:
-    """The all-subsets kernel: K(x, z) = Π (1 + xᵢzᵢ), which is 2^s on rows of 0 and 1.
+    """Return the all-subsets kernel: K(x, z) = Π (1 + xᵢzᵢ), which is 2^s on rows of 0 and 1.
 
-    Feature space: for every set of columns, the empty one too, their product; on rows of 0 and 1
-    their conjunction.  Its dimension is 2^n.
+    Feature space: the products of all 2^n sets of columns, the empty set included; on rows of 0
+    and 1 they are conjunctions.
 
     Parameters
     ----------
@@ -294,7 +290,7 @@ def all_subsets(*, scale: Scale = "count") -> CountedKernel:
     Notes
     -----
     Positive semidefinite on all real vectors, as a sum of products of the kernels xᵢzᵢ.  The
-    relative error on real vectors is a few units in the last place per column where xᵢzᵢ ≥ 0; a
+    relative error on real vectors is a few units in the last place per column if xᵢzᵢ ≥ 0; a
     factor near 0 (xᵢzᵢ near −1) has the absolute error of xᵢzᵢ.
 
     References
@@ -314,16 +310,16 @@ def all_subsets(*, scale: Scale = "count") -> CountedKernel:
 
 
 def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
-    """The ANOVA kernel of degree d: K(x, z) = e_d(x₁z₁, …, xₙzₙ), C(s, d) on rows of 0 and 1.
+    """Return the ANOVA kernel of degree d: K(x, z) = e_d(x₁z₁, …, xₙzₙ).
 
-    e_d is the elementary symmetric polynomial, the sum of all products of d different ones.
-    Feature space: for every set of d columns their product; on rows of 0 and 1 their conjunction,
-    so that the kernel is :func:`monotone_conjunctive`.  Its dimension is C(n, d).
+    e_d is the elementary symmetric polynomial, the sum of the products of d different arguments.
+    Feature space: the products of the C(n, d) sets of d columns.  On rows of 0 and 1 they are
+    conjunctions, and the kernel is C(s, d), as for :func:`monotone_conjunctive`.
 
     Parameters
     ----------
     d : int
-        At least 1 and at most n.
+        Number of columns in a product, at least 1 and at most n.
     scale : {"count", "probability"}
         ``"probability"`` divides by the dimension.
 
@@ -339,8 +335,8 @@ def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
     Notes
     -----
     Positive semidefinite on all real vectors, as an inner product of the features.  On real vectors
-    it costs n·d operations a pair, and the error is a few units in the last place per column,
-    relative to ``e_d(|x₁z₁|, …, |xₙzₙ|)``: nothing cancels but what has different signs.
+    a pair costs n·d operations, and the error is a few units in the last place per column, relative
+    to ``e_d(|x₁z₁|, …, |xₙzₙ|)``: only products of different signs can cancel.
 
     References
     ----------
@@ -360,19 +356,19 @@ def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> CountedKernel:
-    """The polynomial kernel: K(x, z) = (⟨x,z⟩ + c)^d, which is (s + c)^d on rows of 0 and 1.
+    """Return the polynomial kernel: K(x, z) = (⟨x,z⟩ + c)^d, (s + c)^d on rows of 0 and 1.
 
-    Feature space on rows of 0 and 1: the conjunctions of at most d different columns; one of k
-    columns has the weight √(Σⱼ C(d, j)·c^(d−j)·k!·S(j, k)), j = k … d, where S(j, k) are the
-    Stirling numbers of the second kind: a monomial of degree j in which k columns occur is their
-    conjunction.  With c = 0 the empty conjunction is not there.
+    Feature space on rows of 0 and 1: the conjunctions of at most d different columns, without the
+    empty one if c = 0.  A monomial of degree j in k columns is their conjunction, so a conjunction
+    of k columns has the weight √(Σⱼ C(d, j)·c^(d−j)·k!·S(j, k)), j = k … d, where S(j, k) are the
+    Stirling numbers of the second kind.
 
     Parameters
     ----------
     d : int
         Degree, at least 1.
     constant : float
-        c, at least 0 and finite.
+        The constant c, at least 0 and finite.
     scale : {"count", "probability"}
         ``"probability"`` divides by the sum of the squared weights, (n + c)^d.
 
@@ -383,14 +379,14 @@ def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> Coun
     Raises
     ------
     ParameterError
-        If d is no integer of at least 1, or c is negative or not finite; at use, if the numbers in
-        it have more than 200,000 binary digits.
+        If d is not an integer of at least 1, or c is negative or not finite; at use, if exact
+        values have more than 200,000 binary digits.
 
     Notes
     -----
-    Positive semidefinite on all real vectors, as a sum of powers of ⟨x,z⟩ with weights of at least
-    0.  The error on real vectors is a few units in the last place per column and degree, relative
-    to ``(Σ |xᵢzᵢ| + c)^d``.
+    Positive semidefinite on all real vectors, as a sum of powers of ⟨x,z⟩ with non-negative
+    weights.  The error on real vectors is a few units in the last place per column and degree,
+    relative to ``(Σ |xᵢzᵢ| + c)^d``.
 
     References
     ----------
@@ -409,18 +405,18 @@ def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> Coun
     d = degree(d, "d")
     expected = "a finite number of at least 0 (a negative one would make the kernel indefinite)"
     check_number("constant", constant, 0, expected=expected)
-    value = abs(float(constant))  # of the two zeros, the positive one
+    value = abs(float(constant))  # turns -0.0 into 0.0
     arguments = (str(d), *((f"constant={value!r}",) if value != 1 else ()))
     features = Powers("conjunction", False, 0 if value else 1, d, value)
     return CountedKernel(features, "polynomial", arguments, scale)
 
 
 def conjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
-    """The conjunctive kernel (C-kernel) of degree d: K(x, z) = C(m, d).
+    """Return the conjunctive kernel (C-kernel) of degree d: K(x, z) = C(m, d).
 
-    Feature space: the conjunctions of d literals of different columns, 2^d·C(n, d) of them; of
-    those on some d columns exactly one is true in a row, and it is the same in both rows where
-    they agree on all d.  As K(x, x) = C(n, d) for every row, normalising only scales it.
+    Feature space: the 2^d·C(n, d) conjunctions of d literals of different columns.  For each set of
+    d columns, exactly one conjunction is true in a row; it is the same one in two rows that agree
+    on these columns.  Since K(x, x) = C(n, d) for every row, normalising only scales the kernel.
 
     Parameters
     ----------
@@ -456,11 +452,11 @@ def conjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
-    """The disjunctive kernel (D-kernel) of degree d: K(x, z) = (2^d − 2)·C(n, d) + C(m, d).
+    """Return the disjunctive kernel (D-kernel) of degree d: K(x, z) = (2^d − 2)·C(n, d) + C(m, d).
 
-    Feature space: the disjunctions of d literals of different columns, 2^d·C(n, d) of them; of
-    those on some d columns a row makes one false, and both rows make the same one false where they
-    agree on all d.
+    Feature space: the 2^d·C(n, d) disjunctions of d literals of different columns.  For each set of
+    d columns, exactly one disjunction is false in a row; it is the same one in two rows that agree
+    on these columns.
 
     Parameters
     ----------
@@ -495,12 +491,12 @@ def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
-    """The DNF kernel: disjunctions of d different conjunctions of c literals.
+    """Return the DNF kernel: disjunctions of d different conjunctions of c literals.
 
-    K(x, z) = C(N, d) − 2·C(N − F, d) + C(N − 2F + C(m, c), d), with N = 2^c·C(n, c) conjunctions of
-    c literals of different columns, of which F = C(n, c) are true in each row and C(m, c) in both.
-    The dimension is C(N, d): every choice of d conjunctions is a feature, also where two choices
-    make the same Boolean function.
+    K(x, z) = C(N, d) − 2·C(N − F, d) + C(N − 2F + C(m, c), d).  There are N = 2^c·C(n, c)
+    conjunctions of c literals of different columns; F = C(n, c) of them are true in each row, and
+    C(m, c) in both.  The dimension is C(N, d): every choice of d conjunctions is a feature, even if
+    two choices give the same Boolean function.
 
     Parameters
     ----------
@@ -541,11 +537,11 @@ def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def cnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
-    """The CNF kernel: conjunctions of d different disjunctions of c literals.
+    """Return the CNF kernel: conjunctions of d different disjunctions of c literals.
 
-    K(x, z) = C((2^c − 2)·C(n, c) + C(m, c), d): choices of d among the disjunctions of c literals
-    of different columns that are true in both rows (see :func:`disjunctive`).  The dimension is
-    C(2^c·C(n, c), d): every choice is a feature.
+    K(x, z) = C((2^c − 2)·C(n, c) + C(m, c), d): the choices of d among the disjunctions of c
+    literals of different columns that are true in both rows (see :func:`disjunctive`).  The
+    dimension is C(2^c·C(n, c), d): every choice of d disjunctions is a feature.
 
     Parameters
     ----------
@@ -563,7 +559,8 @@ def cnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
     Raises
     ------
     ParameterError
-        As for :func:`dnf`.
+        At use, if the table has fewer than c columns, there are fewer than d disjunctions, or a
+        binomial coefficient has over 200,000 binary digits.
 
     References
     ----------
@@ -582,10 +579,10 @@ def cnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def d_dnf(d: int, *, scale: Scale = "count") -> CountedKernel:
-    """Sadohara's d-DNF kernel: K(x, z) = Σ C(m, k) over k = 1 … d.
+    """Return Sadohara's d-DNF kernel: K(x, z) = Σ C(m, k) over k = 1 … d.
 
-    Feature space: the conjunctions of at most d literals of different columns (at least one);
-    Σ 2^k·C(n, k) of them.  With d ≥ n it is :func:`sadohara_dnf`.
+    Feature space: the Σ 2^k·C(n, k) conjunctions of 1 to d literals of different columns.  If
+    d ≥ n, the kernel is :func:`sadohara_dnf`.
 
     Parameters
     ----------
@@ -617,10 +614,11 @@ def d_dnf(d: int, *, scale: Scale = "count") -> CountedKernel:
 
 
 def sadohara_dnf(*, scale: Scale = "count") -> CountedKernel:
-    """Sadohara's DNF kernel: K(x, z) = 2^m − 1, on real vectors Π (2xᵢzᵢ − xᵢ − zᵢ + 2) − 1.
+    """Return Sadohara's DNF kernel: K(x, z) = 2^m − 1.
 
-    Feature space: the conjunctions of any number of literals of different columns, at least one;
-    3^n − 1 of them.  Every Boolean function is a sum of such conjunctions.
+    On real vectors K(x, z) = Π (2xᵢzᵢ − xᵢ − zᵢ + 2) − 1.  Feature space: the 3^n − 1 conjunctions
+    of at least one literal of different columns.  Every Boolean function is a sum of such
+    conjunctions.
 
     Parameters
     ----------
@@ -634,9 +632,9 @@ def sadohara_dnf(*, scale: Scale = "count") -> CountedKernel:
     Notes
     -----
     Positive semidefinite on all real vectors: a factor is 1 + xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), and
-    Π (1 + Kᵢ) − 1 is a sum of products of the positive semidefinite Kᵢ.  Where 0 ≤ xᵢ, zᵢ ≤ 1 the
-    relative error on real vectors is a few units in the last place per column; entries outside can
-    cancel.
+    Π (1 + Kᵢ) − 1 is a sum of products of the positive semidefinite Kᵢ.  For entries from 0 to 1,
+    the relative error on real vectors is a few units in the last place per column; other entries
+    can cancel.
 
     References
     ----------
@@ -657,24 +655,24 @@ def sadohara_dnf(*, scale: Scale = "count") -> CountedKernel:
 def parametric_dnf(
     sigma: float, monotone: bool = False, *, scale: Scale = "count"
 ) -> CountedKernel:
-    """Zhang's parametric DNF kernel: K(x, z) = (1 + σ)^m − 1, or (1 + σ)^s − 1 where monotone.
+    """Return Zhang's parametric DNF kernel: K(x, z) = (1 + σ)^m − 1, monotone (1 + σ)^s − 1.
 
-    Feature space: the conjunctions of any number of literals of different columns (where monotone:
-    of columns), at least one; a conjunction of k literals has the weight σ^(k/2), so that σ < 1
-    prefers short ones.  σ = 1 is :func:`sadohara_dnf`.
+    Feature space: the conjunctions of at least one literal of different columns, or, if
+    ``monotone``, of at least one column.  A conjunction of k literals has the weight σ^(k/2), so
+    σ < 1 favours short conjunctions; σ = 1 gives :func:`sadohara_dnf`.
 
-    On real vectors Π (1 + σ·aᵢ) − 1 with the agreement aᵢ = 1 − xᵢ − zᵢ + 2xᵢzᵢ; where monotone
-    Π (1 + σ·xᵢzᵢ) − 1.
+    On real vectors K(x, z) = Π (1 + σ·aᵢ) − 1 with the agreement aᵢ = 1 − xᵢ − zᵢ + 2xᵢzᵢ, or
+    Π (1 + σ·xᵢzᵢ) − 1 if ``monotone``.
 
     Parameters
     ----------
     sigma : float
-        Positive and finite.
+        The squared weight σ of a literal, positive and finite.
     monotone : bool
-        Whether conjunctions are of columns alone.
+        If True, conjunctions contain columns but no negated columns.
     scale : {"count", "probability"}
         ``"probability"`` divides by the sum of the squared weights, (1 + 2σ)^n − 1, or
-        (1 + σ)^n − 1 where monotone.
+        (1 + σ)^n − 1 if ``monotone``.
 
     Returns
     -------
@@ -687,8 +685,8 @@ def parametric_dnf(
 
     Notes
     -----
-    Positive semidefinite on all real vectors: aᵢ = xᵢzᵢ + (1 − xᵢ)(1 − zᵢ).  For the error there,
-    see :func:`sadohara_dnf`.
+    Positive semidefinite on all real vectors: aᵢ = xᵢzᵢ + (1 − xᵢ)(1 − zᵢ).  The error on real
+    vectors is as for :func:`sadohara_dnf`.
 
     References
     ----------
@@ -707,7 +705,7 @@ def parametric_dnf(
     0.5
     """
     expected = (
-        "a positive finite number, the squared weight of every literal: below 1 for short ones"
+        "a positive finite number, the squared weight of a literal (below 1 favours short clauses)"
     )
     check_number("sigma", sigma, 0, above=True, expected=expected)
     check_flag("monotone", monotone)
@@ -718,10 +716,9 @@ def parametric_dnf(
 
 
 def tanimoto() -> TanimotoKernel:
-    """The Tanimoto (Jaccard) kernel: K(x, z) = s / (p + q − s).
+    """Return the Tanimoto (Jaccard) kernel: K(x, z) = s / (p + q − s).
 
-    The ones that the rows share over the ones in either; on real vectors
-    ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  Two rows of zeros are identical: K = 1.
+    On real vectors K(x, z) = ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  For two rows of zeros, K = 1.
 
     Returns
     -------
@@ -731,8 +728,8 @@ def tanimoto() -> TanimotoKernel:
     -----
     Positive semidefinite on all real vectors: it is Σ ⟨x,z⟩^k / (⟨x,x⟩ + ⟨z,z⟩)^k over k ≥ 1, a
     sum of products of positive semidefinite kernels (1/(a + b)^k is a mixture of e^(−ta)·e^(−tb)).
-    It equals 1 on the diagonal.  Its features are no list of formulas (``features`` is None); on
-    rows of 0 and 1 they span 2^n dimensions.
+    The diagonal is 1.  The features are not formulas (``features`` is None); on rows of 0 and 1
+    they span 2^n dimensions.
 
     References
     ----------
@@ -753,17 +750,17 @@ def tanimoto() -> TanimotoKernel:
 
 
 Columns = tuple[FloatArray, FloatArray]
-#: The kernel of rows of two real tables that are given column by column; see ``by_columns``.
+#: A kernel of the rows of two real tables given as columns; see ``by_columns``.
 OnColumns = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def by_columns(x: FloatArray, z: FloatArray) -> Columns:
-    """Return the columns of all rows of x and of all rows of z, which broadcast."""
+    """Return the columns of x and of z, in shapes that broadcast to all pairs of rows."""
     return np.ascontiguousarray(x.T)[:, :, None], np.ascontiguousarray(z.T)[:, None]
 
 
 def terms(x: FloatArray, z: FloatArray, signed: bool = False) -> Iterator[FloatArray]:
-    """Yield the products xᵢzᵢ, or the agreements xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column after column."""
+    """Yield the products xᵢzᵢ, or the agreements xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column by column."""
     for a, b in zip(x, z, strict=True):
         yield a * b + (1.0 - a) * (1.0 - b) if signed else a * b
 
@@ -774,22 +771,22 @@ def inner(x: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def shape_of(x: FloatArray, z: FloatArray) -> tuple[int, ...]:
-    """Return the shape of the values: one per pair."""
+    """Return the shape of the values, one per pair of rows."""
     return np.broadcast_shapes(x.shape[1:], z.shape[1:])
 
 
 def product_of_one_plus(x: FloatArray, z: FloatArray) -> FloatArray:
-    """Π (1 + xᵢzᵢ), for factors of any size: exponents of two are added up separately.
+    """Return Π (1 + xᵢzᵢ) for factors of any size, with a separate sum of exponents of two.
 
-    The relative error is at most about 2·10⁻¹⁶ per column if all products are at least 0; a product
-    near −1 loses the digits that 1 + xᵢzᵢ loses.
+    The relative error is at most about 2·10⁻¹⁶ per column if all products are non-negative; a
+    product near −1 loses the digits that 1 + xᵢzᵢ loses.
 
     >>> product_of_one_plus(*by_columns(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
     array([[0.]])
     """
     fraction = np.ones(shape_of(x, z))
     exponent = np.zeros(fraction.shape, dtype=np.int64)
-    room = 0.0  # how many binary digits the fractions may have grown or shrunk by
+    room = 0.0  # the number of binary digits by which the fractions may have grown or shrunk
     for a, b, term in zip(x, z, terms(x, z), strict=True):
         largest = 1.0 + np.abs(a).max(initial=0.0) * np.abs(b).max(initial=0.0)
         # a factor that is not 0 is at least 2^-53, the distance from 1 to its neighbour
@@ -808,10 +805,10 @@ def product_of_one_plus(x: FloatArray, z: FloatArray) -> FloatArray:
 def product_less_one(
     x: FloatArray, z: FloatArray, weight: float, signed: bool = False
 ) -> FloatArray:
-    """Π (1 + weight·tᵢ) − 1 without cancellation if the terms are at least 0.
+    """Return Π (1 + weight·tᵢ) − 1, without cancellation if the terms are non-negative.
 
-    P ← P + w·t + P·w·t, column after column: the relative error is at most about 4·10⁻¹⁶ per
-    column; with terms of both signs the same holds relative to Π (1 + |w·tᵢ|).
+    The relative error is at most about 4·10⁻¹⁶ per column; with terms of both signs it is relative
+    to Π (1 + |w·tᵢ|).
 
     >>> product_less_one(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10), 1.0)
     array([2.e-20])
@@ -827,10 +824,9 @@ def product_less_one(
 
 
 def elementary_symmetric(x: FloatArray, z: FloatArray, d: int) -> FloatArray:
-    """e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
+    """Return e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
-    e_k ← e_k + t·e_{k−1}, column after column.  The error is at most about 4·10⁻¹⁶ per column,
-    relative to e_d(|t|) (Newton's identities, from power sums, would cancel).
+    e_k ← e_k + t·e_{k−1}, column by column.  The error is about 4·10⁻¹⁶·e_d(|t|) per column.
 
     >>> elementary_symmetric(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1)), 2)
     array([11.])
@@ -844,7 +840,7 @@ def elementary_symmetric(x: FloatArray, z: FloatArray, d: int) -> FloatArray:
 
 
 def real_fill(pair: TablePair, value: OnColumns, name: str) -> BlockWriter:
-    """Fill blocks with a kernel of real rows, tile by tile."""
+    """Return a function that fills blocks with a kernel of real rows, tile by tile."""
     x, z = pair.values
 
     def fill(rows: slice, columns: slice, block: FloatArray) -> None:
@@ -856,7 +852,7 @@ def real_fill(pair: TablePair, value: OnColumns, name: str) -> BlockWriter:
 
 
 def real_diagonal(pair: TablePair, value: OnColumns, name: str) -> FloatArray:
-    """K(x, x) of the rows of a real table; the parameters are those of :func:`real_fill`."""
+    """Return K(x, x) of the rows of a real table, with the parameters of :func:`real_fill`."""
     x = np.ascontiguousarray(pair.values[0].T)
     found = np.empty(x.shape[1])
     for some in cut(slice(0, len(found)), math.prod(TILE)):
@@ -869,7 +865,7 @@ def _finite(value: OnColumns, columns: Columns, name: str) -> FloatArray:
         values = value(*columns)
     if not np.isfinite(values).all():
         raise MagnitudeError(
-            f"a value of {name} on these real vectors, or a number on the way to it, is beyond "
+            f"a value of {name} on these real vectors, or an intermediate result, is beyond "
             "1.8e308, the end of float64. Scale the columns to smaller numbers, for example to "
             "0 … 1 by sklearn.preprocessing.MinMaxScaler."
         )
@@ -881,14 +877,14 @@ def _finite(value: OnColumns, columns: Columns, name: str) -> FloatArray:
 #: A non-negative number m·2^e, as the integers (m, e).
 Dyadic = tuple[int, int]
 
-#: Digits that are kept where a number has more than float64 could ever show: ten times as many.
+#: The number of binary digits in working precision, about ten times the digits of float64.
 WORKING_BITS = 512
-#: The smallest positive number that float64 holds with all its digits.
+#: The smallest positive number that float64 holds with full precision.
 TINY = 2.0**-1022
 
 
 def of_float(number: float) -> tuple[int, int]:
-    """(a, b) with number = a / 2^b and b ≥ 0, exactly.
+    """Return (a, b) with number = a / 2^b exactly and b ≥ 0.
 
     >>> of_float(0.75), of_float(3.0)
     ((3, 2), (3, 0))
@@ -898,18 +894,18 @@ def of_float(number: float) -> tuple[int, int]:
 
 
 def leading(value: int, exponent: int) -> Dyadic:
-    """The number, cut after its first ``WORKING_BITS`` binary digits."""
+    """Return the number, truncated after its first ``WORKING_BITS`` binary digits."""
     drop = max(0, value.bit_length() - WORKING_BITS)
     return value >> drop, exponent + drop
 
 
 def shifted(value: int, digits: int) -> int:
-    """⌊value·2^digits⌋."""
+    """Return ⌊value·2^digits⌋."""
     return value << digits if digits >= 0 else value >> -digits
 
 
 def rounded(value: Dyadic, total: Dyadic = (1, 0)) -> float:
-    """The float64 nearest to value / total: inf beyond its range, nan where positive and tiny.
+    """Return the float64 nearest to value / total: inf beyond its range, nan if positive and tiny.
 
     >>> rounded((3, -1)), rounded((0, 5)), rounded((1, 1024)), rounded((1, -1023))
     (1.5, 0.0, inf, nan)
@@ -932,7 +928,7 @@ def rounded(value: Dyadic, total: Dyadic = (1, 0)) -> float:
 
 
 def binomials(k: int) -> Iterator[int]:
-    """C(0, k), C(1, k), … without end; zeros for k = −1.
+    """Yield C(0, k), C(1, k), … without end, or zeros for k = −1.
 
     >>> from itertools import islice
     >>> list(islice(binomials(2), 6))
@@ -947,29 +943,29 @@ def binomials(k: int) -> Iterator[int]:
 
 Form = Literal["conjunction", "disjunction"]
 
-#: Numbers of columns and of clauses are far below this.
+#: A bound far above the numbers of columns and of clauses.
 MAX_DEGREE = 2**31
 
 
 def degree(value: Any, letter: str) -> int:
-    """An integer of at least 1, or ParameterError.
+    """Return a degree as an int, or raise ParameterError if it is not an integer of at least 1.
 
     >>> degree(3, "d")
     3
     """
     check_integer(letter, value)
-    expected = f"an integer below {MAX_DEGREE:,}, and of at most the number of columns"
+    expected = f"an integer below {MAX_DEGREE:,}, at most the number of columns"
     check_number(letter, value, 1, MAX_DEGREE - 1, expected=expected)
     return int(value)
 
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """A feature space whose features are single conjunctions, or single disjunctions, of columns.
+    """A feature space whose features are conjunctions, or disjunctions, of columns.
 
-    The feature vector of a row holds, for every clause C over different columns with
-    ``min_length`` … ``max_length`` literals, the number ``weight(length of C)`` where C is true in
-    the row and 0 where it is not; so K(x, z) = Σ weight² over the clauses that are true in both.
+    The features are the clauses of ``min_length`` … ``max_length`` literals of different columns,
+    each ``weight(length)`` if it is true in the row and 0 if it is false.  So K(x, z) = Σ weight²
+    over the clauses that are true in both rows.
 
     >>> from formulakern.kernels import boolean
     >>> space = boolean.parametric_dnf(0.25).features
@@ -983,11 +979,11 @@ class FeatureSpace:
     max_length: int | None
 
     def squared_weight(self, length: int) -> float:  # noqa: ARG002
-        """The squared weight of every clause of this length: 1 unless a family weighs them."""
+        """Return the squared weight of every clause of this length: 1 unless a family weights."""
         return 1.0
 
     def weight(self, length: int) -> float:
-        """The weight of every clause of this length; 0 for lengths that are not in the space."""
+        """Return the weight of every clause of this length, or 0 if the space has none."""
         longest = length if self.max_length is None else self.max_length
         if not self.min_length <= length <= longest:
             return 0.0
@@ -996,29 +992,26 @@ class FeatureSpace:
         except OverflowError:
             raise MagnitudeError(
                 f"the squared weight of a clause of {length:,} literals is beyond 1.8e308, the end "
-                "of float64. Ask for shorter clauses."
+                "of float64. Use shorter clauses."
             ) from None
 
 
 class Family(FeatureSpace, ABC):
-    """A feature space on n columns and its kernel f(t), where t is s or m (see the module).
-
-    f never decreases: more agreement makes no common feature untrue.
-    """
+    """A feature space on n columns and its kernel f(t), where t is s or m; f never decreases."""
 
     @property
     def accepts_real(self) -> bool:
-        """Whether the family is defined on real vectors too."""
+        """True if the family is defined on real vectors too."""
         return False
 
     @property
     def weighted(self) -> bool:
-        """Whether features have different weights; else the total weight is the dimension."""
+        """True if features have different weights; else the total weight is the dimension."""
         return False
 
     @property
     def features(self) -> FeatureSpace | None:
-        """The feature space in a form that a search can read; None for clauses of clauses."""
+        """The feature space for a search of features, or None for clauses of clauses."""
         return self
 
     @property
@@ -1027,27 +1020,27 @@ class Family(FeatureSpace, ABC):
         """The features, in words."""
 
     def argument(self, s: Any, p: Any, q: Any, n: Any) -> Any:
-        """t of rows with these counts: m for literals, s for columns."""
+        """Return t of rows with these counts: m for literals, s for columns."""
         return n - p - q + 2 * s if self.signed else s
 
     def check(self, n: int) -> None:
-        """Refuse numbers of columns on which there are not enough features."""
+        """Raise ParameterError if n columns do not have enough features."""
 
     @abstractmethod
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:
-        """f(0), f(1), … on n columns, without end.
+        """Yield f(0), f(1), … on n columns, without end.
 
-        Families whose features are weighted take another number of true literals in a column.
+        Weighted families take the number of true literals in a column as ``kinds``.
         """
 
     def total(self, n: int) -> Dyadic:
-        """The sum of all squared weights: the dimension, if all weights are 1."""
+        """Return the sum of all squared weights, which is the dimension if all weights are 1."""
         if self.weighted:
             return next(islice(self.values(n, 1 + self.signed), n, None))
         return self.dimension(n), 0
 
     def dimension(self, n: int) -> int:
-        """The number of clauses over n columns."""
+        """Return the number of clauses over n columns."""
         kinds = 1 + self.signed
         if self.max_length is None:
             return int((1 + kinds) ** n) - self.min_length
@@ -1056,47 +1049,47 @@ class Family(FeatureSpace, ABC):
 
     @abstractmethod
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:
-        """f(t) as a SymPy expression, if each column has ``kinds`` true literals."""
+        """Return f(t) as a SymPy expression, for ``kinds`` true literals in each column."""
 
     def closed_total(self, n: sympy.Expr) -> sympy.Expr:
-        """The sum of all squared weights as a SymPy expression."""
+        """Return the sum of all squared weights as a SymPy expression."""
         return self.closed_form(n, n, 1 + self.signed)
 
     def real(self, x: FloatArray, z: FloatArray) -> FloatArray:
-        """The kernel of pairs of real rows, if ``accepts_real``."""
-        raise NotImplementedError(f"{type(self).__name__} is defined on 0 and 1 alone")
+        """Return the kernel of pairs of real rows, if ``accepts_real``."""
+        raise NotImplementedError(f"{type(self).__name__} is defined on 0 and 1 only")
 
 
 def in_words(signed: bool) -> str:
-    """What clauses are made of."""
+    """Return the parts of a clause, in words."""
     return "literals of different columns" if signed else "different columns"
 
 
-#: Exact numbers with more binary digits than this are refused before they are computed.
+#: The largest number of binary digits of an exact number that is computed.
 MAX_BITS = 200_000
 
 
 def _check_columns(length: int, n: int, letter: str = "d") -> None:
-    """Refuse clauses of more different columns than there are."""
+    """Raise ParameterError if a clause has more than n different columns."""
     if length > n:
         raise ParameterError(
-            f"{letter}={length:,} different columns are asked for, and the table has {n:,}. "
+            f"a clause needs {letter}={length:,} different columns, but the table has {n:,}. "
             f"Choose {letter} of at most {n:,}."
         )
 
 
 def _check_bits(bits: int, d: int) -> None:
-    """Refuse numbers too long to compute for every entry of a table."""
+    """Raise ParameterError if exact values have too many binary digits."""
     if bits > MAX_BITS:
         raise ParameterError(
-            f"d={d:,} asks for numbers of about {bits:,} binary digits; at most {MAX_BITS:,} are "
-            "computed. Choose a smaller d."
+            f"d={d:,} leads to numbers of about {bits:,} binary digits; the limit is "
+            f"{MAX_BITS:,}. Choose a smaller d."
         )
 
 
 @dataclass(frozen=True)
 class Conjunctions(Family):
-    """All conjunctions of ``min_length`` … ``max_length`` different columns: f(t) = Σ C(t, k)."""
+    """The conjunctions of ``min_length`` … ``max_length`` different columns: f(t) = Σ C(t, k)."""
 
     max_length: int
 
@@ -1118,7 +1111,6 @@ class Conjunctions(Family):
         return super().dimension(n)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """By Pascal's rule, summed over the lengths."""
         value = int(self.min_length == 0)
         lengths = (self.max_length, self.min_length - 1)
         for last, before in zip(*map(binomials, lengths), strict=True):
@@ -1139,11 +1131,11 @@ class Conjunctions(Family):
 
 @dataclass(frozen=True)
 class Subsets(Family):
-    """Conjunctions of any number of columns, k of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1."""
+    """Conjunctions of any number k of columns, of weight σ^(k/2): f(t) = (1 + σ)^t, or less 1."""
 
     sigma: float = 1.0
 
-    #: It is a function of products of entries.
+    #: The kernel is a function of products of entries.
     accepts_real: ClassVar[bool] = True
 
     @property
@@ -1160,10 +1152,7 @@ class Subsets(Family):
         return self.sigma**length
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """(1 + kinds·σ)^t, less 1 without the empty one, to ``WORKING_BITS`` digits.
-
-        P ← P + kinds·σ + P·kinds·σ, from 0; plus 1 with the empty one.
-        """
+        """Yield (1 + kinds·σ)^t, less 1 if ``min_length`` is 1, to ``WORKING_BITS`` digits."""
         rate, digits = of_float(self.sigma)
         rate *= kinds
         value, exponent = 0, 0  # value·2^exponent = (1 + kinds·σ)^t − 1
@@ -1184,14 +1173,14 @@ class Subsets(Family):
 
 @dataclass(frozen=True)
 class Powers(Family):
-    """The polynomial kernel f(t) = (t + c)^d: conjunctions of at most d columns, weighted."""
+    """The polynomial kernel f(t) = (t + c)^d: weighted conjunctions of at most d columns."""
 
     max_length: int
     constant: float = 1.0
 
-    #: It is a function of products of entries.
+    #: The kernel is a function of products of entries.
     accepts_real: ClassVar[bool] = True
-    #: By length.
+    #: Weights depend on the length.
     weighted: ClassVar[bool] = True
 
     @property
@@ -1203,7 +1192,7 @@ class Powers(Family):
         )
 
     def squared_weight(self, length: int) -> float:
-        """The length-th difference of f at 0, as f(t) = Σ w_k²·C(t, k)."""
+        """Return the length-th difference of f at 0, because f(t) = Σ w_k²·C(t, k)."""
         self.check(length)
         value = 0
         for t, (power, _) in enumerate(islice(self.values(length), length + 1)):
@@ -1217,7 +1206,7 @@ class Powers(Family):
         _check_bits(self.max_length * bits, self.max_length)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """(t·2^b + a)^d / 2^(b·d), for c = a / 2^b."""
+        """Yield (t·2^b + a)^d / 2^(b·d), for c = a / 2^b."""
         self.check(n)
         value, digits = of_float(self.constant)
         while True:
@@ -1235,10 +1224,7 @@ class Powers(Family):
 class ClausesOfClauses(Family):
     """Choices of d different clauses of c literals: disjunctions of conjunctions, or the reverse.
 
-    There are N = 2^c·C(n, c) clauses in all.  Of the conjunctions F = C(n, c) are true in each row
-    and C(t, c) in both, so that N − 2F + C(t, c) are true in neither, and the disjunctions of d of
-    them that are true in both rows number f(t) = C(N, d) − 2·C(N − F, d) + C(N − 2F + C(t, c), d).
-    Of the disjunctions N − 2F + C(t, c) are true in both rows; conjunctions choose d of these.
+    f(t) is the kernel of :func:`dnf` or of :func:`cnf`, with t for m.
     """
 
     min_length: int
@@ -1257,7 +1243,7 @@ class ClausesOfClauses(Family):
 
     @property
     def disjunctive(self) -> bool:
-        """Whether disjunctions of conjunctions are chosen."""
+        """True for disjunctions of conjunctions."""
         return self.form == "conjunction"
 
     def check(self, n: int) -> None:
@@ -1266,8 +1252,8 @@ class ClausesOfClauses(Family):
         if self.outer > clauses:
             c = self.min_length
             raise ParameterError(
-                f"d={self.outer:,} different clauses are asked for, and over {n:,} columns there "
-                f"are 2^{c}·C({n:,}, {c}) = {clauses:,} clauses of {c} literals. Choose d of at "
+                f"a choice needs d={self.outer:,} different clauses, but {n:,} columns have "
+                f"2^{c}·C({n:,}, {c}) = {clauses:,} clauses of {c} literals. Choose d of at "
                 f"most {clauses:,}."
             )
         choices = min(self.outer, clauses - self.outer)
@@ -1277,7 +1263,7 @@ class ClausesOfClauses(Family):
         return math.comb(n, self.min_length) << self.min_length
 
     def _same(self, n: Any, binomial: Callable[[Any, int], Any]) -> Any:
-        """What does not depend on the rows: C(N, d) − 2·C(N − F, d) for disjunctions of clauses."""
+        """Return the constant term of f: C(N, d) − 2·C(N − F, d) for disjunctions, else 0."""
         if not self.disjunctive:
             return 0
         each = binomial(n, self.min_length)
@@ -1285,7 +1271,6 @@ class ClausesOfClauses(Family):
         return whole - 2 * binomial((2**self.min_length - 1) * each, self.outer)
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
-        """In exact integers, with subtraction."""
         self.check(n)
         same = self._same(n, math.comb)
         neither = self._clauses(n) - 2 * math.comb(n, self.min_length)
@@ -1315,12 +1300,12 @@ def _rational(number: float) -> Any:
     return sympy.nsimplify(number, rational=True)
 
 
-# -- their kernels ---------------------------------------------------------------------------------
+# -- kernels of families ---------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
 class CountedKernel(Kernel):
-    """A family's kernel; build it with the functions of :mod:`formulakern.kernels.boolean`."""
+    """The kernel of a family, built by the functions of :mod:`formulakern.kernels.boolean`."""
 
     family: Family
     name: str
@@ -1336,16 +1321,16 @@ class CountedKernel(Kernel):
 
     @property
     def features(self) -> FeatureSpace | None:
-        """The feature space, where its features are single conjunctions or disjunctions, else None.
+        """The feature space if its features are single conjunctions or disjunctions, else None.
 
-        Weights are those of scale="count"; "probability" divides all of them by one number.
+        The weights are those for scale="count"; "probability" divides all of them by one number.
         """
         return self.family.features
 
     def table(self, pair: TablePair) -> FloatArray:
-        """K for every t that pairs of these rows ask for, each rounded once from an exact one.
+        """Return K for every t that these rows need, each rounded once from its exact value.
 
-        Infinite where it is beyond float64, not a number where it is positive and below 2.2e-308.
+        A value is infinite if it is beyond float64, and nan if it is positive and below 2.2e-308.
         """
         last = _largest(self.family, pair)
         return _tabulated(self.family, pair.x.n_columns, last, self.scale)
@@ -1366,7 +1351,6 @@ class CountedKernel(Kernel):
         return np.asarray(self.table(pair)[self.family.argument(s, p, q, pair.x.n_columns)])
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """One value for all rows (t = n), or one for every number of ones (t = p)."""
         if pair.is_real:
             return real_diagonal(pair, self._real(pair.x.n_columns), repr(self))
         return self._check(self.table(pair)[_own(self.family, pair)], pair)
@@ -1384,13 +1368,13 @@ class CountedKernel(Kernel):
         return self if self._fits(pair) else BalancedKernel(self)
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
-        """K(x, x) at scale="count", as (number, exponent of two)."""
+        """Return K(x, x) at scale="count", as (number, exponent of two)."""
         fraction, exponent = fractions(self.family, pair.x.n_columns, _largest(self.family, pair))
         own = _own(self.family, pair)
         return fraction[own], exponent[own]
 
     def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
-        """Blocks of K(x, z)·2^(−x − z) at scale="count"."""
+        """Return a function that fills blocks of K(x, z)·2^(−x − z) at scale="count"."""
         fraction, exponent = fractions(self.family, pair.x.n_columns, _largest(self.family, pair))
         fill = _looked_up(self.family, pair, np.arange(len(fraction), dtype=np.float64))
 
@@ -1401,7 +1385,7 @@ class CountedKernel(Kernel):
         return then(fill, balance)
 
     def polynomial(self) -> sympy.Expr:
-        from formulakern.kernels.polynomial import symbols  # it loads SymPy
+        from formulakern.kernels.polynomial import symbols  # loads SymPy
 
         s, p, q, n = (symbols(None)[letter] for letter in "spqn")
         form = self.family.closed_form(self.family.argument(s, p, q, n), n)
@@ -1445,8 +1429,8 @@ class CountedKernel(Kernel):
             problem, other = "positive and below 2.2e-308, where float64 loses digits.", "count"
             if pair.is_real:
                 problem += (
-                    " Or a row holds numbers very much smaller than its largest: scale the columns "
-                    "to [0, 1]."
+                    " The reason may be a row with numbers far smaller than its largest one: scale "
+                    "the columns to [0, 1]."
                 )
         scale = "" if self.scale == other else f"scale={other!r} or "
         raise MagnitudeError(f"{where} is {problem} Use {scale}kernel.normalized().")
@@ -1458,10 +1442,10 @@ class CountedKernel(Kernel):
 
 @dataclass(eq=False)
 class BalancedKernel(DerivedKernel):
-    """K(x, z) / (g(x)·g(z)), g(x) the power of two next to √K(x, x): the cosines of K, in range.
+    """K(x, z) / (g(x)·g(z)), where g(x) is a power of two near √K(x, x).
 
-    Numbers of any size are held as a fraction and an exponent, so all cosines of a counted kernel
-    exist in float64, although its values do not.
+    It has the cosines of K.  Numbers are stored as a fraction and an exponent, so cosines exist in
+    float64 even if the values of K do not.
     """
 
     kernel: CountedKernel
@@ -1475,7 +1459,7 @@ class BalancedKernel(DerivedKernel):
         return np.asarray(np.ldexp(square, exponent - 2 * half))
 
     def _squares(self, pair: TablePair) -> tuple[FloatArray, IntArray, IntArray]:
-        """K(x, x) as (number, exponent of two), and the exponent of g(x)."""
+        """Return K(x, x) as (number, exponent of two), and the exponent of g(x)."""
         square, exponent = self.kernel.squares(pair)
         return square, exponent, (np.frexp(square)[1] + exponent) // 2
 
@@ -1485,11 +1469,11 @@ class BalancedKernel(DerivedKernel):
 
 @dataclass(eq=False, repr=False)
 class TanimotoKernel(Kernel):
-    """s / (p + q − s), and 1 for two rows of zeros; built by ``fk.boolean.tanimoto()``."""
+    """The kernel s / (p + q − s), 1 for two rows of zeros; built by ``fk.boolean.tanimoto()``."""
 
-    #: Its features are no conjunctions or disjunctions.
+    #: The features are not conjunctions or disjunctions.
     features: ClassVar[None] = None
-    #: It is defined, and positive semidefinite, on all real vectors.
+    #: The kernel is positive semidefinite on all real vectors.
     accepts_real: ClassVar[bool] = True
 
     def prepare(self, pair: TablePair) -> BlockWriter:
@@ -1513,11 +1497,7 @@ class TanimotoKernel(Kernel):
         return not pair.is_real
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """2^n: the Gram matrix of all rows of n columns of 0 and 1 has full rank.
-
-        (The functions x ↦ ⟨x,z⟩^k·e^(−t⟨x,x⟩) of which the kernel is a mixture span all functions
-        of the rows other than zero, and the row of zeros has a dimension of its own.)
-        """
+        """Return 2^n, because the Gram matrix of all rows of n columns of 0 and 1 has full rank."""
         return int(2 ** n_columns(n))
 
     def polynomial(self) -> sympy.Expr:
@@ -1530,7 +1510,7 @@ class TanimotoKernel(Kernel):
 
     def stages(self, closed_form: str) -> list[Section]:
         return [
-            Section("feature space", "no list of formulas: a mixture of weighted monomials"),
+            Section("feature space", "a mixture of weighted monomials, not a list of formulas"),
             Section("closed form", closed_form),
             Section("backend", "shared ones, counted and divided in blocks"),
         ]
@@ -1540,20 +1520,20 @@ class TanimotoKernel(Kernel):
 
 
 def _own(family: Family, pair: TablePair) -> IntArray:
-    """t of every row of x with itself."""
+    """Return t of every row of x with itself."""
     ones = pair.tables((None,)).x_counts[0]
     return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))
 
 
 def _largest(family: Family, pair: TablePair) -> int:
-    """The largest t that a value between these tables, or on their diagonals, asks for."""
+    """Return the largest t of a pair of rows of these tables, or of a row with itself."""
     tables = pair.tables((None,))
     ones = np.concatenate([tables.x_counts[0], tables.z_counts[0]])
     return int(family.argument(ones, ones, ones, tables.sizes[0]).max(initial=0))
 
 
 def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> BlockWriter:
-    """``table[t]`` for every pair of rows."""
+    """Return a function that fills blocks with ``table[t]`` for every pair of rows."""
     tables = pair.tables((None,))
     if not family.signed:
         return look_up_sums(tables, table)
@@ -1570,14 +1550,14 @@ def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
     for t, value in enumerate(islice(family.values(n), last + 1)):
         table[t] = rounded(leading(*value) if share else value, total)
         if table[t] == math.inf:
-            break  # and so are all that follow: families never decrease
+            break  # the values that follow are infinite too, because f never decreases
     table.flags.writeable = False
     return table
 
 
 @lru_cache(maxsize=32)
 def fractions(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
-    """f(0) … f(last) on n columns, each as fraction·2^exponent with a fraction in [1/2, 1), or 0.
+    """Return f(0) … f(last) on n columns as fraction·2^exponent, with fractions 0 or in [1/2, 1).
 
     >>> fractions(Conjunctions("conjunction", False, 2, 2), 4, 4)[1].tolist()  # 0, 0, 1, 3, 6
     [0, 0, 1, 2, 3]
@@ -1598,7 +1578,7 @@ def _tanimoto(x: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _ratio(shared: FloatArray, both: FloatArray) -> FloatArray:
-    """shared / (both − shared), 1 where both rows are zero; nothing cancels: shared ≤ both / 2."""
+    """Return shared / (both − shared), where shared ≤ both / 2, or 1 if both rows are zero."""
     both = np.broadcast_to(both, shared.shape)
     ratio = np.divide(shared, both - shared, out=np.ones(shared.shape), where=both > 0)
     return np.asarray(ratio)

@@ -1,15 +1,15 @@
 """The Choquet kernel of two sorted rows, for blocks of pairs.
 
-Let S be the set of the columns so far, when columns are taken in the order of descending x, and
-z₍₁₎ ≥ z₍₂₎ ≥ … the sorted entries of z with the differences wⱼ = z₍ⱼ₎ − z₍ⱼ₊₁₎.  A minimum over
-columns is the sum of the differences from the last of them on, so
+Columns are taken in the order of descending x, and S is the set of the columns taken so far.  Let
+z₍₁₎ ≥ z₍₂₎ ≥ … be the sorted entries of z, with the differences wⱼ = z₍ⱼ₎ − z₍ⱼ₊₁₎.  The minimum
+of z over a set of columns is the sum of the differences from its last column on, so
 
     D(S) = Σ min_T z over non-empty T ⊆ S = Σⱼ wⱼ·f(number of columns of S up to j),
     K(x, z) = Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·D(the first i columns),
 
-where f(s) is the number of subsets of s columns that count.  For all subsets, f(s) = 2^s − 1, and
-D is kept by a tree in O(log n) steps per column; for those of at most k columns, the next column
-adds Σⱼ wⱼ·g(number up to j) over the j from its own on, g(s) = f(s + 1) − f(s).
+where f(s) is the number of admissible subsets of s columns.  For all subsets, f(s) = 2^s − 1, and
+a tree updates D in O(log n) steps per column.  For subsets of at most k columns, the next column
+adds Σⱼ wⱼ·g(number up to j) over the j from its own on, where g(s) = f(s + 1) − f(s).
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from formulakern.kernels.boolean import (
 )
 from formulakern.tables.read import unfit_entry
 
-#: A sum below this, when the largest entry of either row is about 1, may have lost digits.
+#: A sum below this may have lost digits, if the largest entry of each row is about 1.
 SMALL_SUM = 2.0**-960
 #: Numbers as fraction·2^exponent.
 Growth = tuple[FloatArray, IntArray]
-#: Tables with numbers up to 2^SPREAD times as large as others are looked up as they are.
+#: Exponents up to this one need no common scale.
 SPREAD = 900
 
 
 class SortedRows(NamedTuple):
     """Rows of non-negative numbers, each divided by 2^exponent and sorted, largest first.
 
-    ``order`` are the columns of the sorted entries, ``rank`` the place of every column in this
-    order, ``values`` the sorted entries, below 1, ``steps`` each less the next one, ``positive``
-    how many are.
+    ``order`` holds the columns of the sorted entries, ``rank`` the position of every column in this
+    order, ``values`` the sorted entries (below 1), ``steps`` each entry less the next one, and
+    ``positive`` the number of positive entries.
     """
 
     order: Annotated[Any, "int32[:, ::1]"]
@@ -63,14 +63,14 @@ class SortedRows(NamedTuple):
     exponent: Annotated[Any, "int64[::1]"]
 
 
-#: The divisor of the values; whether lost digits are refused; whether to fill j ≥ i only.
+#: The divisor of the values, True to return nan for lost digits, True to fill j ≥ i only.
 How = tuple[float, bool, bool]
 _HOW = "Tuple((float64, boolean, boolean)), UniTuple(int64, 4), float64[:, :]"
 
 
 @compiled()
 def _value(total: float, exponent: int, common: int, divisor: float, strict: bool) -> float:
-    """total·2^exponent / divisor of two rows with so many positive columns in common."""
+    """Return total·2^exponent / divisor, for two rows with ``common`` shared positive columns."""
     value: float = math.ldexp(total / divisor, exponent)
     if strict and common > 0 and (total < SMALL_SUM or value < TINY):
         return math.nan
@@ -81,13 +81,13 @@ def _value(total: float, exponent: int, common: int, divisor: float, strict: boo
 def full_rows(x: SortedRows, z: SortedRows, how: How, block: Any, out: FloatArray) -> None:
     """Fill a block of the kernel of all subsets, O(n log n) a pair.
 
-    A tree stands over the sorted entries of z.  A node knows the number c of its columns that are
-    in S, as 2^−c, and D·2^−c, D = Σⱼ wⱼ·(2^(number of its columns up to j) − 1).  Joined, with W
-    the sum of the differences on the right,
+    The leaves of a tree are the sorted entries of z.  A node with c columns in S stores 2^−c and
+    D·2^−c, where D = Σⱼ wⱼ·(2^(number of its columns up to j) − 1).  Two nodes join by
 
-        D·2^−c = D_left·2^−c_left·2^−c_right + D_right·2^−c_right + (1 − 2^−c_left)·2^−c_right·W:
+        D·2^−c = D_left·2^−c_left·2^−c_right + D_right·2^−c_right + (1 − 2^−c_left)·2^−c_right·W,
 
-    nothing is subtracted, and nothing exceeds the largest entry, for any number of columns.
+    where W is the sum of the differences on the right.  No term is negative, and no number exceeds
+    the largest entry, for any number of columns.
     """
     start, stop, first, last = block
     divisor, strict, half = how
@@ -170,7 +170,7 @@ def additive_rows(
 
 
 def in_numpy(x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any) -> FloatArray:
-    """The values of a block of either kernel, in NumPy: for few rows and columns."""
+    """Return the values of a block of either kernel, in NumPy, for few rows and columns."""
     start, stop, first, last = block
     table = np.ldexp(*growth)
     places = np.arange(x.order.shape[1])
@@ -188,25 +188,25 @@ def in_numpy(x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any)
     return np.where(lost, np.nan, found) if how[1] else found
 
 
-#: So many numbers NumPy holds at a time.
+#: The largest number of numbers in NumPy's temporary arrays.
 NUMBERS = 1 << 21
-#: Where a diagonal is below this, largest entries about 1, smaller ones may have lost digits.
+#: A diagonal entry below this may have lost digits, if the largest entry of its row is about 1.
 SMALL_DIAGONAL = 2.0**-400
 
 
 def choquet(additivity: int | None = None, *, scale: Scale = "count") -> ChoquetKernel:
-    """The Choquet kernel: K(x, z) = Σ min_T x · min_T z over non-empty sets T of columns.
+    """Return the Choquet kernel: K(x, z) = Σ min_T x · min_T z over non-empty sets T of columns.
 
-    Its feature vector holds the least entry of every set of columns, so that a linear function of
-    the features is a Choquet integral of the row: with the weights m(T), the Möbius transform of a
-    set function μ(A) = Σ m(T) over T ⊆ A, it is Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the columns of the i largest
-    entries).  Rows hold non-negative numbers.  On rows of 0 and 1, K(x, z) = 2^s − 1 with s = ⟨x,z⟩
-    (k-additive: Σ C(s, r) over r = 1 … k), computed as ``fk.boolean`` does.
+    The features are the least entries of every set of columns, so a linear function of the features
+    is a Choquet integral of the row.  With the weights m(T), the Möbius transform of a set function
+    μ(A) = Σ m(T) over T ⊆ A, it is Σᵢ (x₍ᵢ₎ − x₍ᵢ₊₁₎)·μ(the columns of the i largest entries).
+    Rows consist of non-negative numbers.  On rows of 0 and 1, K(x, z) = 2^s − 1 with s = ⟨x,z⟩
+    (k-additive: Σ C(s, r) over r = 1 … k), computed by table look-up as in ``fk.boolean``.
 
     Parameters
     ----------
     additivity : int, optional
-        k: sets of at most so many columns only, at least 1 and at most n.  By default all sets.
+        The largest number k of columns in a set, at least 1 and at most n; by default no limit.
         k = 1 is the linear kernel.
     scale : {"count", "probability"}
         ``"probability"`` divides by the number of sets, 2^n − 1 or Σ C(n, r).
@@ -214,26 +214,25 @@ def choquet(additivity: int | None = None, *, scale: Scale = "count") -> Choquet
     Returns
     -------
     ChoquetKernel
-        It adds, multiplies and normalises as all kernels do.
 
     Raises
     ------
     ParameterError
-        If a parameter is wrong; when rows are there, if ``additivity`` exceeds n.
+        If a parameter is wrong; at use, if ``additivity`` exceeds n.
     DataError
-        From its calls, if an entry is negative or not finite; the column and the row are named.
+        At use, if an entry is negative or not finite; the message names its column and row.
     MagnitudeError
-        From its calls, if a value is beyond float64 (n > 1000 or so with scale="count").
+        At use, if a value is beyond float64 (about n > 1000 with scale="count").
 
     Notes
     -----
     A pair of rows costs O(n log n), k-additive O(n²) for every k (Tehrani, Strickert & Hüllermeier
-    give O(n²) for k = n).  Only non-negative numbers are added: the relative error is at most
-    about (n + 3·log₂ n)·1.2·10⁻¹⁶, k-additive 3n·1.2·10⁻¹⁶, and mostly near 10⁻¹⁵.  Sums are held
-    as fractions and exponents, so any number of columns has cosines (``.normalized()``).
+    give O(n²) for k = n).  All terms are non-negative: the relative error is at most about
+    (n + 3·log₂ n)·1.2·10⁻¹⁶, k-additive 3n·1.2·10⁻¹⁶, and usually near 10⁻¹⁵.  Sums are stored as
+    fractions and exponents, so cosines (``.normalized()``) exist for any number of columns.
 
-    Minima do not change with the units of all columns together, but with those of one: give all
-    columns one scale, such as [0, 1].  :class:`formulakern.ChoquetSVC` does.
+    The minima depend on the scales of the columns.  Scale all columns to one range, such as [0, 1],
+    as :class:`formulakern.ChoquetSVC` does.
 
     References
     ----------
@@ -262,7 +261,7 @@ def choquet(additivity: int | None = None, *, scale: Scale = "count") -> Choquet
 
 @dataclass(frozen=True)
 class SubsetsUpTo(Conjunctions):
-    """Sets of ``min_length`` to k columns, k at most the number of columns."""
+    """The sets of ``min_length`` to k columns, where k is at most the number of columns."""
 
     def check(self, n: int) -> None:
         if self.max_length > n:
@@ -274,14 +273,14 @@ class SubsetsUpTo(Conjunctions):
 
 @dataclass(eq=False, repr=False)
 class ChoquetKernel(CountedKernel):
-    """Σ min_T x · min_T z over sets of columns; built by :func:`choquet`."""
+    """The kernel Σ min_T x · min_T z over sets T of columns, built by :func:`choquet`."""
 
-    #: It is defined on rows of non-negative numbers.
+    #: Rows consist of non-negative numbers.
     accepts_real: ClassVar[bool] = True
 
     @property
     def additivity(self) -> int | None:
-        """The most columns in a set; None where there is no limit."""
+        """The largest number of columns in a set, or None for no limit."""
         return self.family.max_length if isinstance(self.family, SubsetsUpTo) else None
 
     def prepare(self, pair: TablePair) -> BlockWriter:
@@ -292,7 +291,7 @@ class ChoquetKernel(CountedKernel):
         return then(fill, lambda _, __, block: self._check(block, pair))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """K(x, x) = Σᵢ x₍ᵢ₎²·g(i − 1): of the sets with x₍ᵢ₎ as their least, O(n log n) a row."""
+        """Return K(x, x) = Σᵢ x₍ᵢ₎²·g(i − 1), since g(i − 1) sets have the minimum x₍ᵢ₎."""
         if not pair.is_real:
             return super().diagonal_of(pair)
         divisor, exponent = self._divisor(pair.x.n_columns)
@@ -305,7 +304,6 @@ class ChoquetKernel(CountedKernel):
         return BalancedKernel(self) if pair.is_real else super().within_range(pair)
 
     def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
-        """Fill, with other exponents."""
         if not pair.is_real:
             return super().balanced(pair, x, z)
         return self._scaled_fill(pair, x, z, 1.0, strict=False)
@@ -313,7 +311,7 @@ class ChoquetKernel(CountedKernel):
     def _scaled_fill(
         self, pair: TablePair, less_x: Any, less_z: Any, divisor: float, *, strict: bool
     ) -> BlockWriter:
-        """Blocks of K(x, z)·2^(−less_x − less_z) / divisor."""
+        """Return a function that fills blocks of K(x, z)·2^(−less_x − less_z) / divisor."""
         x, symmetric = sorted_rows(pair.rows_of_x()), pair.symmetric
         z = x if symmetric else sorted_rows(pair.rows_of_z(), "Z")
         x = x._replace(exponent=x.exponent - less_x)
@@ -330,7 +328,7 @@ class ChoquetKernel(CountedKernel):
             half = symmetric and columns.start >= rows.start
             small = growth[1][-1] <= SPREAD and block.size * n <= NUMBERS
             if small and not loop.pays(block.size * n * n):
-                with np.errstate(over="ignore"):  # infinite values are refused below
+                with np.errstate(over="ignore"):  # infinite values raise an error later
                     block[...] = in_numpy(x, z, growth, (divisor, strict, half), where)
             else:
                 loop(x, z, *table, (divisor, strict, half), where, block)
@@ -342,26 +340,25 @@ class ChoquetKernel(CountedKernel):
         return write
 
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
-        """K(x, x) at scale="count", as (number, exponent of two)."""
         if not pair.is_real:
             return super().squares(pair)
         x = sorted_rows(pair)
         n = pair.x.n_columns
         fraction, exponent = self._growth(n)
         top = exponent[np.maximum(x.positive - 1, 0)]
-        steps = np.clip(exponent - top[:, None], -3000, 0)  # beyond the positive ones: times 0
+        steps = np.clip(exponent - top[:, None], -3000, 0)  # exponents above top: entries of 0
         total = (x.values**2 * np.ldexp(fraction, steps)).sum(axis=1)
         if ((total < SMALL_DIAGONAL) & (x.positive > 0)).any():
             raise MagnitudeError(
-                f"a row of {n:,} columns holds numbers 1e60 times smaller than its largest, too "
+                f"a row of {n:,} columns has numbers 1e60 times smaller than its largest one, too "
                 f"far apart for {self!r} in float64. Scale the columns to [0, 1]."
             )
         return total, top + 2 * x.exponent
 
     def _growth(self, n: int) -> Growth:
-        """g(0) … g(n − 1) as fraction·2^exponent.
+        """Return g(0) … g(n − 1) as fraction·2^exponent.
 
-        g(t) is how many sets of columns a column joins, if t others may be with it.
+        g(t) is the number of admissible sets of one given column and any of t others.
         """
         self.family.check(n)
         growth: Family = Subsets("conjunction", False, 0, None)
@@ -393,7 +390,7 @@ class ChoquetKernel(CountedKernel):
 
 
 def sorted_rows(pair: TablePair, role: str = "X") -> SortedRows:
-    """The rows of a table that is paired with itself, scaled and sorted."""
+    """Return the scaled and sorted rows of a table that is paired with itself."""
     values, _ = pair.values
     if values.size and values.min() < 0:
         row, column = np.unravel_index(int((values < 0).argmax()), values.shape)

@@ -45,30 +45,30 @@ if TYPE_CHECKING:
 Reading = Literal["bound", "free", "distinct"]
 Inputs = Literal["binary", "graded"]
 
-#: What ``inspect`` says of the choice of a backend.
+#: The text of ``inspect`` about the choice of a backend.
 _CHOSEN = (
-    "chosen for each pair of tables by what it costs: the compiled source above, lookup tables "
-    "(one-hot data),\nor the interpreter where there is little to do"
+    "the cheapest for each pair of tables: the compiled source above, lookup tables "
+    "(one-hot data),\nor the interpreter for little work"
 )
 
-#: Of formulas of at most so many characters or leaves, the last ones are not prepared again.
+#: The largest number of characters or leaves of formulas that are cached.
 SHORT = 200
 
-#: Kernels whose exact integers would have more bits than this are refused: every literal has some,
-#: and a rounding error of its own.
+#: The largest number of bits of a kernel's exact integers: the bits, and the rounding errors, grow
+#: with the number of literals.
 MAX_BITS = 1 << 32
 
-#: Steps of a rewriting pass, lines of a tree and of the source, and characters that are shown.
+#: The numbers of steps of a pass, lines of a tree and of the source, and characters that are shown.
 MAX_STEPS, MAX_TREE_LINES, MAX_SOURCE_LINES, MAX_TEXT = 12, 40, 90, 400
 
-#: Words that other parameters take, and that nobody means as a formula.
+#: Values of other parameters, which are not meant as formulas.
 KEYWORDS = {
     "variables": ("bound", "free", "distinct"),
     "inputs": ("binary", "graded"),
     "scale": ("count", "probability"),
     "backend": ("interpreter", "lookup", "numba"),
 }
-#: The parameters of a formula's kernel beside the formula, and their defaults.
+#: The parameters of a formula's kernel other than the formula, and their defaults.
 _DEFAULTS = {"variables": "bound", "domains": {}, "scale": "count", "backend": "auto"}
 
 
@@ -101,10 +101,10 @@ def kernel(
     backend: str = "auto",
     inputs: Inputs = "binary",
 ) -> FormulaKernel | GradedKernel:
-    """The kernel of a formula.
+    """Return the kernel of a formula.
 
-    A formula is a template: substitute a column of a 0/1 table for each of its variables and get
-    one Boolean feature of a row.  The kernel is the inner product of these feature vectors,
+    A formula is a template: each substitution of columns of a 0/1 table for its variables gives one
+    Boolean feature of a row.  The kernel is the inner product of these feature vectors,
 
         K(x, z) = the number of substitutions under which the formula is true in x and true in z.
 
@@ -116,14 +116,14 @@ def kernel(
     formula : str or Formula
         For example ``"(a & ~b) | c"``; see ``grammar/README.md`` for the language.
     variables : {"bound", "free", "distinct"}
-        Which substitutions are counted.
+        The substitutions that are counted.
 
-        ``"bound"``: equal names are the same column, different names may be too.  Only variables
-        on which the truth value depends are substituted, so the kernel depends on the Boolean
-        function alone: ``a & (b | ~b)`` has the kernel of ``a``, not n times that.
+        ``"bound"``: equal names are the same column; different names may be the same column.  Only
+        variables that change the truth value are substituted, so the kernel depends only on the
+        Boolean function: ``a & (b | ~b)`` has the kernel of ``a``, not n times that kernel.
 
-        ``"distinct"``: as ``"bound"``, and different names are different columns; substitutions
-        that give the same feature count once (Polato, Lauriola & Aiolli 2018).
+        ``"distinct"``: equal names are the same column, different names are different columns.
+        Substitutions that give the same feature count once (Polato, Lauriola & Aiolli 2018).
 
         ``"free"``: every occurrence of a variable is substituted independently, whatever its name
         (Polato & Aiolli 2021).
@@ -131,10 +131,10 @@ def kernel(
         For formulas such as ``a:symptom & b:gene``: the columns of each domain, as names (when
         the table has names), positions, a slice, a range or a Boolean mask.
     scale : {"count", "probability"}
-        ``"probability"`` divides by the dimension of the feature space: the share of
-        substitutions that are true in both rows, for formulas whose counts pass 1.8e308.
+        ``"probability"`` divides by the dimension of the feature space, which gives the share of
+        substitutions that are true in both rows.  Use it for formulas with counts beyond 1.8e308.
     backend : {"auto", "interpreter", "lookup", "numba"}
-        How it is computed; ``inspect()`` and the command line say what "auto" chose and why.
+        The method of computation; ``inspect()`` and the command line show the choice of "auto".
     inputs : {"binary", "graded"}
         ``"binary"`` reads tables of 0 and 1, ``"graded"`` degrees of truth from 0 to 1, by
         :func:`formulakern.graded`.
@@ -142,15 +142,15 @@ def kernel(
     Returns
     -------
     FormulaKernel
-        With graded inputs a GradedKernel.
+        Or a GradedKernel, for graded inputs.
 
     Raises
     ------
     FormulaSyntaxError
         If the text is not a formula.
     FormulaSizeError
-        When it is first used, if counting it would need more than a stated amount of work (in the
-        readings where names matter this is #P-hard in general).
+        At the first use, if counting would exceed a limit on work.  (Counting is #P-hard in general
+        with ``"bound"`` and ``"distinct"``.)
     ParameterError
         If a parameter has an unknown value.
 
@@ -177,7 +177,7 @@ def kernel(
     parsed = _parsed(formula) if isinstance(formula, str) else formula
     if not isinstance(parsed, Formula):
         raise ParameterError(
-            f"a kernel is made of a str or a Formula; got {type(formula).__name__}. "
+            f"expected a str or a Formula; got {type(formula).__name__}. "
             "Write for example fk.kernel('a & ~b')."
         )
     check_choice("inputs", inputs, ("binary", "graded"))
@@ -197,12 +197,12 @@ _lower_short = lru_cache(maxsize=256)(lower)
 @parameters_from(kernel)
 @dataclass(eq=False, repr=False)
 class FormulaKernel(Kernel):
-    """A kernel made of a formula; build it with :func:`kernel`.
+    """The kernel of a formula, built by :func:`kernel`.
 
     Parameters
     ----------
     formula : Formula
-        The template.  All parameters are attributes.
+        The formula.  All parameters are attributes.
 
     Examples
     --------
@@ -224,29 +224,24 @@ class FormulaKernel(Kernel):
 
     @cached_property
     def rewriting(self) -> Rewriting:
-        """The trace of rewrites from the formula to the form that is counted."""
+        """The rewrites from the formula to the form whose substitutions are counted."""
         short = self.formula.n_leaves <= SHORT
         return (_rewrite_short if short else rewrite)(self.formula, self.variables)
 
     @cached_property
     def program(self) -> Program:
-        """The arithmetic on joint counts.
-
-        Raises
-        ------
-        FormulaSizeError
-        """
+        """The arithmetic on joint counts; FormulaSizeError if it is too large."""
         formula = self.rewriting.formula
         return (_lower_short if formula.n_leaves <= SHORT else lower)(formula, self.variables)
 
     @property
     def source(self) -> str:
-        """The Python source that the numba backend compiles; no word of the formula is in it."""
+        """The Python source that the numba backend compiles; it has no text of the formula."""
         weighted = self.scale == "probability" and self.program.degrees is not None
         return emit_pair(self.program, weighted)
 
     def task(self, pair: TablePair) -> Task:
-        """The program, to be evaluated on two tables."""
+        """Return the task of evaluating the program on two tables."""
         return pair.remembered(self, self._task)
 
     def _task(self, pair: TablePair) -> Task:
@@ -258,27 +253,27 @@ class FormulaKernel(Kernel):
         task = Task(self.program, tables, self.scale)
         if task.bits > MAX_BITS:
             raise MagnitudeError(
-                f"the integers of this formula have about {task.bits:.3g} bits; at more than "
-                f"{MAX_BITS:,} the rounding errors of its literals would add up to more than a "
-                "millionth of a value. Use a formula with fewer literals."
+                f"the integers of this formula have about {task.bits:.3g} bits; the limit is "
+                f"{MAX_BITS:,}, beyond which rounding errors could exceed a millionth of a value. "
+                "Use a formula with fewer literals."
             )
         return task
 
     def choose(self, pair: TablePair) -> Choice:
-        """The backend for two tables, and why."""
+        """Return the backend for two tables, and the reason for the choice."""
         return choose_backend(self.backend, self.task(pair))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """Lower, choose a backend, compile."""
+        """Return the block writer of the chosen backend."""
         task = self.task(pair)
         return choose_backend(self.backend, task).backend.compile(task)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """The counts of the domains, unless another backend is asked for."""
+        """Return the joint counts of the domains, or None for the backends that do not use them."""
         return self.task(pair).tables if self.backend in ("auto", "lookup") else None
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
-        """Exact, rounded once; not implemented where the exact integers would take too long."""
+        """Return exact values, rounded once, or raise NotImplementedError if they take too long."""
         task = self.task(pair)
         operations = counts.same.size * len(task.program.kernel_nodes)
         if task.dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
@@ -287,23 +282,24 @@ class FormulaKernel(Kernel):
         return np.broadcast_to(task.values(triples), counts.same.shape)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Exact, computed once for every different number of ones."""
+        """Return exact values, computed once for every different number of ones."""
         task = self.task(pair)
         ones, row_class = row_classes(task.tables.x_counts)
         values = task.values((list(ones),) * 3)
         return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class])
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, where every number on the way is an integer that float64 holds."""
+        """Return True if float64 holds all intermediate results, which are integers, exactly."""
         return self.scale == "count" and self.task(pair).bound < 2**53
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The number of substitutions, an exact integer.
+        """Return the number of substitutions, an exact integer.
 
         Parameters
         ----------
         n : int or mapping
-            The number of columns of every domain, or of each by name (None: all columns).
+            The number of columns of every domain, or a mapping from the names of domains (None:
+            all columns) to such numbers.
 
         Examples
         --------
@@ -315,10 +311,7 @@ class FormulaKernel(Kernel):
         return dimension(self.program, sizes)
 
     def scaled_into_range(self, pair: TablePair) -> FormulaKernel:
-        """Return this kernel, or scale="probability" if its counts may pass float64.
-
-        The values of x with x and of z with z, by which cosines divide, are counts here too.
-        """
+        """Return this kernel, with scale="probability" if K or its diagonal may exceed float64."""
         tables = self.task(pair).tables
         most = [
             int(max(x.max(initial=0), z.max(initial=0)))
@@ -332,7 +325,7 @@ class FormulaKernel(Kernel):
         return made
 
     def polynomial(self) -> sympy.Expr:
-        """The closed form, expanded where it stays readable.
+        """Return the closed form, expanded if that is short.
 
         Examples
         --------
@@ -345,13 +338,13 @@ class FormulaKernel(Kernel):
 
     @property
     def letter(self) -> str:
-        """K with the formula below it."""
+        """K with the formula as subscript."""
         below = self.formula.latex() if self.formula.n_leaves < 200 else r"\varphi"
         return f"K_{{{below}}}"
 
     def stages(self, closed_form: str) -> list[Section]:
-        """Text → tree → rewrites → program → closed form → source → backend."""
-        backend = f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN
+        """Return the stages from the text of the formula to the backend."""
+        backend = f"{self.backend}, as requested" if self.backend != "auto" else _CHOSEN
         return [
             Section("text", clip(str(self.formula), MAX_TEXT)),
             Section("tree", _tree(self.formula)),
@@ -364,11 +357,11 @@ class FormulaKernel(Kernel):
         ]
 
     def _check_choices(self, sizes: Sequence[int]) -> None:
-        """Refuse to choose more different features than there are."""
+        """Raise ParameterError if a choice has more different features than exist."""
         for total, degree in choices(self.program, sizes):
             if degree > total:
                 raise ParameterError(
-                    f"{clip(str(self.formula), 200)!r} chooses {degree:,} different features where "
+                    f"{clip(str(self.formula), 200)!r} chooses {degree:,} different features, but "
                     f"{max(sizes):,} columns give only {total:,}. Use a smaller degree, or more "
                     "columns."
                 )
@@ -378,8 +371,8 @@ class FormulaKernel(Kernel):
         twice = [column for column, domains in times.items() if domains > 1]
         if twice:
             raise ParameterError(
-                f"variables='distinct' needs domains without common columns; column {min(twice)} "
-                "is in two. Give every variable a domain of its own columns, or use "
+                f"variables='distinct' needs disjoint domains; column {min(twice)} belongs to two "
+                "domains. Give every variable a domain of its own columns, or use "
                 "variables='bound'."
             )
 
@@ -399,17 +392,17 @@ class FormulaKernel(Kernel):
 
 
 def _read_domains(domains: object) -> Mapping[str, Any]:
-    """The columns of each domain, copied, as plain Python values that cannot be changed."""
+    """Return an immutable copy of the columns of each domain, as plain Python values."""
     if not isinstance(domains, Mapping) or not all(isinstance(n, str) and n for n in domains):
         raise ParameterError(
-            f"domains is a mapping from names to columns; got {domains!r}. "
+            f"domains={domains!r}; expected a mapping from names to columns. "
             "Write for example domains={'symptom': ['fever', 'rash']}."
         )
     return MappingProxyType({name: _plain(domains[name]) for name in sorted(domains)})
 
 
 def _plain(columns: object) -> object:
-    """Columns of a domain as a value: lists for arrays and other collections, copied."""
+    """Return the columns of a domain as a plain value, with a new list for any collection."""
     if isinstance(columns, (str, int, slice, range)):
         return columns
     items = columns.tolist() if hasattr(columns, "tolist") else columns
@@ -419,18 +412,18 @@ def _plain(columns: object) -> object:
 
 
 def inner_formula(kernel: Kernel) -> FormulaKernel:
-    """The kernel of the formula itself, on 0 and 1: of a graded kernel the one inside."""
+    """Return the kernel of the formula on 0 and 1, which is the inner one of a graded kernel."""
     inside = kernel.kernel if isinstance(kernel, GradedKernel) else kernel
     if not isinstance(inside, FormulaKernel):
-        raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")
+        raise ParameterError(f"{kernel!r} is not the kernel of a formula; pass fk.kernel(...).")
     return inside
 
 
-# -- what inspect shows ----------------------------------------------------------------------------
+# -- stages of inspect -----------------------------------------------------------------------------
 
 
 def _tree(formula: Formula) -> str:
-    """A formula as an indented tree, at most ``MAX_TREE_LINES`` lines of it."""
+    """Return a formula as an indented tree of at most ``MAX_TREE_LINES`` lines."""
     lines: list[str] = []
     pending: list[tuple[Formula, str, str]] = [(formula, "", "")]
     while pending and len(lines) <= MAX_TREE_LINES:
@@ -453,7 +446,7 @@ def _tree(formula: Formula) -> str:
 
 
 def _choice(choice: ChoiceLeaf) -> str:
-    """The head of a choice, in words."""
+    """Return the head of a choice, in words."""
     how_many = {
         "all": "all",
         "any": "at least one",
@@ -464,7 +457,7 @@ def _choice(choice: ChoiceLeaf) -> str:
 
 
 def _rewrites(rewriting: Rewriting) -> str:
-    """The passes, each with its result and at most ``MAX_STEPS`` of its steps."""
+    """Return the passes as text, each with its result and at most ``MAX_STEPS`` steps."""
     lines = []
     for result in rewriting.passes:
         lines.append(f"{result.name}: {clip(str(result.formula), MAX_TEXT)}")
@@ -478,11 +471,11 @@ def _rewrites(rewriting: Rewriting) -> str:
 
 
 def _meaning(formula: Formula, variables: str, program: Program) -> str:
-    """The reading in words, and what its variables range over."""
+    """Return the reading in words, and the columns over which the variables range."""
     lines = [f"variables={variables!r}: {READINGS[variables].meaning}"]
     if program.degrees is None:
         lines.append(
-            "a choice takes different features of the formula inside; names inside are its own"
+            "a choice takes different features of its inner formula, whose names are local to it"
         )
     elif any(isinstance(leaf, Variable) for leaf in formula.leaves):
         for name, degree in zip(program.domains, program.degrees, strict=True):
@@ -490,12 +483,12 @@ def _meaning(formula: Formula, variables: str, program: Program) -> str:
             what = "variable ranges" if degree == 1 else "variables range"
             lines.append(f"{degree} {what} over {where}")
     if program.divisor > 1:
-        lines.append(f"{program.divisor:,} symmetries: every feature is counted that often")
+        lines.append(f"symmetries: every feature is counted {program.divisor:,} times")
     return "\n".join(lines)
 
 
 def _clip_lines(text: str, limit: int) -> str:
-    """At most so many lines, and how many are left out."""
+    """Return at most ``limit`` lines, followed by the number of omitted lines."""
     lines = text.splitlines()
     if len(lines) <= limit:
         return text

@@ -1,8 +1,8 @@
-"""Kernels on degrees of truth: a kernel of 0/1 rows, integrated over the level sets of two rows.
+"""Kernels of degrees of truth: a kernel of 0/1 rows, integrated over the level sets of two rows.
 
-For x in [0, 1]ⁿ and a level α let x≥α be the 0/1 row of the columns with xᵢ ≥ α.  It changes at
-the values of x only, so x is a mixture of at most n + 1 rows of 0 and 1, its *level sets*, each
-weighted by the length of the interval of its levels.  The graded kernel of two rows is the mixture
+For x in [0, 1]ⁿ and a level α, let x≥α be the 0/1 row of the columns with xᵢ ≥ α.  It changes only
+at the values of x, so x is a mixture of at most n + 1 rows of 0 and 1, its *level sets*, each
+weighted by the length of its interval of levels.  The graded kernel of two rows is the weighted sum
 of the kernel's values on their level sets.
 """
 
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     import sympy
 
 ADVICE = (
-    "a graded kernel reads degrees of truth, from 0 to 1.\n"
-    "Scale the columns first: fk.PropositionEncoder(graded=True), or sklearn's MinMaxScaler."
+    "a graded kernel expects degrees of truth, from 0 to 1.\n"
+    "Scale the columns first, by fk.PropositionEncoder(graded=True) or sklearn's MinMaxScaler."
 )
-#: Values between level sets that are held at a time: one megabyte, and the most of one row.
+#: The largest number of kernel values in memory (one megabyte), and of level sets of one part.
 BAND, WIDTH = 1 << 17, 1 << 12
 
 
 def graded(kernel: Kernel) -> GradedKernel:
-    """A kernel of 0/1 rows, for rows of degrees of truth: ∫∫ K(x≥α, z≥β) dα dβ over (0, 1]².
+    """Return a kernel of degrees of truth: ∫∫ K(x≥α, z≥β) dα dβ over (0, 1]².
 
-    A feature φ of the kernel becomes ∫ φ(x≥α) dα, the share of the levels α at which φ is true of
-    the columns with xᵢ ≥ α: of a column its degree, of a conjunction of columns the least of the
-    degrees, of a disjunction the largest, of a negated column 1 less the degree, and of ``a & ~b``
-    the degree by which a exceeds b.  On rows of 0 and 1 the kernel stays what it is.
+    x≥α is the 0/1 row of the columns with xᵢ ≥ α.  A feature φ of K becomes ∫ φ(x≥α) dα, the share
+    of the levels α at which φ is true.  For a column it is the degree, for a conjunction of columns
+    the least degree, for a disjunction the largest, and for a negated column 1 less the degree; for
+    ``a & ~b`` it is the excess of a over b, at least 0.  On rows of 0 and 1 the kernel equals K.
 
     Parameters
     ----------
     kernel : Kernel
-        Of a formula, a family of :mod:`formulakern.boolean`, or made of such.
+        The kernel K of a formula, of a family of :mod:`formulakern.boolean`, or of a sum, product,
+        multiple or cosine of these.
 
     Returns
     -------
     GradedKernel
-        It reads tables of numbers from 0 to 1.
+        A kernel of tables of numbers from 0 to 1.
 
     Raises
     ------
     ParameterError
-        If it is no kernel of tables.
+        If ``kernel`` is not a kernel of tables.
 
     Notes
     -----
-    The rows have L and M different values other than 0 (level sets, that is): a pair costs (L + 1)
-    · (M + 1) values of the kernel inside, which are counted and computed as for 0/1 tables, and as
-    many multiplications.  All terms are non-negative where the kernel inside is: the relative error
-    is at most about n + 4 units in the last place more than that of the kernel inside.
+    For rows with L and M different values other than 0, a pair costs at most (L + 1)·(M + 1) values
+    of K, computed as for 0/1 tables, and the same number of multiplications.  If K is non-negative,
+    the relative error exceeds that of K by at most about n + 4 units in the last place.
 
     Examples
     --------
@@ -74,8 +74,8 @@ def graded(kernel: Kernel) -> GradedKernel:
     >>> k([[0.5, 1.0, 0.2]], [[1.0, 0.25, 0.0], [1, 1, 1]])
     array([[0.125, 0.9  ]])
 
-    Columns 0 and 1 are both true to the degree 0.5 in the first row, and 0.25 in the second: they
-    give 0.5 · 0.25.  The other pairs of columns are not true in the second row at all.
+    The conjunction of columns 0 and 1 has the degree 0.5 in the first row of X and 0.25 in the
+    first row of Z, which gives 0.5 · 0.25.  The other pairs have the degree 0 in that row of Z.
 
     >>> from formulakern import kernel
     >>> kernel("a & ~b", "distinct", inputs="graded")([[0.5, 0.5], [0.75, 0.5]])
@@ -91,12 +91,12 @@ def graded(kernel: Kernel) -> GradedKernel:
 
 @dataclass(eq=False, repr=False)
 class GradedKernel(DerivedKernel):
-    """∫∫ K(x≥α, z≥β) dα dβ; build it with :func:`graded`, which says what that is.
+    """The kernel ∫∫ K(x≥α, z≥β) dα dβ, built and defined by :func:`graded`.
 
     Parameters
     ----------
     kernel : Kernel
-        Of 0/1 rows; an attribute of the same name.
+        The kernel K of 0/1 rows, and an attribute of the same name.
 
     Examples
     --------
@@ -106,11 +106,11 @@ class GradedKernel(DerivedKernel):
     """
 
     kernel: Kernel
-    #: Degrees; the values are checked when two tables are paired.
+    #: Entries are degrees, checked when the level sets are computed.
     accepts_real: ClassVar[bool] = True
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        """The kernel inside between level sets, block by block, each block summed at once."""
+        """Return a function that fills blocks by weighted sums of K between level sets."""
         if not pair.is_real:
             return self.kernel.prepare(pair)
         x, z, levels = _level_sets(pair)
@@ -118,7 +118,7 @@ class GradedKernel(DerivedKernel):
 
         def fill(rows: slice, columns: slice, block: FloatArray) -> None:
             for right in z.parts(columns, WIDTH):
-                # where blocks of the kernel inside may begin
+                # blocks of the inner kernel begin at multiples of PANEL
                 first = z.starts[right.start] // PANEL * PANEL
                 width = int(z.starts[right.stop] - first)
                 for below in x.parts(rows, max(1, BAND // width)):
@@ -132,23 +132,23 @@ class GradedKernel(DerivedKernel):
         return transposing(fill) if pair.symmetric else fill
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """Row by row, over the pairs of its level sets."""
+        """Return K(x, x), computed row by row."""
         if not pair.is_real:
             return self.kernel.diagonal_of(pair)
         return Kernel.diagonal_of(self, pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
-        """As the kernel inside on 0/1 tables; sums over levels are rounded in one order."""
+        """Return True on 0/1 tables if K is exactly symmetric."""
         return not pair.is_real and self.kernel.exactly_symmetric(pair)
 
     def scaled_into_range(self, pair: TablePair) -> Kernel:
-        """Of a multiple of the kernel inside."""
+        """Return the graded kernel of a multiple of K that fits into float64."""
         levels = _level_sets(pair)[2] if pair.is_real else pair
         inside = self.kernel.scaled_into_range(levels)
         return self if inside is self.kernel else GradedKernel(inside)
 
     def polynomial(self) -> sympy.Expr:
-        """The closed form of the kernel inside, its counts functions of the levels."""
+        """Return the integral of the closed form of K, with counts as functions of the levels."""
         import sympy
 
         form = self.kernel.polynomial()
@@ -162,7 +162,7 @@ class GradedKernel(DerivedKernel):
         return sympy.Integral(form.subs(counts), (alpha, 0, 1), (beta, 0, 1))
 
     def stages(self, closed_form: str) -> list[Section]:
-        """Those of the kernel inside, and what is done with its values."""
+        """Return the stages of K, followed by its integration."""
         *inside, _ = super().stages(closed_form)
         levels = "s(α, β), p(α), q(β): counts of the columns with x ≥ α, with z ≥ β, and with both"
         return [
@@ -177,10 +177,10 @@ class GradedKernel(DerivedKernel):
 
 @dataclass(frozen=True, eq=False)
 class LevelSets:
-    """The level sets of the rows of a table, and the lengths of their levels.
+    """The level sets of the rows of a table, and the widths of their intervals of levels.
 
-    ``sets`` are all level sets, row after row, the smallest first; those of row i are
-    ``starts[i] … starts[i + 1]``, and the widths of their levels sum to 1.
+    ``sets`` are the level sets of all rows in order, the smallest of each row first.  Row i has the
+    level sets ``starts[i] … starts[i + 1]``, whose widths sum to 1.
     """
 
     sets: PackedTable
@@ -189,7 +189,7 @@ class LevelSets:
 
     @classmethod
     def of(cls, table: RealTable, role: str = "X") -> LevelSets:
-        """The level sets of rows of degrees.
+        """Return the level sets of rows of degrees, or raise DataError for other numbers.
 
         >>> found = LevelSets.of(RealTable(None, np.array([[0.5, 0.25, 0.5]])))
         >>> found.sets.unpacked(), found.widths
@@ -213,13 +213,13 @@ class LevelSets:
             edges[:, 0] = 1.0
             edges[:, 1:-1] = np.take_along_axis(values[block], order, axis=1)
             lengths = edges[:, :-1] - edges[:, 1:]
-            row, size = np.nonzero(lengths)  # the set of the size largest entries
+            row, size = np.nonzero(lengths)  # a level set has the `size` largest entries
             n_levels += len(row)
             if n_levels * n_words(n) * 8 > MAX_PACKED_BYTES:
                 raise GramSizeError(
                     f"the level sets of {n_rows:,} rows of {n:,} degrees take more than "
                     f"{MAX_PACKED_BYTES / 2**30:g} GiB. Pass fewer rows at a time, or round the "
-                    "degrees: equal ones share a level."
+                    "degrees, since equal degrees share a level set."
                 )
             words.append(pack_rows(ranks[row] < size[:, None]))
             widths.append(lengths[row, size])
@@ -230,7 +230,7 @@ class LevelSets:
         return cls(sets, starts.astype(np.int64), np.concatenate([np.empty(0), *widths]))
 
     def parts(self, rows: slice, most: int) -> Iterator[slice]:
-        """Rows in parts of about so many level sets, at least one row each."""
+        """Yield parts of the rows, each with at most ``most`` level sets or of one row."""
         start = rows.start
         while start < rows.stop:
             stop = int(np.searchsorted(self.starts, self.starts[start] + most, side="right")) - 1
@@ -239,13 +239,13 @@ class LevelSets:
             start = stop
 
     def from_set(self, rows: slice, first: int) -> tuple[IntArray, FloatArray]:
-        """Starts of some rows counted from level set ``first``, and the widths from there."""
+        """Return the starts of some rows, relative to level set ``first``, and the widths."""
         starts = self.starts[rows.start : rows.stop + 1]
         return starts - first, self.widths[first : starts[-1]]
 
 
 def _level_sets(pair: TablePair) -> tuple[LevelSets, LevelSets, TablePair]:
-    """Of both tables, and these paired."""
+    """Return the level sets of both tables, and the pair of these."""
     x = LevelSets.of(_real(pair.x))
     if pair.z is None:
         return x, x, TablePair(x.sets)
@@ -263,7 +263,7 @@ def _add_up(
     z: tuple[IntArray, FloatArray],
     out: FloatArray,
 ) -> None:
-    """The weighted sum of the values between all level sets of two rows, for all pairs of rows."""
+    """Write to ``out`` the weighted sums over the level sets of all pairs of rows."""
     if sum_levels.pays(values.size * 8):
         sum_levels(values, *x, *z, out)
         return
@@ -281,7 +281,7 @@ def _add_up(
 def sum_levels(
     values: Any, x_starts: Any, x_widths: Any, z_starts: Any, z_widths: Any, out: Any
 ) -> None:
-    """``out[r, c] = Σ x_widths[i] · z_widths[j] · values[i, j]`` over the level sets of r and c."""
+    """Set ``out[r, c]`` to Σ x_widths[i]·z_widths[j]·values[i, j] over level sets of r and c."""
     for r in range(out.shape[0]):
         for c in range(out.shape[1]):
             total = 0.0

@@ -1,4 +1,4 @@
-"""Closed forms: a program as a SymPy expression in the counts s, p, q and n."""
+"""Closed forms: programs as SymPy expressions in the counts s, p, q and n."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sympy.core.function import AppliedUndef
 from formulakern.errors import FormulaSizeError
 from formulakern.program import CELLS, Program, cell_count, values_of
 
-#: Longer expressions than of so many operations are not written out.
+#: The largest number of operations in a closed form.
 MAX_OPERATIONS = 2_000
-#: Shorter programs, and polynomials of at most so many terms, are tried in factored and in expanded
-#: form, and the shortest is shown.
+#: Up to these numbers of operations and terms, the shortest of the plain, the factored and the
+#: expanded form is shown.
 TIDY_OPERATIONS, TIDY_TERMS = 60, 500
-#: Larger numbers of operations are this one.
+#: Counts of operations are capped at this number.
 LONGEST = 10**18
 
 
 def symbols(domain: str | None) -> dict[str, sympy.Symbol]:
-    """The symbols s, p, q, n; with a domain, each carries its name as a subscript."""
+    """Return the symbols s, p, q and n, with the name of a domain as subscript if given."""
     suffix = f"_{domain}" if domain else ""
     return {name: sympy.Symbol(name + suffix, integer=True, nonnegative=True) for name in "spqn"}
 
 
 def closed_form(program: Program, probability: bool) -> sympy.Expr:
-    """The kernel as an expression; divided by the dimension if ``probability``."""
+    """Return the kernel as an expression, divided by the dimension if ``probability``."""
     _check_length(program, program.output)
     if probability:
         _check_length(program, program.dimension)
@@ -44,13 +44,13 @@ def _check_length(program: Program, output: int) -> None:
     if operations > MAX_OPERATIONS:
         shown = f"{operations:,}" if operations < LONGEST else f"more than {LONGEST:.0e}"
         raise FormulaSizeError(
-            f"a closed form of {shown} operations is not written out; at most "
-            f"{MAX_OPERATIONS:,} are. Look at the program in kernel.inspect() instead."
+            f"the closed form has {shown} operations; the limit is {MAX_OPERATIONS:,}. Look at "
+            "the program in kernel.inspect() instead."
         )
 
 
 def _terms(program: Program) -> int:
-    """At most so many terms has the expanded form, where it is a polynomial."""
+    """Return an upper bound on the number of terms of an expanded polynomial, else 0."""
     if program.degrees is None:
         return 0
     letters = {
@@ -66,7 +66,7 @@ def _terms(program: Program) -> int:
 
 @dataclass(frozen=True)
 class _Lengths:
-    """How many operations an expression has when it is written out."""
+    """The number of operations of an expression."""
 
     def count(self, domain: int, cell: str, used: int) -> int:  # noqa: ARG002
         return 1 + CELLS[cell].count(" ") // 2 + bool(used)
@@ -87,9 +87,9 @@ class _Lengths:
 
 
 def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
-    """The expression for a row with itself: s, p and q all become the count of that row.
+    """Return the expression for a row with itself: s, p and q become the count of that row.
 
-    Where they are functions of the levels of two rows, s(α, β) becomes the count at the larger one.
+    If the counts are functions of levels, s(α, β) becomes the count at the larger level.
     """
     replaced = {}
     for count in expression.atoms(AppliedUndef) | expression.free_symbols:
@@ -107,7 +107,7 @@ def _value(program: Program, output: int) -> sympy.Expr:
 
 @dataclass(frozen=True)
 class _Symbolic:
-    """Expressions in s, p, q and n."""
+    """The evaluation of a program to an expression in s, p, q and n."""
 
     domains: tuple[str | None, ...]
 

@@ -1,9 +1,9 @@
-"""Gram matrices of many kernels on the same rows: what they share is computed once.
+"""Gram matrices of many kernels on the same rows, with shared computation.
 
 The values of a formula's kernel, of its cosine, and of sums, products and multiples of such kernels
 are computed once for each triple of counts that occurs (:mod:`formulakern.gram.triple_index`) and
-looked up for every pair of rows.  The arithmetic on a triple is the one on a pair, in the same
-order, so the matrices are those of ``kernel(X, Z)``.
+looked up for every pair of rows.  The arithmetic and its order are the same as for a pair, so the
+matrices equal ``kernel(X, Z)``.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from formulakern.kernels.algebra import Kernel
 
 
 class CandidateGrams:
-    """Gram matrices of one kernel after another, on one table or between two.
+    """Gram matrices of successive kernels on one table or between two tables.
 
     Parameters
     ----------
     X : array-like of shape (rows, n)
-        As a kernel takes it; every entry 0 or 1.  Other finite numbers are read too; only kernels
-        that are defined on them then have Gram matrices.
+        A table of 0 and 1, of any type that kernels read.  With other finite numbers, only kernels
+        of real vectors have Gram matrices.
     Z : array-like of shape (other rows, n), optional
-        X itself by default.
+        By default X.
 
     Raises
     ------
@@ -38,13 +38,12 @@ class CandidateGrams:
 
     Notes
     -----
-    Joint counts are found once per choice of columns and kept in one or two bytes a pair in most
-    cases.  A kernel then costs its values on the few triples of counts that occur, and one look-up
-    a pair.  Kernels with parts over different domains, tables with far more possible triples than
-    pairs of rows, and formulas whose exact values are too long to tabulate are computed as
-    ``kernel(X, Z)`` computes them, which may compile code for each.
+    Joint counts are computed once for each choice of columns and usually take one or two bytes a
+    pair.  A kernel then costs its values on the few triples of counts that occur, and a look-up for
+    each pair.  Parts over different domains, far more possible triples than pairs of rows, and
+    exact values that are too long to tabulate are computed like ``kernel(X, Z)``.
 
-    May be used from several threads at once, each with its own ``out``.
+    Several threads may use one object, each with its own ``out``.
 
     Examples
     --------
@@ -69,32 +68,32 @@ class CandidateGrams:
         self._indices: dict[PairedTables, TripleIndex | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CandidateGrams, self._given  # what was counted is counted again elsewhere
+        return CandidateGrams, self._given  # without the counts: they are recomputed
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows of X, rows of Z."""
+        """The numbers of rows of X and of Z."""
         return self._pair.shape
 
     def empty(self) -> FloatArray:
-        """Return an uninitialised matrix to pass as ``out``; GramSizeError if it does not fit."""
+        """Return an uninitialised matrix for ``out``, or raise GramSizeError if it is too large."""
         return output(self.shape, None)
 
     def gram(self, kernel: Kernel, out: FloatArray | None = None) -> FloatArray:
-        """Return the Gram matrix ``kernel(X, Z)``, float64, with the errors of that call.
+        """Return the Gram matrix ``kernel(X, Z)`` in float64; errors are those of this call.
 
         Parameters
         ----------
         kernel : Kernel
         out : float64 of shape ``shape``, C-contiguous, optional
-            Receives the matrix, so that many kernels need the memory of one.
+            Receives the matrix, so that successive kernels share one array.
         """
         if not isinstance(kernel, Kernel):
             raise ParameterError(
-                f"a kernel is expected; got {type(kernel).__name__}. Write fk.kernel('a & b')."
+                f"expected a kernel; got {type(kernel).__name__}. Write fk.kernel('a & b')."
             )
         if self._pair.is_real and not kernel.accepts_real:
-            TablePair(*self._given)  # raises: it names the entry that is not 0 or 1
+            TablePair(*self._given)  # raises DataError for the entry that is not 0 or 1
         found = self.tabulated(kernel)
         if found is None:
             return fill_matrix(
@@ -110,7 +109,7 @@ class CandidateGrams:
     def tabulated(self, kernel: Kernel) -> tuple[TripleIndex, FloatArray] | None:
         """Return the triples of counts of all pairs of rows, and the values of a kernel on them.
 
-        None if the kernel is not a function of few triples, or not finite on them: kernels say why.
+        Return None if the kernel is not a function of few triples, or not finite on them.
         """
         tables = None if self._pair.is_real else kernel.counts_of(self._pair)
         if tables is None:

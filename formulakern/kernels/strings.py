@@ -1,38 +1,32 @@
-"""Kernels of strings, as one-liners: ``fk.strings.weighted_degree(20)``.
+"""Kernels of strings, such as ``fk.strings.weighted_degree(20)``.
 
-A k-mer is a run of k letters; x and z are strings over any alphabet.
+A k-mer is a sequence of k consecutive letters; x and z are strings over any alphabet.
 
 ================================  ==========================================================
 kernel                            K(x, z)
 ================================  ==========================================================
-``weighted_degree(d)``            k-mers at the same position of both, k = 1 … d, weighted
-``weighted_degree_shifts(d, S)``  the same, and those up to S positions apart
-``spectrum(k)``                   pairs of equal k-mers, wherever they stand
-``mismatch(k, m)``                pairs of k-mers, and how many others are near to both
+``weighted_degree(d)``            weighted k-mers at the same position of both, k = 1 … d
+``weighted_degree_shifts(d, S)``  weighted k-mers at positions up to S apart
+``spectrum(k)``                   pairs of equal k-mers at any positions
+``mismatch(k, m)``                pairs of k-mers, times the number of k-mers near both
 ================================  ==========================================================
 
 The first two take strings of one length.  All are ordinary kernels: ``+``, ``*``,
 ``.normalized()``, ``inspect()``, ``SVC(kernel=...)``.  They join with each other, but not with
 kernels of tables.
 
-*Weighted degree kernels* compare strings of one length position by position.  The compiled loop
-finds matches of 64 positions in one word.  The letters of a string are numbers below 2^P; bit p of
-the letter at position i is bit i of *plane* p, a row of 64-bit words.  The positions at which x and
-z agree are then P exclusive ors of words, and the positions at which their k-mers agree are a
-*mask* M_k:
+*Weighted degree kernels* compare 64 positions at once.  The letters of a string are numbers below
+2^P; bit p of the letter at position i is bit i of *plane* p, a row of 64-bit words.  The positions
+at which the k-mers of x and z agree are a *mask* M_k, with P_k ones:
 
-    M_1 = the positions that agree,    M_{k+1} = M_k & (M_k shifted down by one).
+    M_1 = P exclusive ors of planes, negated,    M_{k+1} = M_k & (M_k shifted down by one).
 
-With P_k the number of ones of M_k, the sum over k ≤ d of (d − k + 1)·P_k is the running sum, over
-k, of the running sums of P_k.  TILE strings of z are worked on side by side, so that every loop is
-one over neighbours in memory.  They are done when all masks are zero; after ROUNDS letters the rest
-is summed position by position, so that the work for a pair is linear in the length.
+The sum over k ≤ d of (d − k + 1)·P_k is the running sum, over k, of the running sums of P_k.  After
+ROUNDS letters the rest is summed position by position, which is linear in the length.
 
-*Spectrum and mismatch kernels* number the k-mers, so that a string becomes a row of few counts.  If
-rows share few features, the rows of z that have a feature are listed for each: one addition for
-every feature that two rows share.  If they share many, the counts of z are spread out, and those of
-neighbouring rows are added as vectors, for every feature of x.  (A matrix product by BLAS starts
-threads of its own, which compete with those that fill the matrix.)
+*Spectrum and mismatch kernels* number the k-mers, so that a string becomes a sparse row of counts.
+If rows share few k-mers, a pair costs one addition for every shared k-mer; otherwise the counts of
+z are stored densely and added as vectors, for every k-mer of x.
 """
 
 from __future__ import annotations
@@ -71,21 +65,21 @@ Points = npt.NDArray[np.uint32]
 Codes = npt.NDArray[np.integer[Any]]
 Words = npt.NDArray[np.uint64]
 
-#: Strings of z that are worked on side by side, and the longest k-mer that is.
+#: The number of strings of z that are processed together, and the longest k-mer of these loops.
 TILE, ROUNDS = 64, 64
-#: Unsigned, so that no index is taken for one from the end.
+#: Unsigned integers, so that compiled loops need no case for negative indices.
 LANES, ONE, LAST = np.uint64(TILE), np.uint64(1), np.uint64(63)
-#: Products of numbers below this are 64-bit integers.
+#: Products of numbers below this fit into 64-bit integers.
 ROOT = 1 << 31
-#: So many features are added as vectors in the time in which one shared feature is added.
+#: The number of vector additions that take as long as the addition of one shared feature.
 DENSE = 8
-#: Rows of z whose sums are added side by side.
+#: The number of rows of z whose sums are added together.
 SPREAD = 256
-#: Up to so many pairs of different k-mers, and sums of these, are held in memory.
+#: The largest number of pairs of different k-mers in memory.
 MAX_COMPARED = 1 << 24
-#: Up to so many near k-mers of all k-mers of all strings are listed.
+#: The largest number of near k-mers that are listed for all k-mers of all strings.
 MAX_LISTED = 1 << 25
-#: Pairs of k-mers that are compared at a time.
+#: The number of pairs of k-mers that are compared at a time.
 COMPARED = 1 << 18
 
 
@@ -93,10 +87,10 @@ COMPARED = 1 << 18
 
 
 def weighted_degree(d: int) -> WeightedDegreeKernel:
-    """The weighted degree kernel of degree d, on strings of one length n.
+    """Return the weighted degree kernel of degree d, on strings of one length n.
 
-    K(x, z) = Σ_{k=1..d} β_k · #{i : the k-mers of x and z at position i are equal}, with
-    β_k = 2(d − k + 1) / (d(d + 1)), so that the β_k sum to 1.
+    K(x, z) = Σ_{k=1..d} β_k · #{i : the k-mers of x and z at position i are equal}, with the
+    weights β_k = 2(d − k + 1) / (d(d + 1)), which sum to 1.
 
     Parameters
     ----------
@@ -110,11 +104,11 @@ def weighted_degree(d: int) -> WeightedDegreeKernel:
     Raises
     ------
     ParameterError
-        If d is no integer of at least 1, and at use if d is above n.
+        If d is not an integer of at least 1; at use, if d is above n.
 
     Notes
     -----
-    Values are exact integers, divided once.  A pair of strings costs O(n), whatever d is.
+    Values are exact integers, divided once.  A pair of strings costs O(n), for every d.
 
     References
     ----------
@@ -132,12 +126,12 @@ def weighted_degree(d: int) -> WeightedDegreeKernel:
 
 
 def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
-    """The weighted degree kernel that also finds k-mers up to S positions apart.
+    """Return the weighted degree kernel that also counts equal k-mers up to S positions apart.
 
-    K(x, z) = Σ_{k=1..d} β_k · (m_{k,0} + Σ_{s=1..S} δ_s · m_{k,s}), where m_{k,0} counts the
-    positions at which the k-mers of x and z are equal, m_{k,s} those i at which the k-mer of x at
-    i + s equals that of z at i, and those at which the k-mer of x at i equals that of z at i + s;
-    β_k = 2(d − k + 1) / (d(d + 1)) and δ_s = 1 / (2(s + 1)).
+    K(x, z) = Σ_{k=1..d} β_k · (m_{k,0} + Σ_{s=1..S} δ_s · m_{k,s}), with
+    β_k = 2(d − k + 1) / (d(d + 1)) and δ_s = 1 / (2(s + 1)).  Write x_k[i] for the k-mer of x at
+    position i.  Then m_{k,0} is the number of i with x_k[i] = z_k[i], and m_{k,s} is the number of
+    i with x_k[i + s] = z_k[i] plus the number of i with x_k[i] = z_k[i + s].
 
     Parameters
     ----------
@@ -154,16 +148,17 @@ def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
     Raises
     ------
     ParameterError
-        If d or S is no such integer.
+        If d or S is not such an integer.
 
     Notes
     -----
-    Positive semidefinite: for one k-mer, K is a quadratic form in the positions where it stands,
-    with the Toeplitz matrix T of entries 1 on the diagonal and δ_s beside it.  Its symbol is
+    Positive semidefinite: for one k-mer, K is a quadratic form in its positions, with the Toeplitz
+    matrix T of entries 1 on the diagonal and δ_s at distance s from it.  The symbol of T is
     1 + Σ_{s=1..S} cos(sθ) / (s + 1), which is at least 1/2 for all θ and S (Rogosinski & Szegö
     1928, Math. Z. 28:73–94), so T is positive definite.
 
-    Relative error below (S + 3)·1.2e-16: no term is negative.  A pair costs O(n·(2S + 1)).
+    The relative error is below (S + 3)·1.2e-16, since no term is negative.  A pair costs
+    O(n·(2S + 1)).
 
     References
     ----------
@@ -173,7 +168,7 @@ def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
     Examples
     --------
     >>> k = weighted_degree_shifts(1, 1)
-    >>> k(["AACC", "AAAC"])  # in place A, A, C; one apart A twice, A, C
+    >>> k(["AACC", "AAAC"])  # at the same position A, A, C; one apart A twice, A, C
     array([[5., 4.],
            [4., 5.]])
     """
@@ -181,10 +176,10 @@ def weighted_degree_shifts(d: int, S: int) -> WeightedDegreeKernel:
 
 
 def spectrum(k: int) -> KMerKernel:
-    """The spectrum kernel: the k-mers that two strings have in common, wherever they stand.
+    """Return the spectrum kernel: the pairs of equal k-mers of two strings, at any positions.
 
-    K(x, z) = Σ_u c_u(x)·c_u(z) over all strings u of k letters, where c_u(x) is how often u stands
-    in x.
+    K(x, z) = Σ_u c_u(x)·c_u(z) over all strings u of k letters, where c_u(x) is the number of
+    occurrences of u in x.
 
     Parameters
     ----------
@@ -198,14 +193,14 @@ def spectrum(k: int) -> KMerKernel:
     Raises
     ------
     ParameterError
-        If k is no integer of at least 1.
+        If k is not an integer of at least 1.
     DataError
-        At use, if a string is shorter than k: it has no k-mer to be compared by.
+        At use, if a string is shorter than k, since it has no k-mer.
 
     Notes
     -----
     Strings may have any lengths of at least k.  Values are exact integers (below 2^53).  A pair
-    costs one addition for every different k-mer that both strings have, so at most O(length).
+    costs one addition for every different k-mer that both strings have, at most O(length).
 
     References
     ----------
@@ -223,19 +218,19 @@ def spectrum(k: int) -> KMerKernel:
 
 
 def mismatch(k: int, m: int, alphabet: str = "ACGT") -> KMerKernel:
-    """The mismatch kernel: k-mers count where they nearly stand, too.
+    """Return the mismatch kernel, which counts k-mers with up to m differing letters.
 
     K(x, z) = Σ_u φ_u(x)·φ_u(z) over all strings u of k letters of the alphabet, where φ_u(x) is
-    the number of k-mers of x that differ from u at m positions at most.
+    the number of k-mers of x that differ from u in at most m positions.
 
     Parameters
     ----------
     k : int
         Length of the k-mers, at least 1.
     m : int
-        The largest number of positions that differ, from 0 (then it is ``spectrum(k)``) to k.
+        The largest number of differing positions, from 0 (the kernel ``spectrum(k)``) to k.
     alphabet : str, default="ACGT"
-        The letters that u is made of; X and Z have no others.  "a" and "A" are two letters.
+        The letters of u, X and Z.  "a" and "A" are different letters.
 
     Returns
     -------
@@ -244,20 +239,20 @@ def mismatch(k: int, m: int, alphabet: str = "ACGT") -> KMerKernel:
     Raises
     ------
     ParameterError
-        If k, m or the alphabet is none such.
+        If k, m or the alphabet does not meet these conditions.
     DataError
         At use, if a letter is not in the alphabet, or a string is shorter than k.
     MagnitudeError
-        At use, if a value can be beyond float64.
+        At use, if a value could be beyond float64.
 
     Notes
     -----
-    Strings may have any lengths of at least k.  Values are exact integers below 2^53, and have a
-    relative error below length · 1.2e-16 above: no term is negative.
+    Strings may have any lengths of at least k.  Values below 2^53 are exact integers; larger ones
+    have a relative error below length · 1.2e-16, since no term is negative.
 
-    K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ at h(a, b) positions;
-    N(h), the number of u that are near to both, has a closed form.  A pair costs O(length of x), or
-    with thousands of different k-mers one addition for every u that is near to both strings.
+    K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ in h(a, b) positions.
+    N(h), the number of u near both a and b, has a closed form.  A pair costs O(length of x), or,
+    with thousands of different k-mers, one addition for every u near k-mers of both strings.
 
     References
     ----------
@@ -279,12 +274,12 @@ BUILDERS: dict[str, Callable[..., StringKernel]] = {
     function.__name__: function
     for function in (weighted_degree, weighted_degree_shifts, spectrum, mismatch)
 }
-#: Longer texts are not read.
+#: The largest number of characters of a text that is parsed as a kernel.
 MAX_TEXT = 1000
 
 
 def string_kernel(text: str) -> StringKernel:
-    """Return the kernel that a text such as ``weighted_degree(20)`` calls; nothing of it is run.
+    """Return the kernel of a text such as ``weighted_degree(20)``, without evaluating the text.
 
     >>> string_kernel("mismatch(5, m=1, alphabet='acgt')")
     fk.strings.mismatch(5, 1, alphabet='acgt')
@@ -295,7 +290,7 @@ def string_kernel(text: str) -> StringKernel:
     except (KeyError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         listed = ", ".join(map(_usage, BUILDERS.values()))
         raise ParameterError(
-            f"{clip(repr(text), 80)} is no kernel of strings; expected one of {listed}, with "
+            f"{clip(repr(text), 80)} is not a kernel of strings; expected one of {listed}, with "
             "integers in place of the letters."
         ) from None
     try:
@@ -306,7 +301,7 @@ def string_kernel(text: str) -> StringKernel:
 
 
 def _usage(builder: Callable[..., Any]) -> str:
-    """Return how a function is called.
+    """Return the call of a function with its parameters.
 
     >>> _usage(mismatch)
     "mismatch(k, m, alphabet='ACGT')"
@@ -319,7 +314,7 @@ def _usage(builder: Callable[..., Any]) -> str:
 
 
 def _read(text: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """Return the name, the arguments and the named arguments of a call."""
+    """Return the function, the arguments and the keyword arguments of a call."""
     if not isinstance(text, str) or len(text) > MAX_TEXT:
         raise ValueError
     call = ast.parse(text.strip(), mode="eval").body
@@ -332,12 +327,12 @@ def _read(text: str) -> tuple[str, list[Any], dict[str, Any]]:
     return ast.unparse(call.func), arguments, named
 
 
-# -- strings as kernels read them ------------------------------------------------------------------
+# -- strings ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """Strings, one after the other: string i is ``points[starts[i] : starts[i + 1]]``.
+    """Concatenated strings: string i is ``points[starts[i] : starts[i + 1]]``.
 
     A letter is a Unicode code point; ``role`` is the argument's name in messages.
 
@@ -352,7 +347,7 @@ class Strings:
 
     @classmethod
     def of(cls, texts: Sequence[str], role: str = "X") -> Strings:
-        """From texts."""
+        """Return the strings of a sequence of texts."""
         letters = "".join(texts).encode("utf-32-le", "surrogatepass")
         starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
         return cls(np.frombuffer(letters, dtype="<u4").astype(np.uint32), starts, role)
@@ -376,11 +371,11 @@ class Strings:
 
     @property
     def n_columns(self) -> int:
-        """The length of the longest."""
+        """The length of the longest string."""
         return int(self.lengths.max(initial=0))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Strings:
-        """Some of the strings."""
+        """Return the strings of some rows."""
         lengths = self.lengths[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         letters = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
@@ -388,7 +383,7 @@ class Strings:
 
 
 class StringPair(RowPair):
-    """Strings X and Z, read and checked; Z may be X."""
+    """Two collections of checked strings X and Z, where Z may be X."""
 
     def __init__(self, X: Any, Z: Any = None) -> None:
         z = None if Z is None or Z is X else read_strings(Z, role="Z")
@@ -396,12 +391,12 @@ class StringPair(RowPair):
 
     @property
     def sides(self) -> tuple[Strings, ...]:
-        """X; and Z, where that is another."""
+        """X, and Z if it is not X."""
         return (self.x,) if self.z is None else (self.x, self.z)
 
     @cached_property
     def symbols(self) -> Points:
-        """The different letters of X and Z, in the order of Unicode."""
+        """The different letters of X and Z, in Unicode order."""
         present = np.zeros(max(int(side.points.max(initial=0)) for side in self.sides) + 1, bool)
         for side in self.sides:
             present[side.points] = True
@@ -409,7 +404,7 @@ class StringPair(RowPair):
 
     @cached_property
     def codes(self) -> tuple[Codes, Codes]:
-        """Every letter of X and of Z as its place among the symbols."""
+        """The letters of X and of Z, as positions in ``symbols``."""
         symbols = self.symbols
         kind = np.min_scalar_type(max(len(symbols) - 1, 0))
         place = np.zeros(int(symbols.max(initial=0)) + 1, kind)
@@ -418,7 +413,7 @@ class StringPair(RowPair):
         return x, z[0] if z else x
 
     def aligned_codes(self, kernel: object) -> tuple[Codes, Codes]:
-        """The codes of strings of one length n, (rows, n)."""
+        """Return the codes of X and Z in shape (rows, n), or raise DataError for two lengths."""
         first = next((int(side.lengths[0]) for side in self.sides if side.n_rows), 0)
         for side in self.sides:
             other = np.flatnonzero(side.lengths != first)
@@ -428,14 +423,14 @@ class StringPair(RowPair):
                 raise DataError(
                     f"row {row} of {side.role} has {side.lengths[row]:,} letters and {against} has "
                     f"{first:,}; {kernel!r} compares strings position by position. Pass strings of "
-                    "one length, or use fk.strings.spectrum(k), which takes any."
+                    "one length, or use fk.strings.spectrum(k), which takes any lengths."
                 )
         x, z = (codes.reshape(-1, max(first, 1)) for codes in self.codes)
         return x, z
 
 
 def read_strings(X: Any, column: str | int | None = None, role: str = "X") -> Strings:
-    """The strings of a list, an array, a Series, or one column of a table.
+    """Return the strings of a list, an array, a Series, or one column of a table.
 
     >>> read_strings(["ACGT", "AC"]).lengths
     array([4, 2])
@@ -449,7 +444,9 @@ def read_strings(X: Any, column: str | int | None = None, role: str = "X") -> St
     if isinstance(X, Strings):
         return X
     if isinstance(X, (str, bytes)):
-        raise DataError(f"{role} is one {type(X).__name__}; expected several. For one: [{role}].")
+        raise DataError(
+            f"{role} is one {type(X).__name__}; expected a collection. Write [{role}] for one row."
+        )
     series = as_series(X)
     several = isinstance(X, (list, tuple)) and not any(
         isinstance(row, (list, tuple, np.ndarray)) for row in X[:1]
@@ -464,7 +461,7 @@ def read_strings(X: Any, column: str | int | None = None, role: str = "X") -> St
 
 
 def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
-    """The entries of the column that is meant."""
+    """Return the entries of the given column, or else of the only column (of text)."""
     found = opened(X.columns if isinstance(X, Table) else X)
     columns = found.columns
     names = default_names(len(columns)) if found.names is None else found.names
@@ -478,7 +475,7 @@ def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
         listed = ", ".join(f'"{names[i]}"' for i in chosen[:8])
         raise DataError(
             f"{role} has {len(chosen)} columns of text{f' ({listed})' if listed else ''}; expected "
-            "one. Pass that column alone, or to StringSVC its name: column=..."
+            "one. Pass only that column, or its name to StringSVC(column=...)."
         )
     return _listed(columns[chosen[0]])
 
@@ -495,7 +492,7 @@ def _listed(values: Any) -> list[Any]:
 
 
 def _holds_text(values: Any) -> bool:
-    """Whether the first entry that is not missing is a string."""
+    """Return True if the first entry that is not missing is a string."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OUT":
         return False
     return isinstance(next((v for v in _listed(values) if not is_missing(v)), None), str)
@@ -515,26 +512,26 @@ def _unfit(value: Any, row: int, role: str) -> DataError:
 
 
 class StringKernel(Kernel):
-    """A kernel whose rows are strings.
+    """A kernel of strings.
 
-    X and Z are a list, a NumPy array or a Series (pandas, polars) of strings, or a table with one
-    column of text.  A letter is a Unicode code point, and all letters are equally unlike.
+    X and Z are lists, NumPy arrays or Series (pandas, polars) of strings, or tables with one column
+    of text.  A letter is a Unicode code point.
     """
 
-    #: What its rows are.
+    #: The kind of its rows.
     reads: ClassVar[str] = "strings"
-    #: For Gaussian processes: rows are no vectors.
+    #: For Gaussian processes: rows are not vectors.
     requires_vector_input: ClassVar[bool] = False
 
     def read(self, X: Any, Z: Any = None) -> Any:
         return StringPair(X, Z)
 
     def alphabet_size(self, n: int | Mapping[str | None, int]) -> int:
-        """Return the number of letters that there are, as :meth:`dimension` gets it."""
+        """Return the size of the alphabet from the argument of :meth:`dimension`."""
         if not isinstance(n, Mapping) or "alphabet" not in n:
             raise ParameterError(
-                f"the dimension of {self!r} depends on how many letters there are; pass for "
-                'example dimension({None: 60, "alphabet": 4}) for strings of 60 letters out of 4.'
+                f"the dimension of {self!r} depends on the size of the alphabet. For strings of 60 "
+                'letters over an alphabet of 4, write dimension({None: 60, "alphabet": 4}).'
             )
         check_integer("the size of the alphabet", n["alphabet"], 1)
         return int(n["alphabet"])
@@ -545,7 +542,7 @@ class StringKernel(Kernel):
 
 @dataclass(eq=False, repr=False)
 class WeightedDegreeKernel(StringKernel):
-    """Built by ``fk.strings.weighted_degree(d)`` and ``weighted_degree_shifts(d, S)``."""
+    """The kernel of ``fk.strings.weighted_degree(d)`` and ``weighted_degree_shifts(d, S)``."""
 
     degree: int
     shifts: int = 0
@@ -562,17 +559,17 @@ class WeightedDegreeKernel(StringKernel):
 
     @property
     def betas(self) -> FloatArray:
-        """β_k for k = 1 … d."""
+        """The weights β_k for k = 1 … d."""
         d = self.degree
         return np.arange(d, 0, -1) / (d * (d + 1) / 2)
 
     def deltas(self, n: int) -> FloatArray:
-        """δ_s for s = 0 … S, as far as strings of n letters have such shifts."""
+        """Return the weights δ_s of the shifts s = 0 … S that strings of n letters have."""
         s = np.arange(min(self.shifts, max(n - 1, 0)) + 1)
         return np.where(s == 0, 1.0, 1 / (2.0 * (s + 1)))
 
     def codes(self, pair: StringPair) -> tuple[Codes, Codes]:
-        """The letters of X and Z as numbers, (rows, n), checked."""
+        """Check X and Z, and return their letters as numbers in shape (rows, n)."""
         x, z = pair.aligned_codes(self)
         n, d = x.shape[1], self.degree
         if len(x) + len(z) and d > n:
@@ -582,8 +579,8 @@ class WeightedDegreeKernel(StringKernel):
             )
         if 2 * n * d**2 >= 2**63:
             raise MagnitudeError(
-                f"{self!r} on strings of {n:,} letters counts beyond 9.2e18, the end of 64-bit "
-                "integers. Choose a smaller d, or cut the strings."
+                f"counts of {self!r} on strings of {n:,} letters can exceed 9.2e18, the end of "
+                "64-bit integers. Choose a smaller d, or shorter strings."
             )
         return x, z
 
@@ -615,7 +612,7 @@ class WeightedDegreeKernel(StringKernel):
         return fill
 
     def _values(self, x: Codes, z: Codes, deltas: FloatArray) -> FloatArray:
-        """K for strings of x and z that are given side by side, by the runs of equal letters."""
+        """Return K for broadcast strings of x and z, from the runs of equal letters."""
         n, d = x.shape[-1], self.degree
         values = deltas[0] * run_sums(x == z, d).astype(np.float64)
         for s in range(1, len(deltas)):
@@ -632,12 +629,12 @@ class WeightedDegreeKernel(StringKernel):
         return np.concatenate([np.empty(0), *(self._values(part, part, deltas) for part in parts)])
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """Return Σ_k (n − k + 1)·A^k: the k-mers up to d of A letters, at every position."""
+        """Return Σ_k (n − k + 1)·A^k, the number of k-mers of A letters at all positions, k ≤ d."""
         letters, length = self.alphabet_size(n), n_columns(n)
         return sum((length - k + 1) * letters**k for k in range(1, min(self.degree, length) + 1))
 
     def polynomial(self) -> sympy.Expr:
-        """In s[k], or s[k, t]: at how many positions k-mers agree (t apart, on either side)."""
+        """Return the closed form in s[k] or s[k, t], the numbers of equal k-mers (t apart)."""
         import sympy
 
         k, t = sympy.symbols("k t", integer=True, positive=True)
@@ -666,9 +663,9 @@ class WeightedDegreeKernel(StringKernel):
 
 
 def _moved(codes: Codes, most: int) -> Codes:
-    """Return every row moved by 0, 1, −1, 2, −2, …, most, −most: (rows, moves, n).
+    """Return every row moved by 0, 1, −1, 2, −2, …, most, −most, in shape (rows, moves, n).
 
-    An entry moved by s is the one at j + s; beyond the ends there are zeros.
+    Entry j of a row moved by s is entry j + s, or 0 beyond the ends.
     """
     starts = [most, *(most + side * s for s in range(1, most + 1) for side in (1, -1))]
     wide = np.pad(codes, ((0, 0), (most, most)))
@@ -676,9 +673,9 @@ def _moved(codes: Codes, most: int) -> Codes:
 
 
 def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
-    """The bits of numbers (rows, moves, n) below 2^planes: (rows, moves, planes, ceil(n / 64)).
+    """Return bit planes of shape (rows, moves, planes, ceil(n / 64)) of numbers (rows, moves, n).
 
-    Bit i of word w of plane p is bit p of number 64·w + i.
+    The numbers are below 2^planes; bit i of word w of plane p is bit p of number 64·w + i.
 
     >>> bit_planes(np.array([[[3, 1, 2]]]), 2)
     array([[[[3],
@@ -695,9 +692,9 @@ def bit_planes(codes: Codes, planes: int) -> npt.NDArray[np.uint64]:
 
 
 def run_sums(equal: npt.NDArray[np.bool_], d: int) -> IntArray:
-    """Σ_{k ≤ d} (d − k + 1) · (the k positions in a row that are all true), for every row.
+    """Return Σ_{k ≤ d} (d − k + 1) · (number of windows of k true positions), for every row.
 
-    A run of r true ones has r − k + 1 of them, so it adds, with m = min(d, r),
+    A run of r true positions has r − k + 1 such windows, so it adds, with m = min(d, r),
     m·d·r − (d + r)·m(m − 1)/2 + (m − 1)m(2m − 1)/6.
 
     >>> run_sums(np.array([[True, True, False, True]]), 2)  # 2 · 3 ones + 1 · 1 pair
@@ -718,9 +715,9 @@ def run_sums(equal: npt.NDArray[np.bool_], d: int) -> IntArray:
 
 @compiled()
 def _of_runs(masks: Any, j: Any, degree: Any) -> Any:
-    """Σ (degree − k + 1)·P_k over k ≤ degree, for one mask, position by position."""
-    total, run, ending = 0, 0, 0  # ending: the weights of all k-mers that end here
-    for bit in range(64 * len(masks)):  # the last word is one of zeros
+    """Return Σ (degree − k + 1)·P_k over k ≤ degree for one mask, position by position."""
+    total, run, ending = 0, 0, 0  # ending: the weights of all k-mers that end at this bit
+    for bit in range(64 * len(masks)):  # the last word is zero
         if masks[bit >> 6, j] >> np.uint64(bit & 63) & ONE:
             ending += max(degree - run, 0)
             run += 1
@@ -736,7 +733,7 @@ def _sum_matches(
 ) -> None:
     """Add Σ (degree − k + 1)·P_k to ``sums[1]``, for one string of x and TILE strings of z.
 
-    ``place`` is the row of x, the move, and the first of the strings of z; ``sums[0]``, which holds
+    ``place`` is the row of x, the move, and the first string of z.  ``sums[0]``, which accumulates
     P_1 + … + P_k, is 0 before and after.
     """
     vectorized()
@@ -780,10 +777,10 @@ def weighted_degree_block(
 ) -> None:
     """Fill a block with weighted degree kernels, with or without shifts.
 
-    ``x`` holds the bit planes of every string as it is, then moved by 1, −1, …, S, −S positions,
-    ``valid`` the positions that have a letter in both strings, ``weights`` those of the matches at
-    each shift, ``z`` the planes (planes, words, strings padded to a multiple of TILE), and ``work``
-    zeros, which all are 0 again afterwards but the masks before the last word.
+    ``x`` holds the bit planes of every string moved by 0, 1, −1, …, S, −S positions, ``valid`` the
+    positions that have a letter in both strings, ``weights`` the weight of each shift, and ``z``
+    the planes (planes, words, padded strings).  ``work`` holds zeros before and after, except for
+    the masks before the last word.
     """
     masks, sums, values = work
     divisor = degree * (degree + 1) / 2
@@ -809,7 +806,7 @@ def weighted_degree_block(
 
 @dataclass(eq=False, repr=False)
 class KMerKernel(StringKernel):
-    """Built by ``fk.strings.mismatch(k, m, alphabet)``; without an alphabet, ``spectrum(k)``."""
+    """The kernel of ``fk.strings.mismatch(k, m, alphabet)``, or ``spectrum(k)`` if no alphabet."""
 
     length: int
     mismatches: int = 0
@@ -820,7 +817,7 @@ class KMerKernel(StringKernel):
         check_integer("m", self.mismatches, 0)
         if self.mismatches > self.length:
             raise ParameterError(
-                f"m={self.mismatches}; expected at most k={self.length}: so many letters differ."
+                f"m={self.mismatches}; expected at most k={self.length}, the length of a k-mer."
             )
         letters = self.alphabet
         if letters is not None and (
@@ -852,10 +849,10 @@ class KMerKernel(StringKernel):
         return np.asarray(counts.power(2).sum(axis=1), dtype=np.float64).reshape(-1)
 
     def _prepared(self, pair: StringPair) -> tuple[BlockWriter, Any]:
-        """The writer of blocks, and how often every k-mer is in the rows of X.
+        """Return the block writer, and the number of occurrences of every k-mer in the rows of X.
 
-        Near k-mers: all are compared; or those near to each are listed, if that is less; or they
-        are compared block by block.
+        With mismatches, few different k-mers are all compared with each other.  Otherwise the near
+        k-mers of each are listed if they are few, or k-mers are compared block by block.
         """
         k, m = self.length, self.mismatches
         if self.alphabet is None:
@@ -869,7 +866,7 @@ class KMerKernel(StringKernel):
         if not m:
             return inner_products(x, z), x
         place = np.zeros(x.shape[1], np.int64)
-        place[kinds] = places  # any of those at which a k-mer stands
+        place[kinds] = places  # one of the places of each k-mer
         letters = codes[place[:, None] + np.arange(k)]
         N, size = self.near_both(), len(str(self.alphabet))
         few_kinds = len(letters) * max(len(letters), *pair.shape) <= MAX_COMPARED
@@ -892,14 +889,13 @@ class KMerKernel(StringKernel):
         return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
 
     def near_both(self) -> FloatArray:
-        """N(h), for h = 0 … k."""
+        """Return N(h) for h = 0 … k."""
         if not self.mismatches:
             return np.ones(1)
         k, m, letters = self.length, self.mismatches, len(str(self.alphabet))
         if n_near(k, m, letters) > 2**900:
             raise MagnitudeError(
-                f"a value of {self!r} can be beyond 1.8e308, the end of float64. Choose a smaller "
-                "m."
+                f"values of {self!r} can exceed 1.8e308, the end of float64. Choose a smaller m."
             )
         return np.array([float(near_both(h, k, m, letters)) for h in range(k + 1)])
 
@@ -908,7 +904,7 @@ class KMerKernel(StringKernel):
         return int(letters**self.length)
 
     def polynomial(self) -> sympy.Expr:
-        """s; or Σ_h N(h)·s[h], as s[h] pairs of k-mers differ at h positions."""
+        """Return s, or Σ_h N(h)·s[h], where s[h] is the number of pairs with h differences."""
         import sympy
 
         if self.alphabet is None:
@@ -920,16 +916,16 @@ class KMerKernel(StringKernel):
     def stages(self, closed_form: str) -> list[Section]:
         k, m = self.length, self.mismatches
         if self.alphabet is None:
-            space = f"how often u is in a string, for every u of {k:,}"
+            space = f"the number of occurrences of u, for every u of {k:,}"
             counts = "s: inner product of the counts of two strings"
-            backend = "shared k-mers, listed for each; a matrix product where many are"
+            backend = "lists of shared k-mers, or a matrix product if many are shared"
         else:
             space = (
-                f"how many {k:,}-mers of a string differ at {m:,} positions at most from u,\n"
+                f"the number of {k:,}-mers that differ from u in at most {m:,} positions,\n"
                 f"for every u of {k:,} letters of {self.alphabet!r}"
             )
-            counts = "s[h]: pairs of k-mers of two strings that differ at h positions"
-            backend = "near k-mers, listed for each; or popcounts of differences"
+            counts = "s[h]: pairs of k-mers of two strings that differ in h positions"
+            backend = "lists of near k-mers, or popcounts of differences"
         return [
             Section("feature space", space),
             Section("counts", counts),
@@ -939,10 +935,10 @@ class KMerKernel(StringKernel):
 
 
 def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The k-mers of strings that follow each other: string, place in ``codes``, and number of each.
+    """Return the string, the place in ``codes`` and the number of each k-mer of some strings.
 
-    Two k-mers have one number if and only if they are equal.  A k-mer is known by the numbers of
-    the two halves of it, which may overlap: O(log k) passes.
+    Two k-mers have the same number if and only if they are equal.  It is computed from the numbers
+    of two halves, which may overlap, in O(log k) passes.
 
     >>> k_mers(np.array([0, 1, 0, 1, 1]), np.array([3, 2]), 2)[0]
     array([0, 0, 1])
@@ -962,14 +958,15 @@ def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray,
 
 
 def n_near(k: int, m: int, letters: int) -> int:
-    """The number of k-mers that differ from one at m positions at most."""
+    """Return the number of k-mers that differ from a given one in at most m positions."""
     return sum(comb(k, j) * (letters - 1) ** j for j in range(m + 1))
 
 
 def near(k_mers: Codes, m: int, letters: int) -> IntArray:
-    """All k-mers that differ from some at m positions at most, as numbers to the base ``letters``.
+    """Return all k-mers that differ from each given one in at most m positions.
 
-    An array of shape (k-mers, number of near ones); ``letters``^k is below 2^63.
+    The result has the shape (k-mers, number of near ones); the near k-mers are numbers to the base
+    ``letters``, so ``letters``^k must be below 2^63.
 
     >>> near(np.array([[1, 0]]), 1, 2)
     array([[2, 0, 3]])
@@ -988,10 +985,10 @@ def near(k_mers: Codes, m: int, letters: int) -> IntArray:
 
 
 def near_both(h: int, k: int, m: int, letters: int) -> int:
-    """How many k-mers differ from a at m positions at most and from b at m at most.
+    """Return the number of k-mers u that differ from a and from b in at most m positions each.
 
-    a and b differ at h positions.  At t of the k − h others, u differs from both; at i of the h it
-    equals a, at j it equals b, and at the rest neither:
+    a and b differ in h positions.  In t of the k − h others, u differs from both; in i of the h it
+    equals a, in j it equals b, and in the rest neither:
 
         Σ C(k − h, t)·(A − 1)^t · h!/(i!·j!·(h − i − j)!)·(A − 2)^(h − i − j)
 
@@ -1001,7 +998,7 @@ def near_both(h: int, k: int, m: int, letters: int) -> int:
     [10, 4, 2, 0]
     """
     others = [comb(k - h, t) * (letters - 1) ** t for t in range(min(m, k - h) + 1)]
-    up_to = list(accumulate(others))  # for all t up to one
+    up_to = list(accumulate(others))  # the sums over t = 0 … each index
     total = 0
     for i in range(max(0, h - m), min(m, h) + 1):
         for j in range(max(0, h - m), h - i + 1):
@@ -1012,10 +1009,9 @@ def near_both(h: int, k: int, m: int, letters: int) -> int:
 
 
 def smoothed(a: Words, b: Words, z: Any, N: FloatArray) -> FloatArray:
-    """Σ_b N(h(a, b)) over the k-mers b of every row of z: an array of shape (k-mers a, rows).
+    """Return Σ_b N(h(a, b)) over the k-mers b of every row of z, in shape (k-mers a, rows).
 
-    ``a`` and ``b`` are the bit planes of k-mers, (planes, words, k-mers); h is found for so many a
-    at a time.
+    ``a`` and ``b`` are the bit planes of k-mers, in shape (planes, words, k-mers).
     """
     of_z = np.unique(z.indices)
     few, b = z[:, of_z], b[:, :, of_z]
@@ -1030,7 +1026,7 @@ def smoothed(a: Words, b: Words, z: Any, N: FloatArray) -> FloatArray:
 
 
 def _counts(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, Any]:
-    """How often each feature is named for each row of X and of Z, whose rows follow: CSR arrays."""
+    """Return the counts of each feature in the rows of X, then of Z, as two CSR arrays."""
     from scipy.sparse import coo_array
 
     shape = sum(side.n_rows for side in pair.sides), int(features.max(initial=-1)) + 1
@@ -1040,20 +1036,20 @@ def _counts(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, 
 
 
 def _checked_lengths(side: Any, kernel: KMerKernel) -> IntArray:
-    """The lengths of strings, at least k."""
+    """Return the lengths of strings, or raise DataError if one is below k."""
     lengths: IntArray = side.lengths
     short = np.flatnonzero(lengths < kernel.length)
     if len(short):
         row = int(short[0])
         raise DataError(
             f"row {row} of {side.role} has {lengths[row]:,} letters, so it has no k-mer of "
-            f"{kernel!r}; expected at least {kernel.length:,}. Choose a smaller k, or leave it out."
+            f"{kernel!r}; expected at least {kernel.length:,}. Choose a smaller k, or drop the row."
         )
     return lengths
 
 
 def _in_alphabet(side: Any, alphabet: str) -> Codes:
-    """The places of letters in the alphabet."""
+    """Return the positions of letters in the sorted alphabet, or raise DataError for others."""
     known = np.array([ord(letter) for letter in sorted(alphabet)], dtype=np.uint32)
     codes: Codes = np.minimum(np.searchsorted(known, side.points), len(known) - 1)
     wrong = np.flatnonzero(known[codes] != side.points)
@@ -1073,7 +1069,7 @@ def _in_alphabet(side: Any, alphabet: str) -> Codes:
 
 
 def inner_products(x: Any, z: Any) -> BlockWriter:
-    """The inner products of all rows of two CSR arrays of non-negative counts."""
+    """Return a block writer of the inner products of all rows of two CSR arrays of counts."""
     z_columns = z.tocsc()
     n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
     if DENSE * n_shared >= x.nnz * z.shape[0]:
@@ -1084,7 +1080,7 @@ def inner_products(x: Any, z: Any) -> BlockWriter:
 
 
 def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
-    """The product of a CSR array, of shape (rows, features), with one of (features, columns)."""
+    """Return a block writer of the product of a CSR array (rows, features) with ``values``."""
     spread = aligned((len(values), values.shape[1] + SPREAD), np.float64)
     spread[:, : values.shape[1]] = values
     return _filled(_add_all, x.nnz * values.shape[1], x, values, spread)
@@ -1093,7 +1089,7 @@ def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
 def _filled(
     loop: CompiledFunction[..., None], n_sums: int, x: Any, values: Any, of_z: Any
 ) -> BlockWriter:
-    """The product of x and values, by the loop, or by SciPy if it is too little work for that."""
+    """Return a block writer of the product of x and values, by the loop or, if small, by SciPy."""
     pays, of_x = loop.pays(n_sums), _parts(x)
 
     def fill(rows: slice, columns: slice, block: FloatArray) -> None:
@@ -1117,8 +1113,8 @@ def _parts(matrix: Any) -> tuple[Any, Any, FloatArray]:
 def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
     """Fill a block with Σ_u x[i, u]·z[j, u].
 
-    ``x`` are the rows of x, ``z`` the columns of z, each as ``indptr``, ``indices`` (ascending) and
-    ``data`` of SciPy's compressed matrices; ``block`` are the first and last row of x, then of z.
+    ``x`` holds the rows of x, ``z`` the columns of z, each as ``indptr``, ``indices`` (ascending)
+    and ``data`` of SciPy's compressed matrices; ``block`` is the range of rows of x, then of z.
     """
     x_starts, x_features, x_counts = x
     z_starts, z_rows, z_counts = z
@@ -1140,7 +1136,7 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
     "float64[:, :])"
 )
 def _add_all(x: Any, z: Any, block: Any, out: Any) -> None:
-    """The same, with z as (features, rows of z and SPREAD more)."""
+    """Fill a block with Σ_u x[i, u]·z[j, u], for z as (features, rows of z and SPREAD more)."""
     row_start, row_stop, column_start, column_stop = block
     sums = np.zeros(SPREAD)
     for start in range(column_start, column_stop, SPREAD):

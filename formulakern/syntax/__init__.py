@@ -1,1 +1,1 @@
-"""Text → Formula: connectives, the formula tree, the parser and its error messages, printing."""
+"""The language of formulas: connectives, formula trees, the parser, its messages and printing."""

@@ -1,13 +1,12 @@
-"""The connectives of the language: one row of a table each.
+"""The connectives of the language, each a row of one table.
 
-A connective is its truth table.  Parser, printer, messages, rewriting, the three readings and rules
-over columns read everything from the row, so a new row is all that a new connective needs.
+A connective is defined by its truth table.  Parser, printer, messages, rewriting, the three
+readings and rules over columns read the row, so a new connective needs only a new row.
 
 Names and formulas are written as ASCII that parses back, in Unicode, or in LaTeX, with few
-parentheses.  An operand gets parentheses when its connective binds no tighter than the one around
-it.  Arrows (``->`` and its relatives) keep theirs wherever they are operands, because Python's
-``>>`` binds differently and a reader of both should never have to remember which rule is in force;
-and so do comparisons under ``~``, which nobody should take for the negation of their left side.
+parentheses.  An operand has parentheses if its connective does not bind tighter than the outer one.
+Arrows as operands always have them, because Python's ``>>`` binds differently, and so have
+comparisons under ``~``, because ``~x > 3`` could be misread.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ ARGUMENTS = ((True, True), (True, False), (False, True), (False, False))
 
 @dataclass(frozen=True)
 class Connective:
-    """A connective, given by its truth table.
+    """A connective, defined by its truth table.
 
-    A truth table that is constant or none, and ``"flat"`` for a connective that is not associative
-    and commutative, are refused.
+    Raise ParameterError for an invalid or constant truth table, and for ``"flat"`` with a
+    connective that is not associative and commutative.
     """
 
-    #: One English word; unique.
+    #: A unique English word.
     name: str
-    #: The results for the arguments (1,1), (1,0), (0,1), (0,0), as "0" and "1": "1000" for "and".
-    #: Two results, for 1 and 0, make a connective with one argument; "01" is the only one.
+    #: The results for the arguments (1,1), (1,0), (0,1), (0,0), as "0" and "1": "1000" for "and";
+    #: "01", the results for 1 and 0, is the only connective with one argument.
     truth: str
-    #: Strength of binding; the larger binds tighter.
+    #: The precedence; a larger one binds tighter.
     precedence: int
-    #: ``a ∘ b ∘ c`` without parentheses: one operation with three arguments, ``a ∘ (b ∘ c)``, or a
+    #: The meaning of ``a ∘ b ∘ c``: one operation with three arguments, ``a ∘ (b ∘ c)``, or a
     #: syntax error, because tools disagree on the meaning.
     chain: Chain
-    #: The accepted spellings; ``str`` prints the first, the unicode sign is one of them.
+    #: The accepted spellings, the Unicode sign included; ``str`` prints the first one.
     spellings: tuple[str, ...]
     unicode: str
     latex: str
@@ -53,8 +52,8 @@ class Connective:
     def __post_init__(self) -> None:
         if self.truth != "01" and not (len(self.truth) == 4 and set(self.truth) == {"0", "1"}):
             raise ParameterError(
-                f"the truth table of {self.name!r} is {self.truth!r}; expected four of 0 and 1 for "
-                "the arguments 11, 10, 01, 00, not all equal. Constants are written true and false."
+                f"the truth table of {self.name!r} is {self.truth!r}; expected four digits 0 or 1 "
+                "for the arguments 11, 10, 01, 00, not all equal. A constant is true or false."
             )
         triples = itertools.product((True, False), repeat=3)
         if self.chain == "flat" and any(
@@ -62,12 +61,12 @@ class Connective:
         ):
             raise ParameterError(
                 f"{self.name!r} is not associative and commutative, so the arguments of a chain "
-                "cannot be taken together. Use chain='right' or chain='refused'."
+                "cannot be merged. Use chain='right' or chain='refused'."
             )
 
     @property
     def arity(self) -> int:
-        """1 for ``not``, 2 for the others (associative ones also take more)."""
+        """The number of arguments: 1 for ``not``, 2 or (if associative) more for the others."""
         return 1 if len(self.truth) == 2 else 2
 
     @property
@@ -77,11 +76,11 @@ class Connective:
 
     @cached_property
     def commutative(self) -> bool:
-        """Whether the order of the arguments never matters, read from the truth table."""
+        """True if the order of the arguments does not matter."""
         return self.arity == 2 and self.truth[1] == self.truth[2]
 
     def __call__(self, *arguments: bool) -> bool:
-        """Return the truth value for two arguments (one for ``not``); more fold from the left."""
+        """Return the truth value for some arguments, joined from the left."""
         if self.arity == 1:
             return self.truth[0 if arguments[0] else 1] == "1"
         value = arguments[0]
@@ -127,9 +126,9 @@ XOR = connective("xor")
 OR = connective("or")
 IMPLIES = connective("implies")
 
-# -- how names and formulas are written
+# -- printing of names and formulas
 
-#: A formula with more leaves than this is not printed (shared subformulas can stand for 2^60).
+#: The largest number of leaves of a printed formula (shared subformulas can have 2^60).
 MAX_PRINTED_LEAVES = 2_000_000
 
 Style = Literal["ascii", "unicode", "latex"]
@@ -137,7 +136,7 @@ Style = Literal["ascii", "unicode", "latex"]
 
 @dataclass(frozen=True)
 class Notation:
-    """How one printed form spells connectives, constants and parentheses."""
+    """The spelling of connectives, constants and parentheses in one printed form."""
 
     style: Style
     sign: Callable[[Connective], str]
@@ -152,25 +151,25 @@ ASCII = Notation("ascii", lambda row: row.sign, "true", "false")
 UNICODE = Notation("unicode", lambda row: row.unicode, "⊤", "⊥")
 LATEX = Notation("latex", lambda row: row.latex, r"\top", r"\bot", r"\left(", r"\right)", " ")
 
-#: Combining marks that may follow the first letter of a bare name (accents, vowel signs);
-#: Python's ``\w`` covers letters, digits and the underscore of every script, but not these.
+#: Combining marks (accents, vowel signs) that may follow the first letter of a bare name, in
+#: addition to the letters, digits and underscores of Python's ``\w``.
 MARKS = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963"
     r"\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u1dc0-\u1dff"
 )
 
-#: A bare name; the terminal NAME of the grammar is made of it.
+#: A bare name, from which the terminal NAME of the grammar is built.
 BARE = re.compile(rf"[^\W\d][\w{MARKS}]*\Z")
 
-#: Words with a meaning of their own, in lower case; a name that equals one needs backquotes.
+#: Reserved words, in lower case; a name that equals one needs backquotes.
 RESERVED_WORDS = frozenset(
     {"true", "false"}
     | {spelling for row in CONNECTIVES for spelling in row.spellings if spelling.isalpha()}
 )
-#: The same, in any case as the grammar's ``/…/i`` understands case (``ſ`` counts as an s).
+#: Reserved words in any case, by the rules of the grammar's ``/…/i`` (``ſ`` equals s).
 _RESERVED = re.compile("|".join(sorted(RESERVED_WORDS)), re.IGNORECASE)
 
-#: Signs of names in mathematics; the others follow a backslash.
+#: The LaTeX of special characters in names; the others are written with a backslash.
 SIGNS = {
     "\\": r"{\backslash}",
     "~": r"\text{\textasciitilde}",
@@ -183,35 +182,35 @@ SIGNS = {
 
 @lru_cache(maxsize=4096)
 def is_bare(name: str) -> bool:
-    """Return whether a name may be written without quotes."""
+    """Return True if a name can be written without quotes."""
     return BARE.match(name) is not None and _RESERVED.fullmatch(name) is None
 
 
 def backquote(name: str) -> str:
-    """Return the name in backquotes, a backquote inside doubled."""
+    """Return the name in backquotes, with inner backquotes doubled."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quote(word: str) -> str:
-    """Return the word in double quotes, a double quote inside doubled."""
+    """Return the word in double quotes, with inner double quotes doubled."""
     return '"' + word.replace('"', '""') + '"'
 
 
 def unquote(token: str) -> str:
-    """Take the quotes off: the first character is the quote, and inside it stands doubled."""
+    """Remove the quotes, which are the first character, and undouble inner ones."""
     mark = token[0]
     return token[1:-1].replace(mark * 2, mark)
 
 
 def spell(name: str) -> str:
-    """Return the name as it stands in a formula: bare where it can be, else in backquotes."""
+    """Return the name as written in a formula: bare if possible, else in backquotes."""
     return name if is_bare(name) else backquote(name)
 
 
 def latex_name(name: str) -> str:
     r"""Return a variable's or column's name for math mode: a letter, or text.
 
-    Special characters are outside of ``\text``, because MathJax shows backslashes inside it.
+    Special characters are outside ``\text``, because MathJax shows backslashes inside it.
 
     >>> print(latex_name("a"), latex_name("A14"), latex_name("top-left square"))
     a \text{A14} \text{top-left square}
@@ -227,14 +226,14 @@ def latex_name(name: str) -> str:
 
 
 def render(root: Any, notation: Notation) -> str:
-    """Print a formula of at most ``MAX_PRINTED_LEAVES`` leaves, iteratively."""
+    """Return the text of a formula of at most ``MAX_PRINTED_LEAVES`` leaves."""
     if root.n_leaves > MAX_PRINTED_LEAVES:
         raise FormulaSizeError(
-            f"a formula with {root.n_leaves:,} leaves is not printed; "
-            f"at most {MAX_PRINTED_LEAVES:,} are. Print its parts: formula.arguments."
+            f"a formula with {root.n_leaves:,} leaves cannot be printed; the limit is "
+            f"{MAX_PRINTED_LEAVES:,}. Print its parts: formula.arguments."
         )
     pieces: list[str] = []
-    pending: list[Any] = [root]  # formulas still to print, and text that goes between them
+    pending: list[Any] = [root]  # formulas to print, and the text between them
     while pending:
         item = pending.pop()
         if isinstance(item, str):
@@ -260,7 +259,7 @@ def render(root: Any, notation: Notation) -> str:
 
 
 def _joined(operation: Any, notation: Notation) -> list[Any]:
-    """Return the arguments, in a conjunction the texts of intervals in place of their two ends."""
+    """Return the arguments, with the texts of intervals in place of their two comparisons."""
     found: list[Any] = []
     for argument in operation.arguments:
         text = None

@@ -1,18 +1,16 @@
 """Reduced ordered binary decision diagrams, and the smallest unions of conjunctions.
 
-A diagram is the canonical form of a Boolean function.  Variables are integers, and so are nodes: 0
-and 1 are the constants, the others have a level (the variable that they test) and two successors.
-Equal functions are equal integers (Bryant 1986, doi:10.1109/TC.1986.1676819).  Every operation is
-iterative and counts its steps, so that a formula whose diagram explodes is refused in bounded time
-and memory.
+A diagram is the canonical form of a Boolean function.  Variables and nodes are integers.  The nodes
+0 and 1 are the constants; every other node has a level (the variable that it tests) and two
+successors.  Equal functions are equal integers (Bryant 1986, doi:10.1109/TC.1986.1676819).
+Operations are iterative and count their steps, so a formula whose diagram is too large raises
+FormulaSizeError in bounded time and memory.
 
-A cube is a conjunction of literals, held as two sets of bits: the variables that are true, and
-those that are false.  An implicant of a function is a cube in which it is true everywhere; it is
-prime if no literal of it can be left out.  The smallest union has the fewest cubes, and then the
-fewest literals.  All prime implicants are found, and the fewest that cover the function are chosen
-(Quine, doi:10.1080/00029890.1952.11988183; McCluskey, doi:10.1002/j.1538-7305.1956.tb03835.x): the
-fewest that cover some points of it, then some points that these miss, until they miss none.  If
-that is too large, the result is an irredundant cover by prime implicants with a proved lower bound.
+A cube is a conjunction of literals, stored as two sets of bits: the true and the false variables.
+An implicant of a function is a cube in which the function is true; it is prime if it needs all of
+its literals.  The smallest union has the fewest cubes, and then the fewest literals.  It is chosen
+from all prime implicants (Quine, doi:10.1080/00029890.1952.11988183; McCluskey,
+doi:10.1002/j.1538-7305.1956.tb03835.x), for a growing set of points to cover.
 """
 
 from __future__ import annotations
@@ -39,12 +37,12 @@ import numpy as np
 
 from formulakern.errors import FormulaSizeError
 
-#: A manager that has built more nodes than this refuses to go on.
+#: The largest number of nodes in a manager.
 MAX_DIAGRAM_NODES = 200_000
-#: … and so does one that has combined more pairs of nodes than this.
+#: The largest number of pairs of nodes that a manager combines.
 MAX_DIAGRAM_STEPS = 2_000_000
 
-#: The last sentence of the message of a refusal.
+#: The last sentence of an error message about size.
 ADVICE = "Repeat fewer names, or split the formula."
 _END = 1 << 60  # the level of the constants: below every variable
 
@@ -52,7 +50,7 @@ T = TypeVar("T")
 
 
 def joined(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
-    """Join parts in pairs, as a balanced tree: what grows with its depth stays small."""
+    """Join parts in pairs, as a balanced tree."""
     layer = list(parts)
     while len(layer) > 1:
         pairs = [join(*layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
@@ -63,8 +61,8 @@ def joined(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
 class Diagrams:
     """A manager of decision diagrams over the variables 0, 1, 2, … in this order.
 
-    Connectives are given by their truth tables, for the arguments 11, 10, 01, 00; the message of a
-    refusal ends with ``advice``.
+    Connectives are truth tables for the arguments 11, 10, 01, 00.  Messages of FormulaSizeError end
+    with ``advice``.
     """
 
     def __init__(self, advice: str = ADVICE) -> None:
@@ -75,7 +73,7 @@ class Diagrams:
         self._unique: dict[tuple[int, int, int], int] = {}
         self._memo: dict[tuple[str, int, int], int] = {}
         self._steps = 0
-        #: Pairs of nodes that were counted on, kept for whoever counts.
+        #: A count of pairs of nodes, for callers.
         self.pairs = 0
 
     def node(self, level: int, high: int, low: int) -> int:
@@ -94,29 +92,29 @@ class Diagrams:
         return found
 
     def variable(self, level: int) -> int:
-        """Return the function that is the variable itself."""
+        """Return the function of a single variable."""
         return self.node(level, 1, 0)
 
     def negation(self, function: int) -> int:
-        """Return the function that is true where ``function`` is false."""
+        """Return the negation of a function."""
         return self.apply("0110", function, 1)
 
     def both(self, functions: Sequence[int]) -> int:
-        """Return the function that is true where all of some are."""
+        """Return the conjunction of functions."""
         return self.connect("1000", functions) if functions else 1
 
     def either(self, functions: Sequence[int]) -> int:
-        """Return the function that is true where one of some is."""
+        """Return the disjunction of functions."""
         return self.connect("1110", functions) if functions else 0
 
     def connect(self, truth: str, functions: Sequence[int]) -> int:
-        """Apply a connective to functions; chains of many are joined as a balanced tree."""
+        """Apply a connective to functions, joining chains as a balanced tree."""
         if len(truth) == 2:
             return self.negation(functions[0])
         return joined(functions, lambda left, right: self.apply(truth, left, right))
 
     def apply(self, truth: str, left: int, right: int) -> int:
-        """Return ``left ∘ right`` for any connective with two arguments."""
+        """Return ``left ∘ right`` for a connective with two arguments."""
         memo, level, high, low = self._memo, self.level, self.high, self.low
         root = (truth, left, right)
         found = memo.get(root)
@@ -149,13 +147,13 @@ class Diagrams:
         return memo[root]
 
     def cofactors(self, function: int, level: int) -> tuple[int, int]:
-        """Return the function with variable ``level`` (not below its own) set true and false."""
+        """Return the function with variable ``level`` (at or above its own) set true, and false."""
         if self.level[function] == level:
             return self.high[function], self.low[function]
         return function, function
 
     def reachable(self, root: int) -> list[int]:
-        """Return the inner nodes of one function, smaller levels first."""
+        """Return the inner nodes of a function, smaller levels first."""
         seen = {root}
         pending = [root]
         while pending:
@@ -167,35 +165,35 @@ class Diagrams:
         return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
 
     def rebuild(self, root: int, make: Callable[[int, int, int], int]) -> int:
-        """Return the function made anew by ``make(level, high, low)``, from the leaves up."""
+        """Return the function rebuilt by ``make(level, high, low)``, from the leaves up."""
         made = {0: 0, 1: 1}
         for node in reversed(self.reachable(root)):
             made[node] = make(self.level[node], made[self.high[node]], made[self.low[node]])
         return made[root]
 
     def compact(self, root: int) -> tuple[int, list[int]]:
-        """Return the function over the variables it depends on, renumbered, and the old ones."""
+        """Return the function over its renumbered variables, and their old numbers."""
         support = sorted({self.level[node] for node in self.reachable(root)})
         new_level = {old: new for new, old in enumerate(support)}
         return self.rebuild(root, lambda level, *both: self.node(new_level[level], *both)), support
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
-        """Return the function with some variables set."""
+        """Return the function with some variables set to values."""
         return self._without(root, values, lambda level, *both: both[not values[level]])
 
     def quantified(self, root: int, levels: Collection[int], truth: str) -> int:
-        """Return the function for some ("1110") or all ("1000") values of some variables."""
+        """Return the function with variables quantified by "exists" ("1110") or "all" ("1000")."""
         return self._without(root, levels, lambda _, *both: self.apply(truth, *both))
 
     def _without(
         self, root: int, levels: Collection[int], make: Callable[[int, int, int], int]
     ) -> int:
-        """Return the function with other ones in place of the tests of some variables."""
+        """Return the function with the tests of some variables replaced by ``make``."""
         self.spend(len(self.reachable(root)))
         return self.rebuild(root, lambda *node: (make if node[0] in levels else self.node)(*node))
 
     def spend(self, steps: int) -> None:
-        """Count work; refuse to go on if it passes ``MAX_DIAGRAM_STEPS`` in all."""
+        """Count steps, and raise FormulaSizeError beyond ``MAX_DIAGRAM_STEPS`` in total."""
         self._steps += steps
         if self._steps > MAX_DIAGRAM_STEPS:
             self._refuse(f"needs more than {MAX_DIAGRAM_STEPS:,} steps")
@@ -205,7 +203,7 @@ class Diagrams:
 
 
 def _settled(truth: str, f: int, g: int) -> int | None:
-    """Return ``f ∘ g`` if it is a constant, f or g; otherwise None."""
+    """Return ``f ∘ g`` if it is a constant, f or g, else None."""
     if f == g and f > 1:
         when_true, when_false, other = truth[0], truth[3], f
     elif g < 2:
@@ -222,7 +220,7 @@ def _settled(truth: str, f: int, g: int) -> int | None:
 
 
 def count_models(diagrams: Diagrams, top: int, n: int) -> int:
-    """Return the number of assignments to the variables 0 … n−1 in which a function is true."""
+    """Return the number of assignments to the variables 0 … n−1 that make a function true."""
     below = _below(diagrams, diagrams.reachable(top), n)
     return below[top] << min(diagrams.level[top], n)
 
@@ -243,8 +241,8 @@ def _below(diagrams: Diagrams, nodes: Sequence[int], n: int) -> dict[int, int]:
 def models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:
     """Return for each of the variables 0 … n−1 the number of models of ``top`` with it true.
 
-    One pass down counts the ways to every node, one pass up the models below it; a variable that
-    is skipped on the way is true in half of the models that skip it.
+    One pass counts the paths to every node, another one the models below it.  A variable that a
+    path skips is true in half of its models.
     """
     d = diagrams
     nodes = d.reachable(top)
@@ -285,25 +283,24 @@ def models(diagrams: Diagrams, top: int, n: int) -> Iterator[tuple[bool, ...]]:
 
 # -- unions of cubes
 
-#: The variables that are true, and those that are false, as bits.
+#: The true variables and the false variables, as bits.
 Cube: TypeAlias = tuple[int, int]
-#: Two functions: what must be covered, and what may be.
+#: Two functions: the one to cover, and the one to stay inside.
 Interval: TypeAlias = tuple[int, int]
 
 Key = TypeVar("Key", bound=Hashable)
-#: A recursion that says ``value = yield argument`` where it calls itself.
+#: A recursion as a generator: ``value = yield argument`` is a recursive call.
 Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]
 
-#: The choice is exact for at most so many prime implicants.
+#: The largest number of prime implicants for an exact choice.
 MAX_PRIMES = 4_000
-#: All points that are missed are added if they are at most so many; else about so many of them.
+#: Up to the first number of missed points all are added, else about the second number of points.
 MAX_POINTS, FEW_POINTS = 4_096, 256
-#: A cover by more cubes than this is refused.
+#: The largest number of cubes in a cover.
 MAX_CUBES = 10_000
-#: A lower bound is sought for at most so many cubes if there are more prime implicants.
+#: The largest number of cubes for a lower bound without all prime implicants.
 MAX_APART = 200
-#: The search for the cheapest choice ends after so many nodes of branch and bound, times entries
-#: of rows and columns; more entries than the second are not searched.
+#: The limit on nodes of branch and bound times entries of the matrix, and the limit on entries.
 MAX_SEARCH = 2_000_000
 MAX_SEARCHED_ENTRIES = 1_500_000
 
@@ -313,27 +310,27 @@ class Smallest:
     """Cubes, in the order of their variables, whose union is between two functions."""
 
     cubes: tuple[Cube, ...]
-    #: Whether it is proved that there are no fewer, and with as many not fewer literals.
+    #: True if the numbers of cubes and, for this number, of literals are proved to be the least.
     exact: bool
-    #: No union that fits has fewer cubes.
+    #: A proved lower bound on the number of cubes.
     least: int
 
     @property
     def n_literals(self) -> int:
-        """Literals in all cubes together."""
+        """The number of literals in all cubes."""
         return sum((true | false).bit_count() for true, false in self.cubes)
 
 
 def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
     """Return the fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
 
-    More than ``MAX_CUBES`` cubes are refused.
+    Raise FormulaSizeError for more than ``MAX_CUBES`` cubes.
     """
     cover = irredundant_cover(diagrams, lower, upper)
     if cover.n_cubes > MAX_CUBES:
         raise FormulaSizeError(
-            f"a union of {cover.n_cubes:,} conjunctions was found for this formula; at most "
-            f"{MAX_CUBES:,} are listed. {diagrams.advice}"
+            f"the form of this formula has {cover.n_cubes:,} terms; the limit is "
+            f"{MAX_CUBES:,}. {diagrams.advice}"
         )
     found = Smallest(ordered_cubes(cover), cover.n_cubes < 2, min(cover.n_cubes, 1))
     if found.exact and found.n_literals < 2:
@@ -352,13 +349,13 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
 def _chosen(
     d: Diagrams, lower: int, upper: int, primes: Sequence[Cube], cubes: Sequence[Cube]
 ) -> Smallest:
-    """Return the fewest prime implicants that cover a function, as some cubes do."""
+    """Return the fewest prime implicants that cover a function; ``cubes`` are a known cover."""
     costs = [(true | false).bit_count() for true, false in primes]
     votes: Counter[int] = Counter()
     for true, false in primes:
         votes.update(_bits(true))
         votes.subtract(_bits(false))
-    # with the values that fewer primes ask for, a point is in few of them
+    # a point with the rarer value of each variable is in few prime implicants
     rare = sum(1 << level for level, vote in votes.items() if vote < 0)
     n = 1 + max([*votes, *(d.level[node] for node in d.reachable(lower))], default=0)
     integers = np.int64 if n < 63 else object
@@ -381,13 +378,13 @@ def _chosen(
         left = d.apply("0100", lower, d.either(functions))
         flips = (random.getrandbits(n) & random.getrandbits(n) for _ in range(FEW_POINTS))
         wanted = [rare, *(rare ^ some for some in flips)]
-    rest = irredundant_cover(d, left, upper)  # nothing is left if the choice is exact
+    rest = irredundant_cover(d, left, upper)  # empty if the choice is exact
     union = ordered_cubes([*(primes[column] for column in chosen.columns), *rest])
     return Smallest(union, chosen.exact, max(chosen.least, 1))
 
 
 def _model(d: Diagrams, function: int, wanted: int) -> int:
-    """Return a model, as the bits of its true variables, with the wanted values where it can."""
+    """Return a model, as the bits of its true variables, with the wanted values if possible."""
     point = wanted
     while function > 1:
         true = bool(wanted >> d.level[function] & 1)
@@ -399,7 +396,7 @@ def _model(d: Diagrams, function: int, wanted: int) -> int:
 
 
 def _apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
-    """Return a lower bound: the number of points found of which no cube inside has two."""
+    """Return a lower bound: the number of points found such that no cube contains two of them."""
     if len(cubes) > MAX_APART:
         return 1
     functions = [cube_function(d, cube) for cube in cubes]
@@ -423,7 +420,7 @@ def _apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
 
 
 def _called(recursion: Recursion[Key, T], root: Key, known: dict[Key, T]) -> T:
-    """Return the value of a recursion, each argument once, on a stack of our own."""
+    """Return the value of a recursion by an explicit stack, computing each argument once."""
     calls = [(root, recursion(root))]
     answer: Any = None
     while calls:
@@ -442,12 +439,12 @@ def _called(recursion: Recursion[Key, T], root: Key, known: dict[Key, T]) -> T:
 
 @dataclass(frozen=True)
 class Cover:
-    """Cubes whose union is a function; how many there are is known before they are listed."""
+    """Cubes whose union is a function; their number is available before they are listed."""
 
     function: int
     n_cubes: int
     level: int = 0
-    #: The cubes with a variable true, with it false, and without it.
+    #: The cubes with the variable true, with it false, and without it.
     parts: tuple[Cover, ...] = ()
 
     def __iter__(self) -> Iterator[Cube]:
@@ -465,11 +462,11 @@ class Cover:
 
 
 def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
-    """Return cubes inside ``upper`` that cover ``lower``, none of which can be left out.
+    """Return an irredundant cover of ``lower`` by cubes inside ``upper``.
 
     The recursion of Minato & Morreale: cubes with the first variable true, cubes with it false, and
-    then cubes without it for what those leave.  S. Minato (1996), Binary Decision Diagrams and
-    Applications for VLSI CAD, doi:10.1007/978-1-4613-1303-8.
+    cubes without it for the rest.  S. Minato (1996), Binary Decision Diagrams and Applications for
+    VLSI CAD, doi:10.1007/978-1-4613-1303-8.
     """
     d = diagrams
 
@@ -497,11 +494,11 @@ def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
 
 
 def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset[Cube] | None:
-    """Return all prime implicants of a function; None if there are more than ``limit``.
+    """Return all prime implicants of a function, or None if there are more than ``limit``.
 
-    Those without the first variable are the prime implicants of f₁ ∧ f₀; those with it true are
-    the ones of f₁ that are not among them, and likewise for false.  O. Coudert & J. C. Madre
-    (1992), doi:10.1109/DAC.1992.227866.
+    Without the first variable they are the prime implicants of f₁ ∧ f₀; with it true they are the
+    other prime implicants of f₁, and with it false of f₀.  O. Coudert & J. C. Madre (1992),
+    doi:10.1109/DAC.1992.227866.
     """
     d = diagrams
     many: frozenset[Cube] = frozenset({(-1, -1)})
@@ -544,7 +541,7 @@ def _bits(number: int) -> Iterable[int]:
 
 
 def ordered_cubes(cubes: Iterable[Cube]) -> tuple[Cube, ...]:
-    """Sort cubes by their first variable, then their second, …, true before false."""
+    """Return cubes sorted by their first variable, then their second, …, true before false."""
     return tuple(
         sorted(cubes, key=lambda cube: [(v, cube[1] >> v & 1) for v in _bits(cube[0] | cube[1])])
     )
@@ -558,18 +555,17 @@ class Choice:
     """Columns that cover all rows."""
 
     columns: tuple[int, ...]
-    #: Whether it is proved that no choice has fewer columns, and none as many at a smaller cost.
+    #: True if the number of columns and, for this number, the cost are proved to be the least.
     exact: bool
-    #: No choice has fewer columns than this.
+    #: A proved lower bound on the number of columns.
     least: int
 
 
 def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Choice | None:
-    """Return the fewest columns that cover every row; among those choices one of the least cost.
+    """Return the fewest columns that cover every row, and of such choices one of the least cost.
 
-    A row is the columns that cover it, as bits, and not 0; ``most`` columns are known to suffice.
-    Columns that alone cover a row are taken; the rest is an integer program, which HiGHS solves by
-    branch and bound.  The result is None if it is too large, or the search ends with nothing.
+    A row is the set of columns that cover it, as bits, and not 0; ``most`` columns are enough.
+    Return None if the problem is too large or the search of HiGHS finds nothing.
     """
     needed = set(rows)
     taken = reduce(or_, (row for row in needed if row & (row - 1) == 0), 0)
@@ -582,7 +578,7 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Ch
         return None
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    # one column more is worse than any cost of a choice of as many
+    # one more column is worse than any difference in cost
     step = 1 + most * max(costs[column] for column in columns)
     matrix = np.array([[row >> column & 1 for column in columns] for row in left], dtype=float)
     solved = milp(

@@ -1,10 +1,9 @@
-"""Formulas: immutable trees of variables, constants and connectives, compared by value; and logic.
+"""Formulas, which are immutable trees compared by value, and their logic.
 
-``Variable``, ``Constant`` and ``Operation`` are the basic shapes; comparisons over named columns
-and choices of features (:mod:`formulakern.syntax.leaves`) are two more kinds of leaf.  Chains of an
+``Variable``, ``Constant`` and ``Operation`` are the basic nodes; comparisons over named columns and
+choices of features (:mod:`formulakern.syntax.leaves`) are two more kinds of leaf.  Chains of an
 associative connective are one operation with many arguments, so ``(a & b) & c == a & (b & c)``.
-Forms and questions of logic are read from the truth tables of the connectives.  Nothing recurses:
-formulas may be as deep as memory allows.
+No function recurses: formulas may be as deep as memory allows.
 """
 
 from __future__ import annotations
@@ -65,15 +64,15 @@ from formulakern.text import aligned, clip, counted
 if TYPE_CHECKING:
     import pandas
 
-#: A longer chain of one connective is refused.
+#: The largest number of arguments of one connective.
 MAX_ARGUMENTS = 2_000_000
-#: A form has at most so many terms or clauses by default.
+#: The default limit on the number of terms or clauses of a form.
 MAX_PARTS = 10_000
-#: A truth table of more names has too many rows; so many rows are printed at most.
+#: The largest numbers of names of a truth table, and of its rows that are printed.
 MAX_TABLE_NAMES, SHOWN_ROWS = 16, 64
 
 #: "dnf" is a disjunction of conjunctions of literals, "cnf" a conjunction of disjunctions;
-#: "shortest" is the one of the two with fewer literals, or the formula as it was given.
+#: "shortest" is the form with fewer literals, or the given formula.
 Form: TypeAlias = Literal["dnf", "cnf"]
 WantedForm: TypeAlias = Literal["shortest", "dnf", "cnf"]
 
@@ -87,9 +86,9 @@ _arguments = attrgetter("arguments")
 
 
 def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
-    """Return all different node objects, operands before what uses them, in order of appearance.
+    """Return all different node objects, each after its operands, in order of appearance.
 
-    Linear in the number of different objects; ``inside`` returns the operands of a node.
+    ``inside`` returns the operands of a node.  Linear in the number of different objects.
     """
     seen = {id(root)}
     order: list[Node] = []
@@ -101,7 +100,7 @@ def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
                 continue
             seen.add(id(argument))
             below = inside(argument)
-            if below == ():  # a leaf: many formulas consist of little else
+            if below == ():  # a leaf, the most frequent case
                 order.append(argument)
                 continue
             stack.append((argument, iter(below)))
@@ -123,7 +122,7 @@ def fold(
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether two formulas are equal; pairs of shared objects are compared once."""
+    """Return True if two formulas are equal; compare pairs of shared objects once."""
     pending = [(left, right)]
     compared: set[tuple[int, int]] = set()
     while pending:
@@ -146,18 +145,18 @@ def same(left: Any, right: Any) -> bool:
 
 
 def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
-    """Return the truth value of a formula, for Python bools or Boolean arrays alike.
+    """Return the truth value of a formula, for Python bools or Boolean arrays.
 
-    ``value_of`` returns the value of every leaf that is not a constant.  A value is dropped as soon
-    as nothing needs it, and of two operands the larger one is evaluated first: of a formula of n
-    leaves without shared subformulas at most log₂(n) + 2 values are held at a time.
+    ``value_of`` returns the value of a leaf that is not a constant.  Values are freed early, and
+    larger operands are evaluated first: a formula of n leaves without shared subformulas needs at
+    most log₂(n) + 2 values in memory.
     """
     order = postorder(root, _larger_first)
     above: dict[int, list[tuple[Any, int]]] = {id(node): [] for node in order}
     for node in order:
         for place, argument in enumerate(node.arguments):
             above[id(argument)].append((node, place))
-    taken: dict[int, dict[int, Any]] = {}  # by id: what is known of nodes that are not finished
+    taken: dict[int, dict[int, Any]] = {}  # by id: the values of unfinished nodes' operands
     value: Any = None
     for node in order:
         if node.connective is not None:
@@ -170,15 +169,12 @@ def evaluate(root: Any, value_of: Callable[[Any], Any]) -> Any:
 
 
 def _larger_first(node: Any) -> tuple[Any, ...]:
-    """Return the operands, the largest first.
-
-    So at most log₂ of the number of leaves values wait for others, however deep the tree is.
-    """
+    """Return the operands, the largest first, so that few values wait for others."""
     return tuple(sorted(node.arguments, key=lambda argument: -argument.n_leaves))
 
 
 def _take(row: Connective, place: int, value: Any, values: dict[int, Any]) -> None:
-    """Take in the value of one operand; the value of the whole so far is at 0."""
+    """Add the value of one operand to ``values``; entry 0 is the joined value so far."""
     if row.arity == 1:
         values[0] = value ^ True
     elif row.chain == "flat":
@@ -190,7 +186,7 @@ def _take(row: Connective, place: int, value: Any, values: dict[int, Any]) -> No
 
 
 def _joined_values(row: Connective, x: Any, z: Any) -> Any:
-    """Return ``x ∘ z``: its true cells joined by "or", or its false ones, negated."""
+    """Return ``x ∘ z``, as a disjunction of its true cells, or of its false cells, negated."""
     fewer = "1" if row.truth.count("1") <= 2 else "0"
     cells = [
         (x if one else x ^ True) & (z if two else z ^ True)
@@ -208,7 +204,7 @@ Operator = Callable[["Formula", object], "Formula"]
 
 
 def _operators(row: Connective) -> tuple[Operator, Operator]:
-    """Return the Python operator of a connective: for a formula on the left, and on the right."""
+    """Return the Python operators of a connective, with a formula on the left and on the right."""
     return (
         lambda formula, other: _infix(row, formula, other),
         lambda formula, other: _infix(row, other, formula),
@@ -225,8 +221,8 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
 class Formula:
     """A propositional formula; combine with ``&``, ``|``, ``^``, ``~`` and ``>>`` (implies).
 
-    Formulas are values: immutable, hashable, equal when they have the same tree.  (Two different
-    trees may be logically equivalent and are still different formulas.)
+    Formulas are immutable, hashable, and equal if they have the same tree.  (Different trees are
+    different formulas, even if they are logically equivalent.)
 
     Examples
     --------
@@ -244,11 +240,11 @@ class Formula:
     arguments: tuple[Formula, ...] = ()
     #: The truth value of a constant; else None.
     truth: bool | None = None
-    #: Number of leaves, with repetition (an exact integer, even if subformulas are shared).
+    #: The exact number of leaves, with repetition.
     n_leaves: int
-    #: Why a leaf is not a letter, which is true or false by itself; empty if it is one.
+    #: The reason why a leaf is not a name with a truth value; empty if it is one.
     no_letter: ClassVar[str] = ""
-    #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
+    #: True if the text of a leaf has spaces, so that "not" needs parentheses around it.
     spaced: ClassVar[bool] = False
     _hash: int
 
@@ -275,7 +271,7 @@ class Formula:
 
     def __bool__(self) -> NoReturn:
         raise FormulaTypeError(
-            "a formula has no truth value of its own, so it cannot be used with "
+            "a formula has no truth value, so it cannot be used with "
             "'and', 'or', 'not', 'if' or a chained comparison. "
             "Combine formulas with &, |, ~, ^ and >>."
         )
@@ -296,7 +292,7 @@ class Formula:
     def __deepcopy__(self, memo: object) -> Formula:
         return self
 
-    # -- looking at it -----------------------------------------------------------------------
+    # -- representations ---------------------------------------------------------------------
 
     def __str__(self) -> str:
         return render(self, ASCII)
@@ -305,7 +301,7 @@ class Formula:
         return f"Formula({str(self)!r})"
 
     def unicode(self) -> str:
-        """Return the formula in mathematical signs.
+        """Return the formula in mathematical symbols.
 
         >>> a, b = variables("a b")
         >>> (~a >> b).unicode()
@@ -327,7 +323,7 @@ class Formula:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The different variables, in the order in which they first appear in the text."""
+        """The different variables, in order of appearance."""
         found: dict[Variable, None] = {}
         for leaf in self.leaves:
             if isinstance(leaf, Variable):
@@ -338,7 +334,7 @@ class Formula:
 
     @property
     def inside(self) -> tuple[Formula, ...]:
-        """Formulas that a leaf holds, with names of their own."""
+        """The formulas inside a leaf, whose names are local to it."""
         return ()
 
     @property
@@ -347,17 +343,17 @@ class Formula:
         return tuple(dict.fromkeys(node for node in postorder(self) if node.connective is None))
 
     def leaf_text(self, notation: Notation) -> str:
-        """Return the text of a leaf; operations have none."""
+        """Return the text of a leaf."""
         raise NotImplementedError
 
     def interval_text(self, upper: Formula, notation: Notation) -> str | None:  # noqa: ARG002
-        """Return the text of an interval from its two ends; None for other pairs of formulas."""
+        """Return the text of the interval of two comparisons, or None for other formulas."""
         return None
 
-    # -- questions of logic: names are true or false, whatever they range over in a kernel ------
+    # -- logic: every name is true or false ------------------------------------------------------
 
     def equivalent(self, other: Formula | bool) -> bool:
-        """Return whether two formulas have the same truth value for all values of their names.
+        """Return True if two formulas have the same truth value for all values of their names.
 
         f ≡ g: for every assignment α of true and false to the names of both, α(f) = α(g).
 
@@ -370,10 +366,10 @@ class Formula:
 
         Notes
         -----
-        Both formulas become reduced ordered decision diagrams, the names in order of appearance;
-        equal functions are the same diagram (Bryant 1986, doi:10.1109/TC.1986.1676819).  The
-        cost is the size of the diagrams: small for most formulas that people write, exponential
-        for some.  The other questions of logic have the same errors and cost.
+        Both formulas become reduced ordered decision diagrams, with the names in order of
+        appearance; equal functions have the same diagram (Bryant 1986,
+        doi:10.1109/TC.1986.1676819).  The cost is the size of the diagrams: usually small,
+        exponential in the worst case.  The other methods of logic have the same errors and cost.
 
         Examples
         --------
@@ -385,7 +381,7 @@ class Formula:
         return one == two
 
     def implies(self, other: Formula | bool) -> bool:
-        """Return whether another formula is true whenever this one is: f ⊨ g.
+        """Return True if another formula is true whenever this one is: f ⊨ g.
 
         >>> from formulakern import parse
         >>> parse("a & b").implies(parse("a")), parse("a").implies(parse("a & b"))
@@ -398,14 +394,14 @@ class Formula:
         other = Constant(other) if isinstance(other, bool) else other
         if not isinstance(other, Formula):
             raise FormulaTypeError(
-                f"{question} compares with a Formula; got {type(other).__name__}. "
+                f"{question} expects a Formula; got {type(other).__name__}. "
                 "Parse text first: fk.parse('a & b')."
             )
         diagrams, _, tops = diagrams_of(question, self, other)
         return diagrams, tops
 
     def is_tautology(self) -> bool:
-        """Return whether the formula is true for all values of its names.
+        """Return True if the formula is true for all values of its names.
 
         >>> from formulakern import parse
         >>> parse("((a -> b) -> a) -> a").is_tautology()
@@ -414,7 +410,7 @@ class Formula:
         return diagrams_of("is_tautology()", self)[2] == [1]
 
     def is_contradiction(self) -> bool:
-        """Return whether the formula is false for all values of its names.
+        """Return True if the formula is false for all values of its names.
 
         >>> from formulakern import parse
         >>> parse("a & (a -> b) & ~b").is_contradiction()
@@ -423,7 +419,7 @@ class Formula:
         return diagrams_of("is_contradiction()", self)[2] == [0]
 
     def is_satisfiable(self) -> bool:
-        """Return whether the formula is true for some values of its names.
+        """Return True if the formula is true for some values of its names.
 
         >>> from formulakern import parse
         >>> parse("(a ^ b) & (b ^ c) & (a ^ c)").is_satisfiable()
@@ -437,7 +433,7 @@ class Formula:
         Parameters
         ----------
         over : collection of Variable, optional
-            The names that are assigned: all of the formula (the default) and perhaps more.
+            The names that are assigned, at least those of the formula (the default).
 
         Returns
         -------
@@ -457,16 +453,15 @@ class Formula:
         for letter in letters:
             if letter not in names:
                 raise ParameterError(
-                    f"count_models(over=…) leaves out {str(letter)!r}, which the formula has. "
-                    "Name all of its variables: formula.variables."
+                    f"count_models(over=…) lacks {str(letter)!r}, a name of the formula. "
+                    "Pass at least formula.variables."
                 )
         return count_models(diagrams, top, len(letters)) << (len(names) - len(letters))
 
     def models(self) -> Iterator[dict[Formula, bool]]:
         """Yield the assignments that make the formula true, true before false.
 
-        The first model comes after the cost of the diagram, and every next one in time linear in
-        the number of names.
+        The first model costs the diagram, every further one a time linear in the number of names.
 
         Yields
         ------
@@ -493,7 +488,7 @@ class Formula:
         Returns
         -------
         TruthTable
-            Prints as a table, as HTML in notebooks; at most 64 rows of it.
+            Prints as a table of at most 64 rows, in notebooks as HTML.
 
         Examples
         --------
@@ -509,8 +504,8 @@ class Formula:
         n = len(letters)
         if n > MAX_TABLE_NAMES:
             raise FormulaSizeError(
-                f"the truth table of {n} names has 2^{n} rows; at most {MAX_TABLE_NAMES} names are "
-                "tabulated. Ask count_models() or simplify() instead."
+                f"the truth table of {n} names has 2^{n} rows; the limit is {MAX_TABLE_NAMES} "
+                "names. Use count_models() or simplify() instead."
             )
         values = [False] * 2**n
         for model in models(diagrams, top, n):
@@ -518,31 +513,31 @@ class Formula:
         return TruthTable(tuple(map(str, letters)), str(self), tuple(values))
 
     def simplify(self, form: WantedForm = "shortest") -> MinimalForm:
-        """Return an equivalent formula with the fewest terms, and of those the fewest literals.
+        """Return an equivalent formula with the fewest terms, then the fewest literals.
 
         Parameters
         ----------
         form : {"shortest", "dnf", "cnf"}
-            A disjunction of conjunctions, a conjunction of disjunctions, or the one of both that
-            has fewer literals (the formula as it is, if that has still fewer leaves).
+            A disjunction of conjunctions ("dnf"), a conjunction of disjunctions ("cnf"), or the
+            form with fewer literals (or the given formula, if that has even fewer leaves).
 
         Returns
         -------
         MinimalForm
-            ``formula``, and ``exact``: whether it is proved that none is shorter.
+            The ``formula``; ``exact`` is True if it is proved that no form is shorter.
 
         Raises
         ------
         FormulaSizeError
-            If a diagram passes its limits, or the form has more than 10,000 terms.
+            If a diagram exceeds its limits, or the form has more than 10,000 terms.
 
         Notes
         -----
-        The terms are chosen from all prime implicants, by integer programming if more than one
-        choice is left (Quine 1952, doi:10.1080/00029890.1952.11988183; McCluskey 1956,
+        The terms are chosen from all prime implicants, by integer programming if necessary (Quine
+        1952, doi:10.1080/00029890.1952.11988183; McCluskey 1956,
         doi:10.1002/j.1538-7305.1956.tb03835.x).  The result is exact if there are at most 4,000
-        prime implicants, and the search among these ends within its limit.  Else it is a cover by
-        prime implicants, with a proved lower bound.
+        prime implicants and the search ends within its limit.  Otherwise it is a cover by prime
+        implicants, with a proved lower bound.
 
         Examples
         --------
@@ -566,11 +561,11 @@ class Formula:
     # -- forms -----------------------------------------------------------------------------------
 
     def to_nnf(self) -> Formula:
-        """Return the formula by and, or, and negations of leaves alone (negation normal form).
+        """Return the negation normal form: "and", "or", and negations of leaves only.
 
-        Its leaves are those of this one; constants stay.  Linear: every node becomes a few nodes,
-        which are shared if they are used again.  A chain of n exclusive ors is halved again and
-        again, so that written out it has some n² literals and not 2ⁿ.
+        The leaves stay the same, constants included.  The cost is linear: every node becomes a few
+        shared nodes.  A chain of n exclusive ors is split into halves recursively, so its text has
+        about n² literals, not 2ⁿ.
 
         Examples
         --------
@@ -583,14 +578,14 @@ class Formula:
         return fold(self, _with_negation)[0]
 
     def to_dnf(self, limit: int = MAX_PARTS) -> Formula:
-        """Return the formula as a disjunction of conjunctions, none of which can be left out.
+        """Return the formula as an irredundant disjunction of conjunctions.
 
-        A formula that has the form is returned as it is.  :meth:`simplify` finds the fewest terms.
+        A formula in this form is returned unchanged.  :meth:`simplify` finds the fewest terms.
 
         Parameters
         ----------
         limit : int
-            A form with more terms is refused by FormulaSizeError before it is made.
+            The largest number of terms; a larger form raises FormulaSizeError before it is built.
 
         Examples
         --------
@@ -604,15 +599,15 @@ class Formula:
     def to_cnf(self, limit: int = MAX_PARTS, *, tseitin: bool = False) -> Formula:
         """Return the formula as a conjunction of disjunctions of literals.
 
-        A formula that has the form is returned as it is.
+        A formula in this form is returned unchanged.
 
         Parameters
         ----------
         limit : int
-            A form with more clauses is refused by FormulaSizeError before it is made.
+            The largest number of clauses; a larger form raises FormulaSizeError before it is built.
         tseitin : bool
-            Name every operation by a new variable ``_1``, ``_2``, …: the size is then linear, and
-            there are as many models as before, each with values for the new names.
+            If True, name every operation by a new variable ``_1``, ``_2``, ….  The size is then
+            linear, and every model of the formula extends to exactly one model of the form.
 
         References
         ----------
@@ -633,13 +628,13 @@ class Formula:
         return _listed_form(self, "cnf", limit)
 
     def substitute(self, values: Mapping[Any, Formula | bool]) -> Formula:
-        """Return the formula with leaves replaced by formulas, all at once.
+        """Return the formula with leaves replaced simultaneously by formulas.
 
         Parameters
         ----------
         values : mapping of leaf, or name of a variable, to Formula or bool
-            Keys that are not leaves of the formula change nothing.  Names inside of a choice, such
-            as the x of ``all[2](x)``, stay.
+            Keys that are not leaves of the formula have no effect.  Names inside a choice, such as
+            x in ``all[2](x)``, are not replaced.
 
         Examples
         --------
@@ -652,12 +647,12 @@ class Formula:
             leaf = Variable(key) if isinstance(key, str) else key
             if not isinstance(leaf, Formula) or leaf.connective is not None:
                 raise ParameterError(
-                    f"substitute() replaces leaves, or variables by name; got the key {key!r}. "
+                    f"substitute() expects leaves or names of variables as keys; got {key!r}. "
                     "Write for example {'a': fk.parse('b | c')}."
                 )
             if not isinstance(value, (bool, Formula)):
                 raise ParameterError(
-                    f"substitute() puts a Formula or a bool for {str(key)!r}; got {value!r}. "
+                    f"substitute() expects a Formula or a bool for {str(key)!r}; got {value!r}. "
                     "Parse text first: fk.parse('b | c')."
                 )
             found[leaf] = Constant(value) if isinstance(value, bool) else value
@@ -666,10 +661,10 @@ class Formula:
     # -- other tools -----------------------------------------------------------------------------
 
     def to_sympy(self) -> Any:
-        """Return the formula as an expression of :mod:`sympy`, connective by connective.
+        """Return the formula as an unevaluated expression of :mod:`sympy`.
 
-        It is not evaluated by SymPy; :func:`formulakern.parse` reads it back.  FormulaError is
-        raised if a leaf is a comparison or a choice, or a variable has a domain.
+        :func:`formulakern.parse` reads it back.  Raise FormulaError if a leaf is a comparison or a
+        choice, or a variable has a domain.
 
         Examples
         --------
@@ -682,13 +677,15 @@ class Formula:
     def to_dimacs(self, limit: int = MAX_PARTS, *, tseitin: bool = True) -> str:
         """Return the clauses of the formula in DIMACS format, for solvers and model counters.
 
-        The names of the formula have the numbers 1, 2, … in order of appearance, which comments
-        list; new ones come after them.  :func:`formulakern.from_dimacs` reads it.
+        The names of the formula have the numbers 1, 2, … in order of appearance, listed in
+        comments; new names follow.  :func:`formulakern.from_dimacs` reads the text back.
 
         Parameters
         ----------
-        limit, tseitin
-            See :meth:`to_cnf`.
+        limit : int
+            The largest number of clauses without ``tseitin``.
+        tseitin : bool
+            If True, name every operation by a new variable, as in :meth:`to_cnf`.
 
         Examples
         --------
@@ -723,7 +720,7 @@ class Formula:
         Parameters
         ----------
         what : {"tree", "diagram"}
-            In the diagram a full line is taken if the name is true, a dashed one if it is false.
+            In the diagram, full lines lead to the case of a true name, dashed lines to false.
 
         Examples
         --------
@@ -741,14 +738,14 @@ class Formula:
 
 
 class Leaf(Formula):
-    """A formula without operands, given by the values that it is made of."""
+    """A formula without operands, defined by the values of its fields."""
 
     __slots__ = ("_values",)
 
     _values: tuple[object, ...]
 
     def _hold(self, n_leaves: int = 1, **fields: object) -> None:
-        """Set what the constructor was given, in its order."""
+        """Set the fields, in the order of the constructor's arguments."""
         values = tuple(fields.values())
         put = object.__setattr__
         for name, value in fields.items():
@@ -765,14 +762,14 @@ class Leaf(Formula):
 
 
 class Variable(Leaf):
-    """A propositional variable, ranging over all columns or over one named domain of columns.
+    """A propositional variable over all columns, or over one named domain of columns.
 
     Parameters
     ----------
     name : str
-        Any non-empty text; what is not a plain name prints in backquotes.
+        Any non-empty text, printed in backquotes if it is not a plain name.
     domain : str, optional
-        Name of the group of columns that the variable ranges over (``a:symptom`` in text).
+        The name of the domain of columns (``a:symptom`` in text).
 
     Examples
     --------
@@ -789,19 +786,19 @@ class Variable(Leaf):
         for what, text in (("name", name), ("domain", "all" if domain is None else domain)):
             if not isinstance(text, str) or not text:
                 raise ParameterError(
-                    f"a variable's {what} is a non-empty str; got {text!r}. "
+                    f"a variable's {what} must be a non-empty str; got {text!r}. "
                     "Write for example fk.Variable('a')."
                 )
         self._hold(name=name, domain=domain)
 
     def leaf_text(self, notation: Notation) -> str:
-        """Return the name, with the domain behind a colon."""
+        """Return the name, followed by a colon and the domain if there is one."""
         write = latex_name if notation.style == "latex" else spell
         return write(self.name) + (f":{write(self.domain)}" if self.domain else "")
 
 
 class Constant(Leaf):
-    """True or false."""
+    """The constant true or false."""
 
     __slots__ = ("value",)
 
@@ -816,7 +813,7 @@ class Constant(Leaf):
         return self.value
 
     def leaf_text(self, notation: Notation) -> str:
-        """Return the sign or word for the constant."""
+        """Return the symbol or word for the constant."""
         return notation.true if self.value else notation.false
 
 
@@ -827,16 +824,16 @@ FALSE = Constant(False)
 class Operation(Formula):
     """A connective applied to formulas.
 
-    There is one argument for ``not``, two for the others; two or more for ``and``, ``or``, ``xor``,
-    where arguments with the same connective are merged into one chain.  A wrong number is refused,
-    and so is a chain of more than ``MAX_ARGUMENTS`` arguments.
+    ``not`` has one argument, ``and``, ``or`` and ``xor`` two or more, the others two.  Arguments
+    with the same connective ``and``, ``or`` or ``xor`` are merged into one chain of at most
+    ``MAX_ARGUMENTS`` arguments.
     """
 
     __slots__ = ("_arguments", "_chain", "_parts", "connective", "length")
 
     connective: Connective
     _chain: int
-    #: The arguments, or None while a long chain is still held as the parts that it was made of.
+    #: The arguments, or None for a long chain that is still stored as its parts.
     _arguments: tuple[Formula, ...] | None
     _parts: tuple[Formula, ...]
     #: The number of arguments.
@@ -852,8 +849,8 @@ class Operation(Formula):
             raise ParameterError(f"{row.name!r} takes {wanted}; got {length}.")
         if length > MAX_ARGUMENTS:
             raise FormulaSizeError(
-                f"a chain of one connective has {length:,} arguments; at most {MAX_ARGUMENTS:,} "
-                "are accepted. Make kernels of its parts, and combine them."
+                f"a chain of one connective has {length:,} arguments; the limit is "
+                f"{MAX_ARGUMENTS:,}. Combine kernels of its parts instead."
             )
         put = object.__setattr__
         put(self, "connective", row)
@@ -868,7 +865,7 @@ class Operation(Formula):
 
     @property
     def arguments(self) -> tuple[Formula, ...]:  # type: ignore[override]
-        """The operands; those of a chain in one tuple, however it was put together."""
+        """The operands; nested chains of one connective are merged."""
         if self._arguments is None:
             self._set(_arguments=_merged(self), _parts=())
         found = self._arguments
@@ -877,7 +874,7 @@ class Operation(Formula):
 
     @property
     def parts(self) -> tuple[Formula, ...]:
-        """The arguments, or what a long chain that is not yet merged was made of."""
+        """The arguments, or the parts of a long chain that is not merged yet."""
         return self._parts if self._arguments is None else self._arguments
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -893,7 +890,7 @@ class Operation(Formula):
 
 
 def variables(names: str) -> tuple[Variable, ...]:
-    """Return variables for the names in a text, separated by blanks or commas.
+    """Return variables for the names in a text, separated by spaces or commas.
 
     Parameters
     ----------
@@ -911,7 +908,7 @@ def variables(names: str) -> tuple[Variable, ...]:
     'a & b | c'
     """
     if not isinstance(names, str):
-        raise ParameterError(f"variables takes one str such as 'a b c'; got {names!r}.")
+        raise ParameterError(f"variables() expects a str such as 'a b c'; got {names!r}.")
     parts = [word.partition(":") for word in names.replace(",", " ").split()]
     return tuple(Variable(name, domain if colon else None) for name, colon, domain in parts)
 
@@ -920,16 +917,16 @@ def variables(names: str) -> tuple[Variable, ...]:
 _MODULUS, _BASE = (1 << 61) - 1, 0x9E3779B97F4A7C15
 
 
-#: Longer chains are merged when their arguments are asked for: adding one argument to a chain after
-#: the other copies them once, and not every time.
+#: Longer chains are merged at the first use of their arguments: adding arguments to a chain in turn
+#: copies them once, not every time.
 SHORT = 32
 
 
 def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
-    """Return how many arguments there are when nested chains of ``row`` are merged, and their hash.
+    """Return the number of arguments after merging nested chains of ``row``, and their hash.
 
-    The hash of a list is a polynomial in the hashes of its items, so that merging a chain of any
-    length visits none of them.
+    The hash of a list is a polynomial in the hashes of its items, so that merging need not visit
+    them.
     """
     if row.chain != "flat":
         chain = 0
@@ -948,7 +945,7 @@ def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
 
 
 def _merged(chain: Operation) -> tuple[Formula, ...]:
-    """Return the arguments of nested chains of one connective, in their order."""
+    """Return the arguments of nested chains of one connective, in order."""
     found: list[Formula] = []
     pending = list(chain._parts[::-1])
     while pending:
@@ -977,12 +974,12 @@ def _assemble(recipe: list[Any]) -> Formula:
 
 
 def both(parts: Iterable[Formula]) -> Formula:
-    """Return the conjunction of some formulas, which is true for none."""
+    """Return the conjunction of formulas, or true if there are none."""
     return _chain(AND, parts, TRUE)
 
 
 def either(parts: Iterable[Formula]) -> Formula:
-    """Return the disjunction of some formulas, which is false for none."""
+    """Return the disjunction of formulas, or false if there are none."""
     return _chain(OR, parts, FALSE)
 
 
@@ -992,7 +989,7 @@ def _chain(row: Connective, parts: Iterable[Formula], empty: Formula) -> Formula
 
 
 def negated(formula: Formula) -> Formula:
-    """Return the negation; a negation loses its sign instead."""
+    """Return the negation of a formula, without double negation."""
     if formula.connective is NOT:
         return formula.arguments[0]
     return Operation(NOT, [formula]) if formula.truth is None else Constant(not formula.truth)
@@ -1005,9 +1002,9 @@ def literal(formula: Formula) -> tuple[Formula, bool] | None:
 
 
 def letters_of(formulas: Iterable[Formula], question: str) -> list[Formula]:
-    """Return the leaves of formulas that are true or false, in order of appearance.
+    """Return the names of formulas, in order of appearance.
 
-    A leaf without a truth value of its own is refused; the message begins with ``question``.
+    Raise FormulaError, with a message that begins with ``question``, for a comparison or a choice.
     """
     leaves = itertools.chain.from_iterable(formula.leaves for formula in formulas)
     found = [leaf for leaf in dict.fromkeys(leaves) if leaf.truth is None]
@@ -1018,7 +1015,7 @@ def letters_of(formulas: Iterable[Formula], question: str) -> list[Formula]:
 
 
 def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
-    """Return the formula with leaves replaced; leaves that are not named stay."""
+    """Return the formula with the leaves in the mapping replaced."""
 
     def step(node: Formula, values: list[Formula]) -> Formula:
         return Operation(node.connective, values) if node.connective else leaf.get(node, node)
@@ -1029,7 +1026,7 @@ def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
 def diagrams_of(
     question: str, *formulas: Formula, advice: str = ADVICE
 ) -> tuple[Diagrams, list[Formula], list[int]]:
-    """Return diagrams, the letters (letter k is variable k), and the function of every formula.
+    """Return diagrams, the names (name k is variable k), and the function of every formula.
 
     Equal functions are equal integers.  Error messages begin with ``question``, and end with
     ``advice`` if a diagram is too large.
@@ -1042,7 +1039,7 @@ def diagrams_of(
 
 
 def diagram_of(diagrams: Diagrams, formula: Formula, leaf: Callable[[Formula], int]) -> int:
-    """Return the diagram of a formula, given those of its leaves."""
+    """Return the diagram of a formula, given the diagrams of its leaves."""
 
     def function(node: Formula, values: list[int]) -> int:
         if node.connective is not None:
@@ -1054,7 +1051,7 @@ def diagram_of(diagrams: Diagrams, formula: Formula, leaf: Callable[[Formula], i
 
 @cache
 def _implicants(truth: str, value: bool) -> list[tuple[tuple[int, bool], ...]]:
-    """Return the prime implicants of ``∘ = value``: conjunctions of (argument, its truth value)."""
+    """Return the prime implicants of ``∘ = value``, each as pairs (argument, truth value)."""
     cells = [cell for cell, bit in zip(ARGUMENTS, truth, strict=True) if (bit == "1") == value]
     found: list[tuple[tuple[int, bool], ...]] = []
     for p in (True, False):
@@ -1071,7 +1068,7 @@ _Pair = tuple[Formula, Formula]
 
 
 def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
-    """Return the negation normal forms of a formula and of its negation, from its operands'."""
+    """Return the negation normal forms of a node and its negation, given those of its operands."""
     row = node.connective
     if row is None:
         return node, negated(node)
@@ -1080,7 +1077,7 @@ def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
     if row in (AND, OR):
         true, false = zip(*parts, strict=True)
         return (both(true), either(false)) if row is AND else (either(true), both(false))
-    return joined(parts, lambda *two: _joined_pair(row, *two))  # what doubles stays quadratic
+    return joined(parts, lambda *two: _joined_pair(row, *two))  # a balanced tree: quadratic size
 
 
 def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
@@ -1095,7 +1092,7 @@ def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
 
 
 def _listed_form(root: Formula, form: Form, limit: int) -> Formula:
-    """Return the formula as a disjunction of conjunctions (dnf), or the other way round (cnf)."""
+    """Return the irredundant form of a formula, or raise FormulaSizeError if it is too large."""
     if clauses_of(root, form) is not None:
         return root
     diagrams, letters, (top,) = diagrams_of(f"to_{form}()", root)
@@ -1105,13 +1102,13 @@ def _listed_form(root: Formula, form: Form, limit: int) -> Formula:
         what, advice = ("terms", "") if form == "dnf" else ("clauses", " Or use tseitin=True.")
         raise FormulaSizeError(
             f"to_{form}() of this formula has {cover.n_cubes:,} {what}; the limit is {limit:,}. "
-            f"Give a larger limit, or bring parts of the formula into this form.{advice}"
+            f"Pass a larger limit, or convert parts of the formula.{advice}"
         )
     return _from_cubes(ordered_cubes(cover), letters, form)
 
 
 def _from_cubes(cubes: Iterable[Cube], letters: Sequence[Formula], form: Form) -> Formula:
-    """Return the union of cubes; for cnf its negation, a conjunction of clauses."""
+    """Return the union of cubes for dnf, or its negation, a conjunction of clauses, for cnf."""
     outer, inner = (either, both) if form == "dnf" else (both, either)
     parts = []
     for true, false in cubes:
@@ -1124,9 +1121,9 @@ def _from_cubes(cubes: Iterable[Cube], letters: Sequence[Formula], form: Form) -
 
 
 def clauses_of(formula: Formula, form: Form) -> list[list[tuple[Formula, bool]]] | None:
-    """Return the terms or clauses as lists of signed leaves, or None if there is another form."""
+    """Return the terms or clauses as lists of signed leaves, or None if the form is another."""
     outer, inner = (OR, AND) if form == "dnf" else (AND, OR)
-    if formula.truth is not None:  # no terms are false, no clauses true; an empty one is the other
+    if formula.truth is not None:  # the empty dnf is false, the empty cnf true
         return [] if formula.truth == (form == "cnf") else [[]]
     found = []
     for part in formula.arguments if formula.connective is outer else (formula,):
@@ -1140,10 +1137,9 @@ def clauses_of(formula: Formula, form: Form) -> list[list[tuple[Formula, bool]]]
 
 
 def _clauses_with_definitions(root: Formula) -> Formula:
-    """Return clauses over the names of a formula and new ones, one for each operation in it.
+    """Return clauses over the names of a formula and a new name for each of its operations.
 
-    Every model of the formula extends to exactly one model of the clauses, and each of these is a
-    model of the formula.
+    The models of the clauses are the models of the formula, each with one choice of new values.
     """
     letters = letters_of([root], "to_cnf()")
     if clauses_of(root, "cnf") is not None:
@@ -1191,23 +1187,22 @@ def _clauses_with_definitions(root: Formula) -> Formula:
 
 @dataclass(frozen=True)
 class MinimalForm:
-    """An equivalent formula that is short, and what is proved of it.
+    """A short equivalent formula, and the proved bounds on its size.
 
     Parameters
     ----------
     formula : Formula
-        The short form.
+        The short formula.
     form : {"dnf", "cnf", "given"}
-        Whether it is a disjunction of conjunctions, a conjunction of disjunctions, or the formula
-        as it was given, which is shorter than both.
+        A disjunction of conjunctions, a conjunction of disjunctions, or the given formula, if it
+        is shorter than both.
     n_parts, n_literals : int
-        Terms (clauses) of the form, and literals in all of them together; for ``"given"`` those
-        of the better one of the two.
+        The numbers of terms (clauses) and of literals; for ``"given"``, of the better form.
     exact : bool
-        Whether it is proved that no equivalent formula of this form has fewer terms (clauses),
-        and none with as many has fewer literals.
+        True if it is proved that no equivalent formula of this form has fewer terms (clauses),
+        or the same number of terms and fewer literals.
     least : int
-        No equivalent formula of this form has fewer terms (clauses).
+        A proved lower bound on the number of terms (clauses) in this form.
 
     Examples
     --------
@@ -1229,17 +1224,15 @@ class MinimalForm:
 
     @property
     def proof(self) -> str:
-        """What is proved, as a line of text."""
+        """The proved statement, as a line of text."""
         if self.form == "given":
-            return (
-                f"as given: the shortest dnf or cnf that was found has {self.n_literals} literals"
-            )
+            return f"as given: the shortest dnf or cnf found has {self.n_literals} literals"
         part = "term" if self.form == "dnf" else "clause"
         size = f"{counted(self.n_parts, part)}, {counted(self.n_literals, 'literal')}"
         if self.exact:
             return f"no shorter {self.form}: proved ({size})"
         least = counted(self.least, part)
-        return f"a short {self.form} ({size}); that it has at least {least} is proved"
+        return f"a short {self.form} ({size}); proved to need at least {least}"
 
 
 def shortest_form(
@@ -1248,10 +1241,10 @@ def shortest_form(
     between: Callable[[], tuple[Diagrams, int, int]],
     written: Callable[[Sequence[Cube], Form], Formula],
 ) -> MinimalForm:
-    """Return the shortest form of a formula that may be any function between two.
+    """Return the shortest form of a formula that may be any function between two others.
 
-    ``between`` returns new diagrams for each form, where it must be true, and where it may be;
-    ``written`` the formula of some cubes in a form.
+    ``between`` returns new diagrams, the lower and the upper function; ``written`` returns the
+    formula of cubes in a form.
     """
     check_choice("form", form, ("shortest", "dnf", "cnf"))
     found: list[MinimalForm] = []
@@ -1280,16 +1273,16 @@ def shortest_form(
 
 @dataclass(frozen=True, repr=False)
 class TruthTable:
-    """The values of a formula, in the order 11, 10, 01, 00 of those of its names.
+    """The values of a formula for all values of its names, in the order 11, 10, 01, 00.
 
     Parameters
     ----------
     names : tuple of str
-        In order of appearance.
+        The names, in order of appearance.
     formula : str
-        As it prints.
+        The text of the formula.
     values : tuple of bool
-        2ᵏ of them for k names.
+        The 2ᵏ values for k names.
 
     Examples
     --------
@@ -1307,7 +1300,7 @@ class TruthTable:
     values: tuple[bool, ...]
 
     def __iter__(self) -> Iterator[tuple[bool, ...]]:
-        """Yield rows: the values of the names, and then that of the formula."""
+        """Yield rows: the values of the names, followed by the value of the formula."""
         arguments = itertools.product((True, False), repeat=len(self.names))
         for row, value in zip(arguments, self.values, strict=True):
             yield *row, value
@@ -1350,8 +1343,8 @@ def _sympy_expression(formula: Formula) -> Any:
     for letter in letters_of([formula], "to_sympy()"):
         if getattr(letter, "domain", None):
             raise FormulaError(
-                f"to_sympy() has no domains, which {str(letter)!r} has. Replace it first by a "
-                "variable without one: formula.substitute({...})."
+                f"to_sympy() does not support domains, but {str(letter)!r} has one. Replace it by "
+                "a variable without a domain: formula.substitute({...})."
             )
     by_truth = {"01": Not, "1000": And, "1110": Or, "0110": Xor}
     by_truth |= {"0111": Nand, "0001": Nor, "1011": Implies, "1001": Equivalent}
@@ -1376,7 +1369,7 @@ def _sympy_expression(formula: Formula) -> Any:
 
 
 def from_sympy(expression: Any) -> Formula:
-    """Return the formula of a Boolean expression of SymPy; anything else in it is refused."""
+    """Return the formula of a Boolean expression of SymPy, or raise FormulaError for others."""
 
     def step(node: Any, parts: list[Formula]) -> Formula:
         word = type(node).__name__
@@ -1386,8 +1379,8 @@ def from_sympy(expression: Any) -> Formula:
             return TRUE if word == "BooleanTrue" else FALSE
         if word not in _FROM_SYMPY:
             raise FormulaError(
-                f"{str(node)[:60]!r} is no formula over names. Of SymPy, symbols, true, false, "
-                f"{', '.join(sorted(_FROM_SYMPY))} are read."
+                f"{str(node)[:60]!r} is not a formula over names. Use only symbols, true, false, "
+                f"{', '.join(sorted(_FROM_SYMPY))} of SymPy."
             )
         return _FROM_SYMPY[word](parts)
 
@@ -1420,8 +1413,8 @@ def from_dimacs(text: str) -> Formula:
     Parameters
     ----------
     text : str
-        Comments of the form ``c 1 "rain"`` name variables, as :meth:`Formula.to_dimacs` writes
-        them; others are called ``x1``, ``x2``, ….
+        Comments such as ``c 1 "rain"``, which :meth:`Formula.to_dimacs` writes, name variables;
+        others are named ``x1``, ``x2``, ….
 
     Returns
     -------
@@ -1430,7 +1423,7 @@ def from_dimacs(text: str) -> Formula:
     Raises
     ------
     FormulaSyntaxError
-        With a caret under the place where the text is not in this format.
+        If the text is not in this format; a caret marks the place.
     FormulaTypeError
         If it is not a ``str``.
 
@@ -1440,11 +1433,11 @@ def from_dimacs(text: str) -> Formula:
     Formula('(x1 | ~x3) & (x2 | x3 | ~x1)')
     """
     if not isinstance(text, str):
-        raise FormulaTypeError(f"from_dimacs reads a str; got {type(text).__name__}.")
+        raise FormulaTypeError(f"from_dimacs() expects a str; got {type(text).__name__}.")
 
     def wrong(place: int, width: int, problem: str) -> FormulaSyntaxError:
         advice = (
-            "Write 'p cnf 3 2' for 3 variables and 2 clauses, then for each its literals and 0."
+            "Write 'p cnf 3 2' for 3 variables and 2 clauses, then the literals of each and a 0."
         )
         return FormulaSyntaxError(problem, text, place, advice, width)
 
@@ -1454,12 +1447,12 @@ def from_dimacs(text: str) -> Formula:
             names[int(named[1])] = str(json.loads(named[2]))
         except ValueError:  # a comment that only looks like a name
             continue
-    # comments become blanks, so that every place stays
+    # comments become blanks, so that positions do not change
     body = re.sub(r"(?m)^[^\S\n]*(c(?!\S)|%).*$", lambda comment: " " * len(comment[0]), text)
     head = re.match(r"\s*p[^\S\n]+cnf[^\S\n]+(\d{1,9})[^\S\n]+(\d{1,9})[^\S\n]*(?!.)", body)
     first = re.search(r"[^\n]*\S[^\n]*", body)
     if head is None and first is not None:
-        raise wrong(first.start(), len(first[0]), "no line 'p cnf …' comes first")
+        raise wrong(first.start(), len(first[0]), "the first line is not 'p cnf …'")
     n_names, n_clauses = (int(head[1]), int(head[2])) if head else (0, 0)
     clauses: list[Formula] = []
     clause: list[Formula] = []
@@ -1521,7 +1514,7 @@ def _quoted(text: str) -> str:
 
 # -- random formulas
 
-#: A random formula that grows beyond this many leaves is given up with an error.
+#: The largest number of leaves of a random formula.
 MAX_RANDOM_LEAVES = 10_000
 
 _OPERATIONS = (*(row for row in CONNECTIVES if row.arity == 2), NOT)
@@ -1532,32 +1525,32 @@ def random_formula(
     eta: float = 0.7,
     random_state: int | np.random.Generator | None = None,
 ) -> Formula:
-    """Draw a formula in which every leaf is a variable of its own.
+    """Draw a random formula whose leaves are different variables.
 
-    At depth t the growth stops with probability 1 − p^(η·t) in a literal, negated or not with equal
-    chance; otherwise one of the binary connectives or "not" is drawn uniformly and its operands
-    are drawn at depth t + 1.  The root (t = 0) always is a connective.
+    At depth t the growth stops with probability 1 − p^(η·t) in a literal, negated with probability
+    1/2; otherwise one of the binary connectives or "not" is drawn uniformly and its operands are
+    drawn at depth t + 1.  The root (t = 0) is always a connective.
 
     Parameters
     ----------
     p : float in [0, 1), default=0.4
-        How readily formulas grow.
+        The base of the probability of growth; larger values give larger formulas.
     eta : float > 0, default=0.7
-        How fast the growth fades with depth.
+        The decay of growth with depth; larger values give smaller formulas.
     random_state : int, numpy.random.Generator or None
-        Equal integers give equal formulas.
+        The source of randomness; equal integers give equal formulas.
 
     Returns
     -------
     Formula
-        Its variables are x1, x2, … in the order of the text.
+        A formula over the variables x1, x2, … in the order of the text.
 
     Raises
     ------
     ParameterError
         If p or eta is out of range.
     FormulaSizeError
-        If it grows beyond ``MAX_RANDOM_LEAVES`` leaves (p close to 1 with a small eta).
+        If the formula exceeds 10,000 leaves (p close to 1 with a small eta).
 
     References
     ----------
@@ -1573,8 +1566,8 @@ def random_formula(
     check_number("p", p, 0, math.nextafter(1, 0), expected="a number from 0 to below 1")
     check_number("eta", eta, 0, above=True)
     generator = np.random.default_rng(random_state)
-    # Depth-first from the left, so that leaves are numbered as they stand in the text: a connective
-    # waits with its finished operands until all are there.
+    # Depth-first from the left, so that leaves are numbered in the order of the text: a connective
+    # waits until its operands are complete.
     waiting: list[tuple[int, list[Formula]]] = []
     n_leaves = 0
     while True:
@@ -1584,7 +1577,7 @@ def random_formula(
         n_leaves += 1
         if n_leaves > MAX_RANDOM_LEAVES:
             raise FormulaSizeError(
-                f"a random formula with p={p} and eta={eta} passed {MAX_RANDOM_LEAVES:,} leaves. "
+                f"a random formula with p={p} and eta={eta} exceeds {MAX_RANDOM_LEAVES:,} leaves. "
                 "Use a smaller p or a larger eta."
             )
         done: Formula = Variable(f"x{n_leaves}")

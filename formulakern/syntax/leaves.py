@@ -1,9 +1,9 @@
-"""Leaves of formulas with a meaning of their own: comparisons over columns, choices of features.
+"""Leaves of formulas other than names and constants: comparisons and choices of features.
 
 A comparison such as ``gill_size >= 3`` is a proposition about one row of a table.  The choices
-``all[d](F)``, ``any[d](F)``, ``atleast[k,d](F)``, ``exactly[k,d](F)`` are d different features of
-the feature space of F, and how many of them hold; what is inside is a formula of its own, whose
-names mean nothing outside, as behind a quantifier.
+``all[d](F)``, ``any[d](F)``, ``atleast[k,d](F)`` and ``exactly[k,d](F)`` depend on the number of
+true features among d different features of F.  The names of F are local to the choice, as under a
+quantifier.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from formulakern.syntax.connectives import (
 from formulakern.syntax.formula import Formula, Leaf, Variable
 from formulakern.syntax.temporal import PARTS, Temporal, part_text
 
-#: relation → (sign in ASCII, in Unicode, in LaTeX)
+#: relation → its sign in ASCII, in Unicode, in LaTeX
 RELATIONS: dict[str, tuple[str, str, str]] = {
     "=": ("=", "=", "="),
     "!=": ("!=", "≠", r"\neq"),
@@ -40,7 +40,7 @@ RELATIONS: dict[str, tuple[str, str, str]] = {
     "is missing": ("is missing", "is missing", r"\text{ is missing}"),
     "is not missing": ("is not missing", "is not missing", r"\text{ is not missing}"),
 }
-#: Which of the three signs a style of notation takes.
+#: The position of a style of notation among the three signs.
 STYLES = {"ascii": 0, "unicode": 1, "latex": 2}
 ORDERS = frozenset({"<", "<=", ">", ">="})
 _LARGEST = sys.float_info.max
@@ -48,15 +48,15 @@ _LARGEST = sys.float_info.max
 
 @dataclass(frozen=True)
 class ColumnName:
-    """Another column on the right of a comparison (a backquoted name in text)."""
+    """A column on the right side of a comparison (a backquoted name in text)."""
 
     name: str
 
 
 class Level(str):
-    """A category under an order, such as ``grade >= mid``: a word that knows all categories.
+    """A category of an ordered column, such as ``mid`` in ``grade >= mid``.
 
-    ``order`` is all categories, the least first.  Two levels are equal if their words are.
+    ``order`` lists all categories, the least first.  Two levels are equal if their names are.
 
     >>> Level("mid", ("low", "mid", "high")).passed(">=")
     ('mid', 'high')
@@ -67,21 +67,21 @@ class Level(str):
     order: tuple[str, ...]
 
     def __new__(cls, name: str, order: tuple[str, ...]) -> Self:
-        """Return the category of this name."""
+        """Return the category of this name, or raise ParameterError if ``order`` lacks it."""
         if name not in order:
             shown = ", ".join(map(repr, order[:8])) + ", …" * (len(order) > 8)
-            raise ParameterError(f"{name!r} is not among the categories {shown}.")
+            raise ParameterError(f"{name!r} is not one of the categories {shown}.")
         level = super().__new__(cls, name)
         level.order = order
         return level
 
     @property
     def name(self) -> str:
-        """The word."""
+        """The name of the category."""
         return str(self)
 
     def passed(self, relation: str) -> tuple[str, ...]:
-        """Return the categories x of which ``x relation level`` is true, in their order."""
+        """Return the categories x with ``x relation level``, in order."""
         place = self.order.index(self)
         first = {">=": place, ">": place + 1}.get(relation, 0)
         last = {"<=": place + 1, "<": place}.get(relation, len(self.order))
@@ -91,25 +91,26 @@ class Level(str):
         return (Level, (str(self), self.order))
 
 
-#: What may stand on the right of a comparison: a number, a word, a date, time or duration, a
-#: category that knows the order of all, or another column.
+#: A value on the right side of a comparison: a number, a word, a date, time or duration, a
+#: category of an ordered column, or another column.
 Value = int | float | str | Temporal | Level | ColumnName
 _Side = Value | tuple[Value, ...] | None
 
 
 class Comparison(Leaf):
-    """``column relation value``: a proposition about one row of a table.
+    """A proposition ``column relation value`` about one row of a table.
 
-    The value is a tuple for ``in`` and ``not in``, None for the two about missing values; a Level
-    is one under an order only, else a plain word.  ``part`` is the part of a date, stamp or time of
-    day that is compared, such as ``weekday`` (Monday is 1); values are then whole numbers.
+    The value is a tuple for ``in`` and ``not in``, and None for ``is missing`` and
+    ``is not missing``.  A Level becomes a plain word unless the relation is an order.  ``part`` is
+    the compared part of a date, stamp or time of day, such as ``weekday`` (Monday is 1); the values
+    are then whole numbers.
     """
 
     __slots__ = ("column", "part", "relation", "value")
 
     spaced: ClassVar[bool] = True
     no_letter: ClassVar[str] = (
-        "what comparisons say depends on the entries of columns. Ask the rule: fk.rule(formula)."
+        "the truth of a comparison depends on the entries of columns. Use fk.rule(formula) instead."
     )
     column: str
     relation: str
@@ -120,7 +121,7 @@ class Comparison(Leaf):
         self, column: str, relation: str, value: _Side = None, part: str | None = None
     ) -> None:
         if not isinstance(column, str) or not column:
-            raise ParameterError(f"a column's name is a non-empty str; got {column!r}.")
+            raise ParameterError(f"a column's name must be a non-empty str; got {column!r}.")
         if relation not in RELATIONS:
             raise ParameterError(
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
@@ -132,18 +133,18 @@ class Comparison(Leaf):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """What stands on the right, as a tuple: none for the two about missing values."""
+        """The values on the right side, a tuple; empty for ``is missing`` and its negation."""
         if isinstance(self.value, tuple):
             return self.value
         return () if self.value is None else (self.value,)
 
     def replaced(self, **fields: object) -> Comparison:
-        """Return the same comparison with some of its fields replaced."""
+        """Return the comparison with some fields replaced."""
         own = {name: getattr(self, name) for name in ("column", "relation", "value", "part")}
         return Comparison(**{**own, **fields})
 
     def leaf_text(self, notation: Notation) -> str:
-        """Return the comparison as it parses back (ASCII), or in mathematical signs."""
+        """Return the text of the comparison; its ASCII parses back."""
         position, latex = STYLES[notation.style], notation.style == "latex"
         name = latex_name(self.column) if latex else spell(self.column)
         if self.part is not None:
@@ -158,7 +159,7 @@ class Comparison(Leaf):
         return " ".join(parts)
 
     def interval_text(self, upper: Formula, notation: Notation) -> str | None:
-        """Return ``3 <= x < 5`` for x >= 3 and the comparison x < 5; None for other pairs."""
+        """Return ``3 <= x < 5`` for x >= 3 and the comparison x < 5, or None for other pairs."""
         if (
             not isinstance(upper, Comparison)
             or (self.column, self.part) != (upper.column, upper.part)
@@ -174,7 +175,7 @@ class Comparison(Leaf):
 
 
 def in_order(leaves: Iterable[Formula]) -> list[Formula]:
-    """Return formulas with those of a column together, lower bounds before upper ones.
+    """Return formulas grouped by column, with lower bounds before upper bounds.
 
     >>> print(*map(str, in_order([Comparison("x", "<=", 5), Comparison("x", ">=", 3)])))
     x >= 3 x <= 5
@@ -220,13 +221,15 @@ def _check_part(part: str, relation: str, value: _Side) -> None:
     if part not in PARTS:
         raise ParameterError(f"part={part!r}; expected one of {', '.join(PARTS)}.")
     if value is None:
-        raise ParameterError(f"{relation!r} is asked of a column, not of its {part}.")
+        raise ParameterError(
+            f"{relation!r} applies to a whole column, not to its {part}. Remove the part."
+        )
     least, largest = PARTS[part]
     for item in value if isinstance(value, tuple) else (value,):
         if not isinstance(item, int) or not least <= item <= largest:
             expected = f"from {least} to {largest}" if part != "year" else "of a year"
             raise ParameterError(
-                f"a comparison of the {part} takes whole numbers {expected}; got {item!r}."
+                f"a comparison of the {part} expects whole numbers {expected}; got {item!r}."
             )
 
 
@@ -237,57 +240,57 @@ def _checked_value(value: Value) -> Value:
         return value
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, (int, float, numbers.Real)):  # NumPy's too, as plain numbers
+    if isinstance(value, (int, float, numbers.Real)):  # numbers of NumPy become plain numbers
         number = int(value) if isinstance(value, (int, numbers.Integral)) else float(value)
         if not -_LARGEST <= number <= _LARGEST:
-            shown = "a longer one" if isinstance(number, int) else repr(number)
+            shown = "a larger one" if isinstance(number, int) else repr(number)
             raise ParameterError(f"a comparison needs a number below 1.8e308 in size; got {shown}.")
         return number
     raise ParameterError(
-        f"a comparison's value is a number, a str, a Temporal or a ColumnName; got {value!r} "
+        f"a comparison's value must be a number, str, Temporal or ColumnName; got {value!r} "
         f"({type(value).__name__})."
     )
 
 
 # -- choices of features
 
-#: word → how many numbers it takes
+#: kind of choice → its number of degrees
 CHOICES = {"all": 1, "any": 1, "atleast": 2, "exactly": 2}
-#: Larger degrees are refused.
+#: The largest degree of a choice.
 MAX_DEGREE = 10_000
-#: Choices inside choices, at most.
+#: The greatest nesting depth of choices.
 MAX_NESTING = 20
 
 
 class Choice(Leaf):
-    """True when enough of ``degree`` different features, chosen from a feature space, are true.
+    """A choice of d different features, true if enough of them are true.
 
-    With N features in the space of F, there are C(N, d) choices of d of them, and each is one
-    feature of the choice.  Of the chosen ones, ``all[d]`` asks for d, ``any[d]`` for at least
-    one, ``atleast[k,d]`` for at least k, ``exactly[k,d]`` for exactly k.
+    If the feature space of F has N features, the choice has C(N, d) features, one for each set of
+    d features of F.  It is true if all d features of the set are true (``all[d]``), at least one
+    (``any[d]``), at least k (``atleast[k,d]``), or exactly k (``exactly[k,d]``).
 
     Parameters
     ----------
     kind : {"all", "any", "atleast", "exactly"}
-        How many of the chosen features must be true.
+        The condition on the number of true features.
     formula : Formula
-        F; may hold choices itself: ``any[3](all[2](x))``.
+        The formula F, which may contain choices: ``any[3](all[2](x))``.
     degree : int
-        d, at least 1 and at most ``MAX_DEGREE``.
+        The number d, at least 1 and at most 10,000.
     count : int, optional
-        k, from 0 to d; for ``atleast`` and ``exactly`` only.
+        The number k, from 0 to d, for ``atleast`` and ``exactly``.
 
     Attributes
     ----------
     least, most : int
-        How many of the chosen features must be true, and may be.
+        The smallest and the largest number of chosen features that are true.
 
     Raises
     ------
     ParameterError
-        If the degrees do not fit.
+        If a degree is out of range.
     FormulaSizeError
-        If choices are nested more than ``MAX_NESTING`` deep.
+        If choices are nested more than 20 deep.
 
     Examples
     --------
@@ -300,8 +303,8 @@ class Choice(Leaf):
     __slots__ = ("count", "degree", "formula", "kind", "least", "most", "nesting")
 
     no_letter: ClassVar[str] = (
-        "a choice such as all[2](x) counts chosen features, and has no truth value for values of "
-        "names. Replace it by a name: formula.substitute({...})."
+        "a choice such as all[2](x) counts features, so the values of names do not determine its "
+        "truth value. Replace it by a name: formula.substitute({...})."
     )
 
     formula: Formula
@@ -315,11 +318,11 @@ class Choice(Leaf):
     def __init__(self, kind: str, formula: Formula, degree: int, count: int | None = None) -> None:
         if kind not in CHOICES:
             raise ParameterError(
-                f"a choice is one of {', '.join(map(repr, CHOICES))}; got {kind!r}."
+                f"expected one of the choices {', '.join(map(repr, CHOICES))}; got {kind!r}."
             )
         if not isinstance(formula, Formula):
             raise ParameterError(
-                f"{kind} chooses features of a Formula; got {type(formula).__name__}. "
+                f"{kind} expects a Formula; got {type(formula).__name__}. "
                 "Parse text first: fk.parse('a & b')."
             )
         problem = degrees_problem(kind, (degree,) if count is None else (count, degree))
@@ -329,7 +332,7 @@ class Choice(Leaf):
         nesting = 1 + max(getattr(leaf, "nesting", 0) for leaf in formula.leaves)
         if nesting > MAX_NESTING:
             raise FormulaSizeError(
-                f"choices are nested more than {MAX_NESTING} deep. Nest fewer of them."
+                f"choices are nested more than {MAX_NESTING} deep. Nest fewer choices."
             )
         least, most = {
             "all": (degree, degree),
@@ -342,15 +345,15 @@ class Choice(Leaf):
 
     @property
     def inside(self) -> tuple[Formula, ...]:
-        """The formula that is chosen from."""
+        """The formula whose features are chosen."""
         return (self.formula,)
 
     def over(self, formula: Formula) -> Choice:
-        """Return the same choice from another feature space."""
+        """Return the same choice of features of another formula."""
         return Choice(self.kind, formula, self.degree, self.count)
 
     def leaf_text(self, notation: Notation) -> str:
-        """Return the word, the degrees in brackets, and the formula in parentheses."""
+        """Return the kind, the degrees in brackets, and the formula in parentheses."""
         degrees = ",".join(str(d) for d in (self.count, self.degree) if d is not None)
         word = f"{self.kind}[{degrees}]"
         if notation.style == "latex":
@@ -360,14 +363,14 @@ class Choice(Leaf):
 
 
 def columns_read(formula: Formula) -> int:
-    """Return how many different columns one feature of a formula reads at most."""
+    """Return the largest number of different columns that one feature of a formula reads."""
     chosen = [leaf for leaf in formula.leaves if isinstance(leaf, Choice)]
-    inside = sum(leaf.degree * columns_read(leaf.formula) for leaf in chosen)  # few deep
+    inside = sum(leaf.degree * columns_read(leaf.formula) for leaf in chosen)  # at most 20 deep
     return inside + sum(isinstance(leaf, Variable) for leaf in formula.leaves)
 
 
 def degrees_problem(kind: str, degrees: tuple[object, ...]) -> tuple[str, str] | None:
-    """Return the problem with the numbers in the brackets and advice, or None."""
+    """Return the problem with the degrees of a choice and advice, or None."""
     example = {1: f"{kind}[2](x)", 2: f"{kind}[2,3](x)"}[CHOICES[kind]]
     advice = f"Write for example {example}."
     if len(degrees) != CHOICES[kind]:
@@ -375,13 +378,13 @@ def degrees_problem(kind: str, degrees: tuple[object, ...]) -> tuple[str, str] |
         return f"{kind} takes {wanted}; got {len(degrees)}", advice
     for value in degrees:
         if not hasattr(value, "__index__") or isinstance(value, bool):
-            return f"a degree is an integer; got {value!r}", advice
+            return f"a degree must be an integer; got {value!r}", advice
     *least, degree = (int(value) for value in degrees)  # type: ignore[call-overload]
     if not 1 <= degree <= MAX_DEGREE:
-        return f"the degree d is an integer from 1 to {MAX_DEGREE:,}; got {degree}", advice
+        return f"the degree d must be an integer from 1 to {MAX_DEGREE:,}; got {degree}", advice
     if least and not 0 <= least[0] <= degree:
         return (
-            f"k is an integer from 0 to d = {degree}; got {least[0]}",
-            f"Of d chosen features at most d can be true; write for example {example}.",
+            f"k must be an integer from 0 to d = {degree}; got {least[0]}",
+            f"At most d of d features can be true; write for example {example}.",
         )
     return None

@@ -1,8 +1,7 @@
-"""Text to formula: Lark builds the tree while it reads, bottom-up and without recursion.
+"""The parser of formulas and rules: Lark builds the tree bottom-up, without recursion.
 
-A syntax error is one sentence: what stood before the place, what came there, what to write.  The
-parser reports where it stopped; the words are chosen from the piece of text before that place (an
-operand, a connective, an opening parenthesis, the start) and the piece that came.
+The message of a syntax error names the problem and the text to write instead.  It depends on the
+place at which the parser stopped, and on the pieces of text before and after that place.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ from formulakern.syntax.leaves import (
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 from formulakern.text import clip
 
-#: A longer text is refused before it is read.
+#: The largest number of characters of a text.
 MAX_CHARACTERS = 1_000_000
-#: A number in a rule has at most this many characters.
+#: The largest number of characters of a number in a rule.
 MAX_DIGITS = 400
 
-#: Spellings of a relation beside its own.
+#: Alternative spellings of relations.
 _RELATIONS = {"==": "=", **{unicode: name for name, (_, unicode, _) in RELATIONS.items()}}
 
 
 def parse(text: Any) -> Formula:
-    """Read a template formula, or a Boolean expression of SymPy.
+    """Return the formula of a text, or of a Boolean expression of SymPy.
 
-    The language, by precedence, is described in ``grammar/README.md``.
+    ``grammar/README.md`` describes the language.
 
     Parameters
     ----------
@@ -60,22 +59,22 @@ def parse(text: Any) -> Formula:
     Returns
     -------
     Formula
-        ``str`` of it parses back to an equal formula.
+        Its ``str`` parses back to an equal formula.
 
     Raises
     ------
     FormulaSyntaxError
-        With one sentence, a caret under the place, and what to write instead.
+        If the text is not a formula; a caret marks the place, and the message suggests a remedy.
     FormulaSizeError
         If the text is too long.
     FormulaTypeError
-        If it is neither.
+        If ``text`` is neither a str nor an expression of SymPy.
     FormulaError
-        If an expression of SymPy holds something else than symbols and connectives.
+        If an expression of SymPy contains anything except symbols and connectives.
 
     Notes
     -----
-    Linear in the length of the text; no recursion, so nesting may be arbitrarily deep.
+    The time is linear in the length of the text.  Nesting may be arbitrarily deep.
 
     Examples
     --------
@@ -89,15 +88,15 @@ def parse(text: Any) -> Formula:
             ^
     Write an operand between "&" and "|".
     """
-    if type(text).__module__.partition(".")[0] == "sympy":  # which is not loaded to find out
+    if type(text).__module__.partition(".")[0] == "sympy":  # without importing SymPy
         return from_sympy(text)
     return _read(text, "formula")
 
 
 def parse_rule(text: str) -> Formula:
-    """Read a rule over named columns; its leaves are comparisons and Boolean columns.
+    """Return the formula of a rule, whose leaves are comparisons and Boolean columns.
 
-    Parameters, errors and cost are those of :func:`parse`.
+    Parameters, errors and cost are as for :func:`parse`.
     """
     return _read(text, "rule")
 
@@ -105,12 +104,12 @@ def parse_rule(text: str) -> Formula:
 def _read(text: str, language: str) -> Formula:
     if not isinstance(text, str):
         raise FormulaTypeError(
-            f"a {language} is read from a str; got {type(text).__name__}. "
+            f"expected a {language} as a str; got {type(text).__name__}. "
             "Write for example 'a & ~b'."
         )
     if len(text) > MAX_CHARACTERS:
         raise FormulaSizeError(
-            f"the text has {len(text):,} characters; a {language} may have at most "
+            f"the text has {len(text):,} characters; the limit for a {language} is "
             f"{MAX_CHARACTERS:,}. Build it from parts with &, | and ~ instead."
         )
     try:
@@ -121,7 +120,7 @@ def _read(text: str, language: str) -> Formula:
     except FormulaSyntaxError as error:
         error.text = text
         raise
-    raise problem  # without the parser's own error, which no cluster can send
+    raise problem  # without the parser's own error, which cannot be pickled
 
 
 @cache
@@ -136,7 +135,7 @@ def _parser(language: str) -> Lark:
 
 
 def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
-    """Return the error for a value that only the grammar accepts; ``_read`` adds the text."""
+    """Return the error for an invalid value that the grammar accepts; ``_read`` adds the text."""
     return FormulaSyntaxError(problem, "", token.start_pos or 0, advice, len(token))
 
 
@@ -144,7 +143,7 @@ def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
 
 
 def grammar(language: str) -> str:
-    r"""Return the grammar of a language: signs from the table of connectives, and Lark files."""
+    r"""Return the grammar of a language, from the table of connectives and Lark files."""
     files = [
         pkgutil.get_data("formulakern.grammar", f"{name}.lark") for name in ("shared", language)
     ]
@@ -152,7 +151,7 @@ def grammar(language: str) -> str:
 
 
 def _terminal(row: Connective) -> str:
-    """Return the name of the terminal that reads a connective's spellings."""
+    """Return the name of the terminal for a connective's spellings."""
     return f"SIGN_{row.name.upper()}"
 
 
@@ -187,7 +186,7 @@ def _tokens() -> list[str]:
 
 
 def _spellings(row: Connective) -> str:
-    """Return a pattern for the spellings, longest first; "android" is a name, not "and"."""
+    """Return a pattern for the spellings, longest first, that ends at word boundaries."""
     patterns = []
     for sign in sorted(row.spellings, key=len, reverse=True):
         pattern = re.escape(sign).replace("/", r"\/") + (r"(?!\w)" if sign.isalpha() else "")
@@ -198,7 +197,7 @@ def _spellings(row: Connective) -> str:
 
 
 def _priority(row: Connective) -> int:
-    """Return a priority above connectives whose sign begins one of this row's: ``~&``, ``~``."""
+    """Return a priority above that of connectives whose sign begins a sign of this row."""
     begun = [
         other
         for other in CONNECTIVES
@@ -211,7 +210,7 @@ def _priority(row: Connective) -> int:
 
 
 class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
-    """The actions of both grammars, named by the rules and aliases in them."""
+    """The actions of both grammars, named by their rules and aliases."""
 
     def operation(self, children: list[Any]) -> Formula:
         sign = next(child for child in children if isinstance(child, Token))
@@ -266,7 +265,7 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         if value is None:
             raise _bad_value(
                 token,
-                "there is no such date, time or duration",
+                "this date, time or duration does not exist",
                 "Write for example 2020-02-01T10:30, 10:30, or 1d12h.",
             )
         return value
@@ -277,7 +276,7 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
             raise _bad_value(
                 token,
                 "a number is out of range",
-                f"Write one of at most {MAX_DIGITS} characters, below 1.8e308 in size.",
+                f"Write at most {MAX_DIGITS} characters, and a number below 1.8e308 in size.",
             )
         return int(token) if token.lstrip("+-").isdecimal() else float(token)
 
@@ -289,12 +288,12 @@ _BY_TERMINAL = {_terminal(row): row for row in CONNECTIVES}
 
 
 def _word(token: Token) -> str:
-    """Return a bare word as it is, one in quotes or backquotes without them."""
+    """Return a word without its quotes or backquotes."""
     return unquote(token) if token[0] in "`\"'" else str(token)
 
 
 def _part_value(part: str, value: Any, sign: Token) -> Value:
-    """Return a number of a part of the calendar, from its number or word."""
+    """Return the number of a part of a date, given as a number or word."""
     number = part_number(part, _word(value)) if isinstance(value, Token) else value
     least, largest = PARTS[part]
     if isinstance(number, int) and least <= number <= largest:
@@ -310,7 +309,7 @@ def _part_value(part: str, value: Any, sign: Token) -> Value:
 
 
 def _degree(text: str) -> int | str:
-    """Return a whole number, or the text that is none."""
+    """Return the whole number in a text, or the text if it is not a whole number."""
     word = text.strip()
     digits = word.removeprefix("-")
     return int(word) if digits.isdecimal() and len(digits) <= MAX_DIGITS else word[:20]
@@ -327,25 +326,25 @@ _SIGNS = "|".join(
     for sign in sorted({">>", *_COMPARING, *_ROW_OF}, key=len, reverse=True)
     if not sign.isalpha()
 )
-#: The sign, word or single character at a place; and the one that ends a text.
+#: The sign, word or single character at a place, and the last one of a text.
 _PIECE = re.compile(rf"[\w.]+|{_SIGNS}|.", re.DOTALL)
 _LAST_PIECE = re.compile(rf"(?:\w+|{_SIGNS}|.)\Z", re.DOTALL)
-#: A number, date or time at the end, or one with a sign of order and a column.
+#: A number, date or time at the end, perhaps followed by an order sign and a column.
 _HALF_INTERVAL = re.compile(
     r"(?<![\w.])([+-]?\d[\w.:+-]*)(\s*(?:<=|<|≤)\s*(?:\w+|`[^`]+`|\w+\s*\([^()]*\)))?\Z"
 )
-#: After these signs stands a value.
+#: The signs that a value follows.
 _VALUES_FOLLOW = (*_COMPARING, "{", ",")
 #: The beginning of a choice such as ``all[2](x)``: the word, and the word with its brackets.
 _CHOICE_WORD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\Z", re.IGNORECASE)
 _CHOICE_HEAD = re.compile(rf"\b({'|'.join(CHOICES)})\s*\[[^\[\]()]*\]\Z", re.IGNORECASE)
-#: How many characters before the place are looked at, and how many of a word are shown.
+#: The number of characters that are read before the place, and of a word that are shown.
 _LOOK_BACK, _SHOWN = 200, 21
 
-#: A sign from elsewhere, and what it is here.
+#: Advice for signs of other languages.
 _ELSEWHERE = {
-    "+": '"+" is not a connective here; write "|" for or, "^" for exclusive or.',
-    "*": '"*" is not a connective here; write "&" for and.',
+    "+": '"+" is not a connective; write "|" for or, "^" for exclusive or.',
+    "*": '"*" is not a connective; write "&" for and.',
     ">>": '">>" works on formula objects; in text write "->" for implies.',
     "·": 'Write "&" for and.',
     "\\": 'Write "&" for and, "|" for or.',
@@ -358,13 +357,13 @@ _ELSEWHERE = {
     **dict.fromkeys("∼˜", 'Write "~" or "¬" for not.'),
     **dict.fromkeys("[]", "Group with parentheses."),
     **dict.fromkeys("'\"", "Write a name without quotes, or in backquotes."),
-    **dict.fromkeys("∀∃", "Formulas are propositional: there are no quantifiers."),
+    **dict.fromkeys("∀∃", "Formulas are propositional and have no quantifiers."),
 }
 _EXAMPLE = {"formula": '"a & ~b"', "rule": '"odor = foul & gill_size >= 3"'}
 
 
 def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxError:
-    """Turn the parser's complaint into a :class:`FormulaSyntaxError` in the user's words."""
+    """Return the :class:`FormulaSyntaxError` for an error of the parser."""
     token = getattr(error, "token", None)
     position, came = error.pos_in_stream, ""
     if isinstance(token, Token):
@@ -372,7 +371,7 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
     if position is None or position < 0:
         position = len(text)
     piece = _PIECE.match(text, position)
-    if piece and (not came or piece.group() == "!="):  # which is no negation
+    if piece and (not came or piece.group() == "!="):  # the parser reads its "!" as "not"
         came = piece.group()
     problem, advice, start = (*_message(text, position, came, language), position)[:3]
     width = len(came) if start == position else 1
@@ -380,10 +379,9 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
 
 
 def _message(text: str, position: int, came: str, language: str) -> tuple[Any, ...]:
-    """Return the problem, the advice, and where the caret goes if that is not ``position``.
+    """Return the problem, the advice, and the place of the caret if it is not ``position``.
 
-    The parser stopped at ``position``, where the piece of text that ``came`` is (empty at the end).
-    The first case that applies counts.
+    The parser stopped at ``position``, at the piece of text ``came`` (empty at the end).
     """
     rule, template = language == "rule", language == "formula"
     before = text[:position].rstrip()
@@ -400,12 +398,12 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         return "a name in backquotes is empty", "Write a name between them."
     if came == "`":
         advice = "Close it with a backquote; a backquote inside a name is doubled."
-        return "a name in backquotes does not end", advice
+        return "a name has no closing backquote", advice
     if rule and came in ('"', "'"):
         if last in (*_COMPARING, ",", "{"):
-            return "a quoted value does not end", f"Close it with {came}."
+            return "a value has no closing quote", f"Close it with {came}."
         advice = "Write a column and a relation before it; quote columns with backquotes."
-        return "a quoted word is a value, and no comparison stands before it", advice
+        return "a quoted word is a value, but no comparison precedes it", advice
 
     head, word = _CHOICE_HEAD.search(tail), _CHOICE_WORD.search(tail)
     if template and head and came != "(":
@@ -415,7 +413,7 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
     if template and word and came == "[":
         advice = "Write the degrees in brackets, then the formula, as in all[2](x) or "
         advice += "atleast[2,3](x)."
-        return f'the brackets after "{word.group(1)}" do not end', advice
+        return f'the brackets after "{word.group(1)}" are not closed', advice
     ended = f'the text ends after "{last}"'
     half = _HALF_INTERVAL.search(before) if rule and came not in _COMPARING else None
     ahead = before[: half.start()].rstrip() if half else ""
@@ -430,9 +428,9 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         problem = f'"{shown}" is neither a name nor one of the constants 0 and 1'
         return problem, advice, half.start()
     if rule and last in _COMPARING:
-        problem = f'no value stands after "{last}"' if came else ended
+        problem = f'no value follows "{last}"' if came else ended
         if came and came[0] in "=<>!":
-            return problem, "The relations are =, !=, <, <=, >, >=, written without blanks inside."
+            return problem, "The relations are =, !=, <, <=, >, >=, written without inner spaces."
         return problem, "Write a number, a word, a quoted value, or a column in backquotes."
 
     if not came:
@@ -471,8 +469,8 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
                 for other in CONNECTIVES
                 if other.precedence == row.precedence and other.chain == "refused"
             ]
-            advice = "Tools disagree on what it means without; put what stands before "
-            advice += f'"{came}", or what stands after it, in parentheses.'
+            advice = "Tools disagree on the meaning without them; put the part before "
+            advice += f'"{came}", or the part after it, in parentheses.'
             return f"a chain with {' or '.join(level)} needs parentheses", advice
         if not last:
             return f'the text begins with "{came}"', "Write an operand before it."
@@ -482,30 +480,30 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
 
     if came == ")":
         if opened is None:
-            return '")" closes nothing', 'Remove it, or add the missing "(".'
+            return '")" has no matching "("', 'Remove it, or add the missing "(".'
         if last == "(":
-            return "nothing stands between the parentheses", "Write a formula inside."
+            return "the parentheses are empty", "Write a formula inside."
         if not operand:
             return f'"{last}" right before ")"', "Write an operand between them."
         return '")" is not expected here', "Check the parentheses."
 
     if template and came == ":":
         advice = "A domain follows its variable, once, as in a:symptom."
-        return 'a ":" has no place here', advice
+        return 'a ":" is not allowed here', advice
     if came[0] in "{},":
-        advice = "Braces and commas only write sets of values in a rule, as in cap in {red, blue}."
-        return f'"{came[0]}" has no place here', advice
+        advice = "Braces and commas are only for sets of values in a rule: cap in {red, blue}."
+        return f'"{came[0]}" is not allowed here', advice
 
     number = came[0].isdigit() or (came[0] == "." and came[1:2].isdigit())
     begins = number or came[0].isalpha() or came[0] in "_`⊤⊥(" or row is not None
     if rule and operand and came.lower() == "is":
-        problem = f'after "{came}" stands "missing" or "not missing"'
+        problem = f'expected "missing" or "not missing" after "{came}"'
         return problem, "Compare with a value by = or !=, as in cap = red."
     if rule and operand and begins and not number and last.lower() == "in":
-        problem = f'a set of values is expected after "{last}"'
+        problem = f'expected a set of values after "{last}"'
         return problem, "Write it in braces, as in cap in {red, blue}."
     if begins and operand:
-        advice = 'Write "&", "|" or another between them.'
+        advice = 'Write "&", "|" or another connective between them.'
         return "two operands without a connective", advice
     if template and number:
         shown = clip(came, _SHOWN)
@@ -516,7 +514,7 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
         return "an operand is not expected here", "Check the signs before it."
     if rule and operand and not text[position - 1].isspace():
         advice = "Put values that are not plain words or numbers in quotes, columns in backquotes."
-        return f'"{clip(last, _SHOWN)}" goes on with {_quoted(came[0])}', advice
+        return f'"{clip(last, _SHOWN)}" is followed by {_quoted(came[0])}', advice
     for sign in (came[:2], came[0]):
         if sign in _ELSEWHERE:
             return f"{_quoted(sign)} has no meaning here", _ELSEWHERE[sign]
@@ -524,12 +522,12 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
     sign = f"{_quoted(came[0])} " if came[0].isprintable() else ""
     return (
         f"the character {sign}(U+{ord(came[0]):04X}, {name}) has no meaning here",
-        "Names hold letters, digits and underscores; put others in backquotes.",
+        "Names consist of letters, digits and underscores; put others in backquotes.",
     )
 
 
 def _ends_operand(last: str) -> bool:
-    """Return whether the last piece before the place is the end of an operand."""
+    """Return True if the last piece before the place is the end of an operand."""
     if not last or last.lower() in _ROW_OF:
         return False
     mark = last[-1]
@@ -537,7 +535,7 @@ def _ends_operand(last: str) -> bool:
 
 
 def _quoted(sign: str) -> str:
-    """Return a sign in quotes that are not the sign itself."""
+    """Return a sign in quotes that differ from the sign."""
     if not sign.isprintable():
         return f"U+{ord(sign[0]):04X}"
     return f"'{sign}'" if sign == '"' else f'"{sign}"'

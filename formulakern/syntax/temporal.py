@@ -1,8 +1,8 @@
-"""Dates, time stamps, times of day and durations: values that a rule compares with, and their text.
+"""Dates, time stamps, times of day and durations as values in rules, and their text.
 
 A value is a kind and a whole number of nanoseconds, so nothing is rounded.  Text is ISO 8601 for
 stamps and times, and numbers with units, such as ``3d4h30m``, for durations.  The functions that
-read text need Python alone, because exported Python code contains them.
+read text use only Python's standard library, because exported Python code contains them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TemporalKind = Literal["stamp", "instant", "time", "duration"]
 #: The kind and the nanoseconds of a :class:`Temporal`.
 Moment = tuple[TemporalKind, int]
 
-#: 1970-01-01 as Python numbers it, and the days of 400 years.
+#: The ordinal number of 1970-01-01 in Python, and the number of days in 400 years.
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 CYCLE = 146_097
 SECOND = 10**9
@@ -48,7 +48,7 @@ _WORDS = re.compile(
     r"([+-]?)(?:(\d+) days?)?,? ?(?:(?:^|(?<= ))(\d+):(\d\d)(?::(\d\d(?:\.\d{1,9})?))?)?", re.ASCII
 )
 
-#: Kind → what a column of it holds, in words, and how a rule writes such a value.
+#: Kind → a description of its values, and examples as written in rules.
 KINDS: dict[TemporalKind, tuple[str, str]] = {
     "stamp": ("dates or time stamps without time zone", "2020-02-01 or 2020-02-01T10:30"),
     "instant": ("time stamps with a time zone", "2020-02-01T10:30Z or 2020-02-01T10:30+01:00"),
@@ -56,7 +56,7 @@ KINDS: dict[TemporalKind, tuple[str, str]] = {
     "duration": ("durations", "3d4h30m or 1.5s"),
 }
 
-#: Parts of a date or stamp, and of a time of day, with the least and the largest number of each.
+#: Parts of dates, stamps and times of day, with the least and the largest number of each.
 PARTS: dict[str, tuple[int, int]] = {
     "year": (-(10**9), 10**9),
     "quarter": (1, 4),
@@ -67,7 +67,7 @@ PARTS: dict[str, tuple[int, int]] = {
     "minute": (0, 59),
 }
 
-#: Kind → the parts that its values have; of an instant only in a time zone.
+#: Kind → the parts of its values; for an instant they depend on the time zone.
 PARTS_OF: dict[TemporalKind, frozenset[str]] = {
     "stamp": frozenset(PARTS),
     "instant": frozenset(PARTS),
@@ -89,9 +89,9 @@ WORDS = {
 class Temporal:
     """A date, a time stamp, a time of day or a duration, exact to the nanosecond.
 
-    A stamp has no time zone; a date is the stamp of its midnight.  An instant has one.  Nanoseconds
-    are of any size: of a stamp since 1970-01-01T00:00, of an instant since then in UTC, of a time
-    since midnight, of a duration its length.
+    A stamp has no time zone, an instant has one; a date is the stamp of its midnight.  Nanoseconds,
+    of any size, count from 1970-01-01T00:00 for a stamp, from this time in UTC for an instant, and
+    from midnight for a time of day; for a duration they are its length.
 
     >>> noon = Temporal("time", 12 * 3600 * 10**9)
     >>> print(noon, Temporal("stamp", 0), Temporal("instant", 1), Temporal("duration", -90 * 10**9))
@@ -111,7 +111,7 @@ class Temporal:
 
     @property
     def is_date(self) -> bool:
-        """Whether the value is a stamp of midnight, which is written as a date."""
+        """True if the value is a stamp of midnight, which is written as a date."""
         return self.kind == "stamp" and self.nanoseconds % DAY == 0
 
     def __str__(self) -> str:
@@ -127,12 +127,12 @@ class Temporal:
 
 
 def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | None:
-    """Return the date, stamp, time or duration that a text spells, or None.
+    """Return the date, stamp, time or duration of a text, or None.
 
-    ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a blank), with ``Z`` or an offset such as
-    ``+01:00`` for a time zone, ``10:30``, ``3d4h30m``.  Durations are also read as ISO 8601 has
-    them, ``P3DT4H30M`` without months and years, and as ``3 days 04:30:00``.  With a kind only
-    values of it are read; ``04:30`` is a duration only if ``kind="duration"``.
+    Accepted forms are ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a space), the same with
+    ``Z`` or an offset such as ``+01:00``, ``10:30`` and ``3d4h30m``.  Durations may also be ISO
+    8601 without months and years, ``P3DT4H30M``, or ``3 days 04:30:00``.  With a kind, only values
+    of this kind are accepted; ``04:30`` is a duration only if ``kind="duration"``.
 
     >>> [str(read_temporal(t)) for t in ("2020-02-01 10:30+01:00", "P1DT90M", "3 days", "25:00")]
     ['2020-02-01T09:30Z', '1d1h30m', '3d', 'None']
@@ -144,7 +144,7 @@ def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | Non
 
 
 def read_moment(text: str, kind: TemporalKind | None = None) -> Moment | None:
-    """Return what :func:`read_temporal` returns, as a kind and its nanoseconds."""
+    """Return the kind and the nanoseconds of a date, stamp, time or duration, or None."""
     text = text.strip()
     found = None if kind == "duration" else _read_stamp(text) or _read_time(text)
     found = found or _read_duration(text, kind == "duration")
@@ -177,12 +177,12 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 
 def part_text(part: str, number: int) -> str:
-    """Return a number of months, weekdays, … as a rule spells it."""
+    """Return the number of a part of a date as written in a rule."""
     return WORDS[part][number - 1] if part in WORDS else str(number)
 
 
 def part_number(part: str, word: str) -> int | None:
-    """Return the number of a month or a weekday from its name or three letters, or None."""
+    """Return the number of a month or weekday from its name or first three letters, or None."""
     names = enumerate(WORDS.get(part, ()), 1)
     return next((n for n, name in names if word.title() in (name, name[:3])), None)
 
@@ -248,7 +248,7 @@ def _clock(match: re.Match[str]) -> int | None:
 
 
 def _read_duration(text: str, clock: bool) -> Moment | None:
-    """Read a duration; ``04:30`` is 4 hours and a half only if ``clock`` is True."""
+    """Return the duration of a text, or None; read ``04:30`` only if ``clock`` is True."""
     if match := _DURATION.fullmatch(text):
         amounts = re.findall(r"([\d.]+)([a-z]+)", match[2])
     elif match := _ISO.fullmatch(text):

@@ -55,7 +55,7 @@ def test_inspect_takes_the_options_of_a_kernel(capsys):
     assert status == 0
     title = "fk.kernel('a & b', variables='distinct', scale='probability', backend='numba')"
     assert out.startswith(title)
-    assert "numba, as asked" in out
+    assert "numba, as requested" in out
 
 
 def test_inspection_is_coloured_on_a_terminal_only(capsys):

@@ -98,7 +98,7 @@ def test_probabilities_are_those_of_the_model(name, fruit, capsys):
 
 
 REFUSED = {
-    "an unknown value": ("unknown", "blue,3,1\n", "not among the values"),
+    "an unknown value": ("unknown", "blue,3,1\n", "not one of the values"),
     "a missing value": ("missing", ",3,1\n", "missing"),
     "text for a number": (None, "red,small,1\n", "needs numbers"),
 }

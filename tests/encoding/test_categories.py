@@ -158,7 +158,7 @@ def test_an_order_needs_an_order():
         fk.rule("x < c")(frame)
     with pytest.raises(fk.DataError, match="text without an order"):
         fk.rule("x < a")({"x": ["a", "b"]})
-    with pytest.raises(fk.ParameterError, match="not among the categories"):
+    with pytest.raises(fk.ParameterError, match="not one of the categories"):
         Level("c", ("a", "b"))
 
 

@@ -244,10 +244,10 @@ def test_what_does_not_compare_is_told():
         "took < 10:30": "it is compared with 10:30, one of times of day",
         "month(aware) = 3": "depends on a time zone",
         "month(took) = 3": "which have no month",
-        "month(n) = 3": "holds no dates or times",
+        "month(n) = 3": "does not hold dates or times",
         "n >= 2020-01-01": "holds numbers; it is compared with 2020-01-01",
         "t >= 2020-01-01": "holds 'x'; it is compared with 2020-01-01",
-        "n >= big": "holds numbers, and 'big' is a word",
+        "n >= big": "holds numbers, but 'big' is a word",
         "t >= big": "text without an order",
         "naive": "Compare it with a value",
     }.items():
@@ -445,7 +445,7 @@ def test_calendar_is_checked():
     aware = [dt.datetime(2020, m, 1, tzinfo=dt.UTC) for m in (1, 2)]
     with pytest.raises(fk.DataError, match="depends on a time zone"):
         fk.PropositionEncoder(calendar=["month"]).fit({"x": aware})
-    with pytest.raises(fk.DataError, match="degrees are of numbers"):
+    with pytest.raises(fk.DataError, match="degrees need numbers"):
         fk.PropositionEncoder(graded={"x": "rank"}).fit({"x": aware})
 
 

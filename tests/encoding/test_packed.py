@@ -114,5 +114,5 @@ def test_bad_positions_are_refused():
 
 def test_words_of_another_size_are_refused():
     words = read_packed(X2).columns
-    with pytest.raises(fk.DataError, match="do not hold"):
+    with pytest.raises(fk.DataError, match="do not fit"):
         PackedTable.of_columns(words, 100)

@@ -87,7 +87,7 @@ def test_partitions_that_change_are_refused():
     encoder = fk.PropositionEncoder()
     encoder.learn(parts)
     parts.lengths = [2, 1]  # as they were read at first
-    with pytest.raises(fk.DataError, match="has 1 rows and had 2 when it was first read"):
+    with pytest.raises(fk.DataError, match="has 1 rows but had 2 when it was first read"):
         encoder.pack(parts).weighted(np.array([0, 1, 1]), None, np.arange(2), np.ones(2))
 
 

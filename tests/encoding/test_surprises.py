@@ -30,16 +30,16 @@ OTHERS = {
 @pytest.mark.parametrize("name", IDENTIFIERS)
 def test_an_identifier_is_told(name):
     frame = pd.DataFrame({"id": IDENTIFIERS[name], "other": ["a", "b"] * (ROWS // 2)})
-    with pytest.warns(UserWarning, match='another value in every row, as an identifier has: "id"'):
+    with pytest.warns(UserWarning, match='different value in every row, like identifiers: "id"'):
         fk.PropositionEncoder().fit(frame)
-    with pytest.warns(UserWarning, match="leave them out"):
+    with pytest.warns(UserWarning, match="drop these columns"):
         fk.PRLClassifier().fit(frame, frame["other"])
 
 
 def test_many_numbers_that_are_categories_are_an_identifier():
     """Also if a summary of so many numbers would not be kept."""
     table = {"id": np.arange(MANY + 1) / 2, "size": np.arange(MANY + 1) % 3}
-    with pytest.warns(UserWarning, match='an identifier has: "id"'):
+    with pytest.warns(UserWarning, match='like identifiers: "id"'):
         fk.PropositionEncoder(nominal=["id"]).fit(table)
 
 

@@ -225,7 +225,7 @@ def test_outputs_are_checked():
     ):
         with pytest.raises(fk.ParameterError, match="out is"):
             grams.gram(k, out=wrong)
-    with pytest.raises(fk.ParameterError, match="a kernel is expected"):
+    with pytest.raises(fk.ParameterError, match="expected a kernel; got"):
         grams.gram("a & b")
     with pytest.raises(fk.DataError):
         fk.CandidateGrams([[0, 1], [1, 0]], [[0, 1, 1]])

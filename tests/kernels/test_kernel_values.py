@@ -244,7 +244,7 @@ def test_domains_may_overlap_except_under_distinct():
         K = fk.kernel("a:g & b:h", reading, domains=domains)(BASE)
         expected = oracle.gram(fk.parse("a:g & b:h"), BASE, BASE, reading, domains)
         np.testing.assert_array_equal(K, expected.astype(float))
-    with pytest.raises(ParameterError, match="column 2 is in two"):
+    with pytest.raises(ParameterError, match="column 2 belongs to two domains"):
         fk.kernel("a:g & b:h", "distinct", domains=domains)(BASE)
     with pytest.raises(ParameterError, match="distinct"):
         fk.kernel("a:g & b", "distinct", domains=domains)(BASE)

@@ -143,7 +143,7 @@ def test_bad_input():
         kernel.matvec(frame, np.ones(9)).compute()
     with pytest.raises(fk.ParameterError, match="to_zarr"):
         kernel(frame, out=np.empty((10, 10)))
-    with pytest.raises(fk.ParameterError, match="blocks of its own"):
+    with pytest.raises(fk.ParameterError, match="a dask array in chunks"):
         kernel.blocks(frame)
     with pytest.raises(fk.DataError, match="3D array"):
         kernel(da.ones((2, 2, 2)))

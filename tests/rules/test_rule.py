@@ -161,7 +161,7 @@ def test_notations():
         ("gill_size = `limmit`", fk.DataError, 'no column "limmit" in the table; did you mean'),
         ("cap < 3", fk.DataError, "column \"cap\" holds 'red' (row 0), which is not a number"),
         ("gill_size < `cap`", fk.DataError, "column \"cap\" holds 'red' (row 0)"),
-        ("cap", fk.DataError, "column \"cap\" holds 'red' (row 0); a column that stands alone"),
+        ("cap", fk.DataError, "column \"cap\" holds 'red' (row 0); a column without a comparison"),
         ("gill_size", fk.DataError, 'column "gill_size" holds 3.0 (row 0)'),
         ("ring:gene", fk.FormulaKernError, ""),
     ],

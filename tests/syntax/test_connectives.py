@@ -42,7 +42,7 @@ def test_the_reference_lists_the_rows():
 
 @pytest.mark.parametrize("truth", ["1111", "0000", "11", "10", "101", "1020", ""])
 def test_what_is_no_truth_table_is_refused(truth):
-    with pytest.raises(ParameterError, match="expected four of 0 and 1"):
+    with pytest.raises(ParameterError, match="expected four digits 0 or 1"):
         Connective("odd", truth, 3, "refused", ("?",), "?", "?")
 
 

@@ -141,7 +141,7 @@ def test_bad_names():
             Variable(name)
     with pytest.raises(ParameterError, match="domain"):
         Variable("a", "")
-    with pytest.raises(ParameterError, match="one str"):
+    with pytest.raises(ParameterError, match="expects a str"):
         variables(["a"])
 
 

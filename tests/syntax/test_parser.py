@@ -272,7 +272,7 @@ def test_limit_is_stated():
 
 @pytest.mark.parametrize("value", [None, 3, b"a", ["a"], A])
 def test_only_str_is_read(value):
-    with pytest.raises(FormulaTypeError, match="read from a str"):
+    with pytest.raises(FormulaTypeError, match="as a str; got"):
         parse(value)
     with pytest.raises(TypeError):
         parse_rule(value)

@@ -221,7 +221,10 @@ BAD_CALLS = [
     (lambda: boolean.monotone_dnf(2, 0), "c=0; expected an integer"),
     (lambda: boolean.monotone_cnf(2, -1), "c=-1; expected an integer"),
     # with six columns
-    (lambda: boolean.conjunctive(7)(X), "d=7 different columns are asked for, and the table has 6"),
+    (
+        lambda: boolean.conjunctive(7)(X),
+        "a clause needs d=7 different columns, but the table has 6",
+    ),
     (lambda: boolean.conjunctive(7).diagonal(X), "the table has 6"),
     (lambda: boolean.conjunctive(7).normalized()(X), "the table has 6"),
     (lambda: boolean.conjunctive(7).dimension(6), "the table has 6"),
@@ -240,7 +243,7 @@ BAD_CALLS = [
     ),
     (lambda: boolean.conjunctive(2).dimension(2.0), "columns=2.0; expected an integer, at least 0"),
     # numbers that nobody could use
-    (lambda: boolean.dnf(10**6, 4)(np.ones((2, 60))), "binary digits; at most 200,000"),
+    (lambda: boolean.dnf(10**6, 4)(np.ones((2, 60))), "binary digits; the limit is 200,000"),
     (lambda: boolean.cnf(10**6, 4)(np.ones((2, 60))), "binary digits"),
     (lambda: boolean.polynomial(10**8)(X), "binary digits"),
     (lambda: boolean.polynomial(10**4, 1e-300)(X), "binary digits"),

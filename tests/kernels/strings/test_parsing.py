@@ -36,7 +36,9 @@ def test_what_is_read(text):
     ids=lambda text: repr(text)[:30],
 )  # fmt: skip
 def test_what_is_no_kernel(text):
-    with pytest.raises(ParameterError, match=r"is no kernel of strings; expected one of weighted_"):
+    with pytest.raises(
+        ParameterError, match=r"is not a kernel of strings; expected one of weighted_"
+    ):
         string_kernel(text)
 
 

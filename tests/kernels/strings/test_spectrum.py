@@ -164,7 +164,7 @@ def test_k_mers_are_counted_once(monkeypatch):
 def test_dimensions():
     assert spectrum(3).dimension({None: 60, "alphabet": 4}) == 64
     assert mismatch(3, 1).dimension(60) == mismatch(3, 1).dimension({None: 2}) == 64
-    with pytest.raises(ParameterError, match="depends on how many letters there are"):
+    with pytest.raises(ParameterError, match="depends on the size of the alphabet"):
         spectrum(3).dimension(60)
     with pytest.raises(ParameterError, match="the size of the alphabet=0"):
         spectrum(3).dimension({"alphabet": 0})

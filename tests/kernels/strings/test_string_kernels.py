@@ -78,7 +78,7 @@ def test_equality_is_by_value():
 
 def test_kernels_of_tables_and_strings_do_not_join():
     for join in ("__add__", "__mul__"):
-        with pytest.raises(ParameterError, match="there is no row that both read"):
+        with pytest.raises(ParameterError, match="expected kernels that read the same kind"):
             getattr(fk.strings.spectrum(2), join)(fk.kernel("a & b"))
     with pytest.raises(DataError, match=r"row 0 of X holds|columns of text"):
         fk.strings.spectrum(2)([[0, 1], [1, 1]])
@@ -155,7 +155,7 @@ def test_letters_beyond_a_byte_and_many_of_them():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("ACGT", r"X is one str; expected several. For one: \[X\]"),
+        ("ACGT", r"X is one str; expected a collection. Write \[X\] for one"),
         (b"ACGT", "X is one bytes"),
         (["ACGT", None], r"row 1 of X is missing \(None\). Leave such rows out"),
         (["ACGT", float("nan")], r"row 1 of X is missing \(nan\)"),

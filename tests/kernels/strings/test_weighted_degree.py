@@ -133,7 +133,7 @@ def test_gram_matrices_are_positive_semidefinite(S):
 def test_dimension_counts_positioned_k_mers():
     assert weighted_degree(2).dimension({None: 3, "alphabet": 4}) == 3 * 4 + 2 * 16
     assert weighted_degree_shifts(9, 2).dimension({None: 2, "alphabet": 3}) == 2 * 3 + 9
-    with pytest.raises(ParameterError, match=r"pass for example dimension\(\{None: 60"):
+    with pytest.raises(ParameterError, match=r"write dimension\(\{None: 60"):
         weighted_degree(2).dimension(60)
 
 
@@ -179,7 +179,7 @@ def test_counts_beyond_integers(monkeypatch):
     monkeypatch.setattr(
         type(pair), "aligned_codes", lambda *_: (np.zeros((1, 10**7), np.uint8),) * 2
     )
-    with pytest.raises(MagnitudeError, match="Choose a smaller d, or cut the strings"):
+    with pytest.raises(MagnitudeError, match="Choose a smaller d, or shorter strings"):
         k.prepare(pair)
 
 
