@@ -57,7 +57,7 @@ def test_levels_in_a_database():
     [(("a",), ()), (("a", "b"), ()), (("a", "b", "c"), (2.0, 1.0)), (("a", "b"), (np.nan,))],
 )
 def test_levels_that_are_none(levels, thresholds):
-    with pytest.raises(ParameterError, match="one threshold less than levels"):
+    with pytest.raises(ParameterError, match="finite threshold between each level and the next"):
         RuleEnsemble.of([], levels=levels, thresholds=thresholds)
     with pytest.raises(ParameterError, match="expected no classes"):
         RuleEnsemble.of([], ("a", "b"), levels=("a", "b"), thresholds=(0.0,))

@@ -285,7 +285,7 @@ def test_refused():
         RuleEnsemble.of([item], two).to_points(5, table)
     with pytest.raises(ParameterError, match="both a table and y"):
         RuleEnsemble.of([item], two).to_points(5, sample_weight=[1, 1])
-    with pytest.raises(DataError, match="2 finite numbers, none negative"):
+    with pytest.raises(DataError, match="2 finite numbers of at least 0"):
         RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, -1])
     with pytest.raises(DataError, match="both classes"):
         RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, 0])
