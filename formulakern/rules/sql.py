@@ -51,8 +51,8 @@ class Dialect:
     hidden: str = ""
     #: The quote around names; inside a name it is doubled, or escaped by a backslash in BigQuery.
     quote: str = '"'
-    #: A backslash in text is plain, or begins an escape; or the text is written ``E'…'``, in which it
-    #: begins an escape; or in hexadecimal, if a setting of the server decides.
+    #: A backslash in text is plain, or begins an escape; or the text is written ``E'…'``, in which
+    #: it begins an escape; or in hexadecimal, if a setting of the server decides.
     backslash: Literal["plain", "escape", "E", "hex"] = "plain"
     #: The hexadecimal expression of a text with NUL; empty if there is none.
     nul: str = ""

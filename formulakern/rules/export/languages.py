@@ -189,7 +189,7 @@ def _first_rule(file: PythonFile, rules: FirstRule) -> str:
         condition = file.conditions.condition(rule.formula)
         lines += [f"if {condition.text}:", f"    return {number}"]
     file.constants.append(f"LABELS = {_labels(rules.labels)}")
-    file.define("predict", "Return the class of a row.", "Any", ["return LABELS[place(row, missing)]"])
+    file.define("predict", "Return the class.", "Any", ["return LABELS[place(row, missing)]"])
     if rules.probabilities:
         shares = "".join(f"    {list(row)!r},\n" for row in rules.probabilities)
         file.constants.append(f"CLASSES = {_labels(rules.classes)}")
@@ -210,7 +210,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
     total = [*lines, f"return {sums[0]}"]
     if rules.labels is None:
         file.define("predict", "Return the predicted number.", "float", total, reads=True)
-        file.define("score", "Return the predicted number.", "float", ["return predict(row, missing)"])
+        file.define("score", "Return the number.", "float", ["return predict(row, missing)"])
         return file.text()
     if rules.thresholds is not None:
         name, found, about = "LEVELS", "total", "Return the level of a row, one of LEVELS."
@@ -218,7 +218,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
         chosen = "LEVELS[sum(end < total for end in ENDS)]"
         scored, kind = "Return the score that ENDS divide into levels.", "float"
     else:
-        name, found, about = "CLASSES", "scores", "Return the class with the largest score, the first of several."
+        name, found, about = "CLASSES", "scores", "Return the class with the largest score."
         chosen = "CLASSES[scores.index(max(scores))]"
         scored, kind = "Return the score of each of CLASSES.", "list[float]"
         total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
