@@ -107,7 +107,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
     >>> petal = WeightedRule(rule("petal >= 3"), -1.5, "a", votes=(-1.5, 1.0, 0.5))
     >>> print(RuleEnsemble.of([petal], "abc"))
-    Add the votes of the rules that hold; the class with the largest sum is predicted.
+    Add the votes of the rules that hold. Predict the class with the largest sum.
        a     b     c  rule
     -1.5  +1.0  +0.5  petal >= 3
 
@@ -119,11 +119,11 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     >>> levels, ends = ("low", "middle", "high"), (5.0, 20.0)
     >>> risk = RuleEnsemble.of(cost, target="risk", levels=levels, thresholds=ends)
     >>> print(risk)
-    risk by Σ weight · rule: low up to 5, middle up to 20, high above
+    risk by the sum of weights: low up to 5, middle up to 20, high above
     weight  rule
       20.0  smoker = yes
       15.0  age from 20 to 70, 0.3 per unit
-    A term "x from a to b" adds 0 up to a, its weight from b on, and a proportional share between.
+    A term "x from a to b" rises linearly from 0 at a to its weight at b, and is constant outside.
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """
@@ -230,7 +230,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         weight  rule
            2.5  age >= 30
            0.5  age >= 61
-        Sums of the rules above about one column alone:
+        Sums of the rules about a single column:
           age: below 30: 0; 30 to below 61: +2.5; from 61: +3.0
         2 rules joined: scores change by at most 0.5; 0 of 9 predictions change
         """

@@ -221,7 +221,7 @@ def test_printed_card(ward):
     assert head.split() == ["points", "coverage", "rule"]
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
     sums, end = lines[len(card) : lines.index("")], lines.index("")
-    assert sums[0] == "Sums of the rules above about one column alone:"
+    assert sums[0] == "Sums of the rules about a single column:"
     assert all(re.fullmatch(r"\S.*: (\+\d+|-\d+|0)", part.strip()) for part in sums[1].split(";"))
     loss, bound = re.fullmatch(
         r"The mean smoothed log loss of training is (.*); no card with these rules is below (.*)\.",

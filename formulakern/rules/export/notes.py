@@ -19,8 +19,8 @@ CONTRARY = (
     "rows."
 )
 LINEAR = (
-    'A term "x from a to b" adds 0 up to a, its {amount} from b on, and a proportional share '
-    "between."
+    'A term "x from a to b" rises linearly from 0 at a to its {amount} at b, and is constant '
+    "outside."
 )
 
 #: The space between words that stay on one line.
@@ -56,7 +56,7 @@ def sums_by_column(ensemble: VotingRules) -> list[str]:
     >>> listed = {"x <= 3": 1.2, "x <= 5": 0.4, "y >= 1": 2.0}
     >>> items = [WeightedRule(rule(text), weight) for text, weight in listed.items()]
     >>> print("\\n".join(sums_by_column(RuleEnsemble.of(items))).replace(GLUE, " "))
-    Sums of the rules above about one column alone:
+    Sums of the rules about a single column:
       x: up to 3: +1.6; above 3 to 5: +0.4; above 5: 0
     """
     places: dict[str, list[int]] = defaultdict(list)
@@ -85,7 +85,7 @@ def sums_by_column(ensemble: VotingRules) -> list[str]:
     if not lines:
         return []
     which = "" if ensemble.classes is None else ", (for {1}) - (for {0})".format(*ensemble.classes)
-    return [f"Sums of the rules above about one column alone{which}:", *lines]
+    return [f"Sums of the rules about a single column{which}:", *lines]
 
 
 def _numbers_in(rule: Term) -> list[float]:

@@ -156,7 +156,7 @@ def how_it_decides(ensemble: VotingRules) -> str:
             least = int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1
             how = f"Predict {yes} if the total is {least} or more, else {no}."
             return f"Add the points of the rules that hold. {how}"
-        return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
+        return f"{ensemble.target} by the sum of weights: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
     start, names = ensemble.intercept.tolist(), list(map(str, ensemble.classes))
@@ -166,11 +166,11 @@ def how_it_decides(ensemble: VotingRules) -> str:
         how = f"Predict {second} if {condition}, else {first}."
         return f"Add the weights of the rules that hold. {how}"
     if not any(start):
-        return "Add the votes of the rules that hold; the class with the largest sum is predicted."
+        return "Add the votes of the rules that hold. Predict the class with the largest sum."
     known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True))
     return (
-        "Add the votes of the rules that hold to the start of each class; the class with the "
-        f"largest sum is predicted. Start: {known}"
+        "Add the votes of the rules that hold to the intercept of each class. Predict the class "
+        f"with the largest sum. Intercepts: {known}"
     )
 
 
