@@ -104,5 +104,5 @@ def test_what_is_no_learner_is_refused():
     with pytest.raises(fk.ParameterError, match="'a' is Variable; expected a learner"):
         fk.plot.rule_curves({"a": fk.parse("a")}, [[1]], [1])
     rules = fk.RuleEnsemble.of([], (0, 1))
-    with pytest.raises(fk.ParameterError, match="pass X and y"):
+    with pytest.raises(fk.ParameterError, match="Pass X and y"):
         fk.plot.rule_curves({"a": rules}, [[1]])
