@@ -146,8 +146,7 @@ def fold_scores(
     """Score learners on the same folds; a learner that fails keeps the reason.
 
     ``plain`` are the baselines.  ``numbers`` means that the target is numeric.  A table with more
-    than ``max_rows`` rows is sampled within each class.  With ``points``, ``models`` become score
-    cards.
+    than ``max_rows`` rows is sampled by class.  With ``points``, ``models`` become score cards.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

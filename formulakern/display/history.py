@@ -33,8 +33,7 @@ class History:
 
     Notes
     -----
-    A subclass defines ``COLUMNS`` (each an attribute of a step, its heading and number format) and
-    ``STEP`` (the name of a step).
+    A subclass defines ``STEP``, the name of a step, and ``COLUMNS``: attribute, heading, format.
     """
 
     steps: tuple[Any, ...]

@@ -402,8 +402,7 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     model : fitted estimator with ``cv_results_``, or such a mapping
         For example ``HKLClassifierCV``, ``PRLClassifierCV``, ``FormulaSVCCV`` or ``ChoquetSVC``.
     x : str
-        The horizontal axis: a parameter, or a measure such as ``"mean_rules"``, which shows the
-        cost of fewer rules.
+        The horizontal axis: a parameter, or a measure such as ``"mean_rules"``.
     {shared}
     ParameterError
         If there was no cross-validation, there is no column ``x``, or no setting has a score.
@@ -575,7 +574,7 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     """Draw the Gram matrix of a kernel as a heat map, with rows and columns ordered by class.
 
     K_ij = k(x_i, x_j).  Rows are grouped by class, or sorted by y if it has numbers.  A kernel that
-    suits the classes has light blocks on the diagonal.
+    suits the classes has light blocks on the diagonal.  O(n_rows²) memory: sample large tables.
 
     Parameters
     ----------
@@ -591,10 +590,6 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
         If the kernel has another type, or X is missing.
     DataError
         If the matrix is not square and finite, or ``y`` does not have one entry per row.
-
-    Notes
-    -----
-    O(n_rows²) memory; draw a sample of a large table.
 
     Examples
     --------
@@ -642,7 +637,7 @@ def kernel_pca(
     Let K̃ = (I − 11ᵀ/n) K (I − 11ᵀ/n) be the matrix of the centred features, with eigenvalues
     λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  The coordinate of row i along component c is
     √λ_c · u_ci.  The component has the share λ_c / tr K̃ of the variance, and its sign makes the
-    largest coordinate positive.
+    largest coordinate positive.  O(n_rows³) time: sample large tables.
 
     Parameters
     ----------
@@ -659,10 +654,6 @@ def kernel_pca(
         If the kernel has another type, X is missing, or a component does not exist.
     DataError
         If the matrix is not square and finite, or ``y`` does not have one entry per row.
-
-    Notes
-    -----
-    O(n_rows³) for the eigenvectors, by LAPACK; draw a sample of a large table.
 
     References
     ----------
@@ -980,8 +971,7 @@ def waterfall(
 
     where k is the predicted class and j the class with the second largest score.  If the sum is
     above 0, class k is ahead of j.  For two classes with opposite scores, only s_k is drawn, which
-    is half of the sum.  For a number or levels, the score is drawn, with the thresholds of the
-    levels.
+    is half of the sum.  For a number or levels, the score is drawn, with thresholds of levels.
 
     Parameters
     ----------
@@ -1087,7 +1077,8 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
         n_rs = Σ_x r(x) s(x),
 
     and the colour is Jaccard's index n_rs / (n_rr + n_ss − n_rs): 1 if both rules are true of the
-    same rows, 0 if no row satisfies both.
+    same rows, 0 if no row satisfies both.  Numbers are written for at most 15 rules; linear terms
+    are left out.  O(n_rows · R²).
 
     Parameters
     ----------
@@ -1102,10 +1093,6 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
         If there are no rules.
     DataError
         If a column is absent.
-
-    Notes
-    -----
-    Numbers are written for at most 15 rules.  Linear terms are left out.  O(n_rows · R²).
 
     Examples
     --------
@@ -1147,6 +1134,7 @@ def coverage_precision(
 
     A dotted line for each class is its share of all rows, the precision of a rule that is always
     true.  The area of a point grows linearly with the weight of its rule, if it has one.
+    Linear terms are left out, because nearly all rows satisfy them.
 
     Parameters
     ----------
@@ -1164,10 +1152,6 @@ def coverage_precision(
         If there are no rules, they predict a number, or their rows were not counted.
     DataError
         If a column is absent, or ``y`` does not have one class per row.
-
-    Notes
-    -----
-    Linear terms are left out, because nearly all rows satisfy them.
 
     Examples
     --------
@@ -1285,19 +1269,15 @@ def rule_curves(
         The class or number of each row.
     refit : (table, y) of training rows, optional
         For each k, the weights of the first k rules are refitted to these rows.  By default, rules
-        keep their weights in the whole model.  Only for the library's own rules.
+        keep their weights in the whole model.  Only for the library's own rules; for the cost see
+        :meth:`formulakern.RuleEnsemble.accuracy_curve`.
     max_rules : int, optional
         The largest number of rules; all by default.
     ylabel : str, optional
         The name of the scores; "accuracy" by default.
     {shared}
     ParameterError
-        If a value is neither a learner with rules nor two lists of equal length, or X and y are
-        missing.
-
-    Notes
-    -----
-    The cost of refitting is that of :meth:`formulakern.RuleEnsemble.accuracy_curve`.
+        If a value is neither a learner with rules nor two equally long lists, or X or y is missing.
 
     Examples
     --------

@@ -65,8 +65,7 @@ class Assignments:
 
     ``values`` maps a column to one entry per case (None for missing), in the order in which
     witnesses are searched.  ``cases`` maps a leaf to its column and to the cases in which it is
-    true, as bits.  ``bases`` maps a derived column, such as ``month(x)``, to the column that it is
-    derived from.
+    true, as bits.  ``bases`` maps a derived column, such as ``month(x)``, to its source column.
 
     >>> from formulakern.rules.rule import rule
     >>> both = [rule("x <= 3").formula, rule("x <= 5 & y = red").formula]
@@ -415,7 +414,7 @@ class RowFunctions:
         """Return rows in which a function is true, 0 if there are none.
 
         A comparison of two columns, or a date next to its parts, depends on other conditions.  In
-        the returned rows the function is true for any values of these.  Raise FormulaError if only
+        the returned rows the function is true for all their values.  Raise FormulaError if only
         other rows are left.
         """
         values, bases = self.assignments.values, self.assignments.bases
@@ -463,8 +462,7 @@ def simplified_condition(
 ) -> MinimalForm:
     """Implement :meth:`formulakern.Rule.simplify`.
 
-    Each comparison is a letter.  The cases of the columns determine which letters can be true
-    together.
+    Each comparison is a letter.  The cases of the columns determine which can be true together.
     """
     asked = Assignments.of([formula, *_tests_of_missing(formula)], domains, missing)
     columns = list(asked.values)

@@ -41,7 +41,7 @@ class RuleSet(WrittenRules):
     classes : tuple of K
         All classes, each once.
     default : object
-        The class of rows without votes.  None if it is unknown: then :meth:`predict` returns None.
+        The class of rows without votes; None if unknown, and then predicted as None.
     default_counts : tuple of K float
         Weight by class of the training rows that no rule covers; empty if unknown.
     vote : {"counts", "rules"}
@@ -51,8 +51,8 @@ class RuleSet(WrittenRules):
     Raises
     ------
     ParameterError
-        If a label is not among the classes, the counts do not fit them, or ``vote="counts"`` and
-        only some rules have counts.
+        If a label is not among the classes, counts do not fit them, or only some rules have
+        counts that vote.
 
     References
     ----------
@@ -157,8 +157,7 @@ class RuleSet(WrittenRules):
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """Return a shorter set that provably predicts the same on every table.
 
-        Conditions that follow from the rest of their rule, and rules that are never true, are
-        removed.
+        Conditions that follow from the rest of their rule, and rules that never hold, are dropped.
 
         Parameters
         ----------
@@ -191,8 +190,7 @@ class RuleList(WrittenRules):
     classes : tuple of K
         All classes, each once.
     default : object
-        The class of rows that no rule covers.  None if it is unknown: then :meth:`predict` returns
-        None.
+        The class of rows that no rule covers; None if unknown, and then predicted as None.
     default_counts : tuple of K float
         Weight by class of the training rows that no rule covers; empty if unknown.
 
@@ -304,17 +302,14 @@ class RuleList(WrittenRules):
           rules decide them, these lose their counts; :meth:`with_counts` counts again.
         * A rule that is true of all remaining rows becomes the default.
 
+        Every change is proved.
+
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
             The possible entries, as for :func:`formulakern.exhaustive`; all entries by default.
         missing : bool
             True if entries of columns without a domain may be missing.
-
-        Notes
-        -----
-        Every change is proved; changes whose proof would be too large are not made.  A comparison
-        of two columns counts as a condition of its own.
 
         Examples
         --------
@@ -332,8 +327,7 @@ class RuleList(WrittenRules):
         """Return the equivalent unordered set, whose rules are mutually exclusive.
 
         Rule j becomes r_j ∧ ¬r₁ ∧ … ∧ ¬r_{j−1}, without the parts that follow from the others.
-        Whole rules are negated because a comparison with a missing entry and its opposite are both
-        false.
+        Whole rules are negated: a comparison with a missing entry and its opposite are both false.
 
         Returns
         -------

@@ -34,8 +34,8 @@ class ClassRule:
         The class.
     counts : tuple of float
         Weight by class of the training rows that the rule decides, in the order of the classes.  In
-        a list these are the rows that no earlier rule covers, in a set all rows that the rule
-        covers.  Empty if unknown.
+        a list these are the rows that no earlier rule covers, in a set all covered rows.
+        Empty if unknown.
 
     Raises
     ------
@@ -159,8 +159,7 @@ class DecisionRules:
     def predict_proba(self, table: Any) -> FloatArray:
         """Return the probability of each class, by Laplace's correction of the counts.
 
-        It is (n_k + 1) / (n + K) for class k of K classes.  n_k of the n training rows behind the
-        decision are of class k.
+        It is (n_k + 1) / (n + K) if n_k of the n training rows decided are of class k of K.
 
         Parameters
         ----------
@@ -169,8 +168,7 @@ class DecisionRules:
         Returns
         -------
         ndarray of shape (n, K), float64
-            If the counts are unknown, 1 for the predicted class and 0 for the others; 1/K for each
-            class if the class is unknown.
+            Without counts, 1 for the predicted class and 0 for others, or 1/K for an unknown class.
         """
         return self.probabilities(self.covers(table))
 
@@ -262,8 +260,7 @@ class DecisionRules:
             The largest k; all by default.
         refit : (table, y) of training rows, optional
             For each k, the default becomes the most frequent class of the rows that none of the
-            first k rules covers.  Without ``refit``, or if there are no such rows, the default
-            stays.
+            first k rules covers.  Without ``refit`` or such rows, the default stays.
 
         Returns
         -------

@@ -35,8 +35,7 @@ class DecisionTree(Written):
     tests : tuple of N (Rule or None)
         The rule of each inner node; None for a leaf.
     yes, no : tuple of N int
-        The next node for rows that satisfy the rule, and for the others; the node itself for a
-        leaf.
+        The next node if a row satisfies the rule, and if not; the node itself for a leaf.
     labels : tuple of N
         The class of a leaf, None if it is unknown; None for an inner node.
     classes : tuple of K

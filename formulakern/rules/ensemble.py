@@ -64,12 +64,11 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         The number of training rows in which each rule is true.
     coverage, precision : ndarray of shape (R,), float64
         ``support`` as a share of the training rows, and the share of these rows that have the
-        rule's class.
+        class with the largest absolute vote; usually below ``base_rate`` for a negative vote.
     target : str
         The name of the predicted number.
     base_rate : ndarray of shape (R,), float64
-        The precision of a rule that is always true, for each rule's class; one number for all rules
-        is allowed.
+        The precision of a rule that is always true, for the same class; may be one number.
     levels : tuple of L, or None
         The ordered classes, lowest first, if ``classes`` is None.
     thresholds : ndarray of shape (L − 1,), float64
@@ -78,16 +77,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     Raises
     ------
     ParameterError
-        If shapes do not fit, votes, intercepts or thresholds are not finite, or thresholds are not
-        in order.
-
-    Notes
-    -----
-    Precision and base rate of a rule are shares of the class with its largest absolute vote.  If
-    that vote is negative, the precision is usually below the base rate.
-
-    The printed table marks rules of two classes whose precision is below the base rate.  It also
-    adds up the rules about one numeric column if several of them hold for the same numbers.
+        If shapes do not fit, or votes, intercepts or thresholds are not finite or not in order.
 
     Examples
     --------
@@ -136,7 +126,7 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Conditions that follow from the rest of their rule are removed.  Rules that are true of the
         same rows become one rule whose votes are added.  So do opposite rules r and s, since v·r(x)
         + w·s(x) = w + (v − w)·r(x).  Rules that are always true become part of the intercept.
-        Rules that are never true, or whose votes cancel, are removed.
+        Rules that are never true, or whose votes cancel, are removed.  Every change is proved.
 
         Parameters
         ----------
@@ -151,11 +141,6 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         RuleEnsemble
             In order of decreasing weight; scores are equal up to rounding.  With more than two
             classes, the precision of a rule is nan if its largest vote changes to another class.
-
-        Notes
-        -----
-        Every change is proved by a decision diagram or by cases; changes beyond their limits are
-        not made.
 
         Examples
         --------
@@ -245,7 +230,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         D_r is 1 at the only class with a vote; 1 and −1 at two classes with the votes w and −w.  A
         rule with other votes is one term of the sum for each class with a vote, with 1 there.  If a
-        number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
+        number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².  Classes
+        without rows are never predicted.  Costs a few steps of O(n·R²·K).
 
         Parameters
         ----------
@@ -268,15 +254,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Raises
         ------
         DataError
-            If ``y`` does not have one class per row, or has a class that the ensemble does not
-            have.
+            If ``y`` does not have one class per row, or has an unknown class.
         ParameterError
             If the classes are levels.
-
-        Notes
-        -----
-        Newton's method takes a few steps of O(n·R²·K) each.  Classes without rows are never
-        predicted.
 
         Examples
         --------
@@ -334,11 +314,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Raises
         ------
         DataError
-            If ``y`` or ``sample_weight`` does not have one entry per row, or ``y`` has only one
-            class.
+            If ``y`` or ``sample_weight`` does not fit the rows, or ``y`` has only one class.
         ParameterError
-            If there are not two classes, a rule is a product of numbers, or only one of ``table``
-            and ``y`` is given.
+            If there are not two classes, a rule is a monomial, or only one of ``table`` and ``y``
+            is given.
 
         Notes
         -----
@@ -401,7 +380,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         refit : (table, y) of training rows, optional
             For each k, the weights of the first k rules are refitted to these rows by
             :meth:`refitted`.  By default rules keep the weights and the intercept that were learned
-            for all rules together, so k refitted rules can be more accurate.
+            for all rules together, so k refitted rules can be more accurate.  Refitting on m rows
+            costs O(m·R³·K) in all.
         ridge : float, default=0.001
             The penalty on the squared weights; see :meth:`refitted`.
 
@@ -415,11 +395,6 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
             If there are no rows, or ``y`` does not have one class or finite number per row.
         ParameterError
             If ``refit`` is given and the classes are levels.
-
-        Notes
-        -----
-        Refitting starts from the weights for k − 1.  With m training rows it costs a few steps of
-        O(m·k²·K), and O(m·R³·K) in all.
 
         Examples
         --------

@@ -187,8 +187,6 @@ class Explanation(RowExplanations):
     values : ndarray of shape (n, R), float64
         r(x): 1 if a row satisfies a rule, else 0; the value of a monomial or a linear term.
 
-    Examples
-    --------
     >>> from formulakern.rules.voting import WeightedRule
     >>> from formulakern.rules.rule import rule
     >>> cost = [WeightedRule(rule("smoker"), 20.0), WeightedRule(rule("age >= 50"), 15.0)]

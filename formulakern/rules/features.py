@@ -87,8 +87,6 @@ class Monomial:
     columns : tuple of int, or of str
         Positions in an array or names in a table, with repetition; () is the constant 1.
 
-    Examples
-    --------
     >>> area = Monomial(("width", "height"))
     >>> print(area, area({"width": [2, 3], "height": [0.5, 2]}))
     width * height [1. 6.]
@@ -170,8 +168,6 @@ class LinearTerm:
     ParameterError
         If ``least`` and ``largest`` are not finite, or not in order.
 
-    Examples
-    --------
     >>> age = LinearTerm("age", 20, 70)
     >>> age({"age": [30, 20, 95, None]})
     array([0.2, 0. , 1. , 0. ])
@@ -295,8 +291,7 @@ Term: TypeAlias = Rule | Monomial | LinearTerm
 def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
     """Evaluate r features on m encoded rows (float64 (m, n) for monomials), shape (m, r).
 
-    All features are of one kind, or conjunctions and degrees.  The dtype is bool, or float64 with
-    monomials or degrees.
+    All features are of one kind, or conjunctions and degrees; degrees and monomials give float64.
     """
     graded = any(isinstance(feature, Degree) for feature in features)
     kind = (

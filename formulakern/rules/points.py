@@ -173,8 +173,8 @@ def fitted_points(
 ) -> Points:
     """Return points of small logistic loss, found by a search, and a lower bound of the loss.
 
-    ``covers`` has shape (n, R), ``codes`` are 0 or 1, ``row_weight`` has shape (n,), and ``given``
-    are initial weights of the rules.
+    The shapes of ``covers``, ``codes`` (0 or 1), ``row_weight`` and the initial weights ``given``
+    are (n, R), (n,), (n,) and (R,).
     """
     problem = _Problem(covers, codes, row_weight, largest)
     directions = np.tile([0.0, 1.0], (covers.shape[1], 1))
@@ -304,8 +304,7 @@ class _Problem:
     def _moves(self, fit: _Fit) -> Iterator[IntArray]:
         """Yield changed points, in the order of a quadratic model of the loss.
 
-        The model minimises over slope and shift: it uses the Schur complement of the directions p
-        and 1 in the Hessian.
+        The slope and shift are optimal in the model, by a Schur complement of the Hessian.
         """
         points, m, A = fit.points, fit.slope or 1.0, self.patterns
         if not self.R:

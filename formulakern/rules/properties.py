@@ -76,7 +76,7 @@ def mutually_exclusive(
     rules : iterable of Rule, str, Formula or ClassRule
         The rules; of a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        The rows.  Without a table, all possible rows are decided by logic.
+        The rows.  Without a table, the result is exact for all possible rows, by logic.
     domains : mapping of column to allowed values or ``int``, or table, optional
         The possible entries without a table, in any combination: None for a missing entry, and
         ``int`` for all whole numbers.  Other columns may have any number and any text.
@@ -97,11 +97,6 @@ def mutually_exclusive(
         If the result depends on a comparison of two columns, and no table is given.
     DataError
         If a column is absent, or its entries cannot be compared.
-
-    Notes
-    -----
-    Without a table the result is exact.  The constants in comparisons split the values of a column
-    into finitely many cases; each rule is a decision diagram, a Boolean function of the cases.
 
     Examples
     --------
@@ -136,7 +131,7 @@ def exhaustive(
     rules : iterable of Rule, str, Formula or ClassRule
         The rules; of a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        The rows.  Without a table, all possible rows are decided by logic.
+        The rows.  Without a table, the result is exact for all possible rows, by logic.
     domains : mapping of column to allowed values or ``int``, or table, optional
         The possible entries without a table, in any combination: None for a missing entry, and
         ``int`` for all whole numbers.  Other columns may have any number and any text.
@@ -157,10 +152,6 @@ def exhaustive(
         If the result depends on a comparison of two columns, and no table is given.
     DataError
         If a column is absent, or its entries cannot be compared.
-
-    Notes
-    -----
-    Without a table the result is exact, as for :func:`mutually_exclusive`.
 
     Examples
     --------

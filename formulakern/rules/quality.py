@@ -143,7 +143,7 @@ def rule_quality(
     base: Any = None,
     m: float = 2.0,
 ) -> RuleQuality:
-    """Measure rules on the rows of a table.
+    """Measure rules on the rows of a table, in O(n) per rule.
 
     Parameters
     ----------
@@ -172,14 +172,10 @@ def rule_quality(
     Raises
     ------
     DataError
-        If a column is absent or its entries cannot be compared, lengths differ, or a weight is
-        negative or not finite.
+        If a column is absent or cannot be compared, lengths differ, or a weight is negative or not
+        finite.
     ParameterError
         If ``labels`` or ``base`` do not fit the rules.
-
-    Notes
-    -----
-    O(n) time per rule and one bit per entry; each distinct comparison is evaluated once.
 
     References
     ----------

@@ -170,8 +170,6 @@ def logistic_weights(
 
         minimise  Σ_i w_i (ln Σ_k exp(s_ik) − s_i,y_i)  +  ridge/2 · Σ_r β_r².
 
-    Examples
-    --------
     >>> values, votes = np.array([[1], [1], [0], [0]]), np.array([[0.0, 1.0]])
     >>> weights, intercept = logistic_weights(values, votes, np.array([1, 0, 0, 0]), 1e-9)
     >>> intercept[1] < -15, abs(weights + intercept[1]) < 1e-6  # none of two rows, one of two
@@ -245,8 +243,6 @@ def ridge_weights(
 
     They minimise Σ_i (y_i − b − Σ_r β_r v_ir)² + ridge · Σ_r β_r².
 
-    Examples
-    --------
     >>> values, target = np.array([[0], [0], [1]]), np.array([1.0, 3.0, 7.0])
     >>> weights, intercept = ridge_weights(values, target, 1e-9)
     >>> weights.round(6), intercept.round(6)

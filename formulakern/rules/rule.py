@@ -111,8 +111,7 @@ class Rule:
         Raises
         ------
         DataError
-            If a column is absent (the message names the nearest), or its entries cannot be
-            compared.
+            If a column is absent (the message names the nearest) or cannot be compared.
         """
         return evaluate_formula(self.formula, Table.of(table))
 
@@ -190,8 +189,7 @@ class Rule:
         form : {"shortest", "dnf", "cnf"}
             The form, as for :meth:`formulakern.Formula.simplify`.
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The possible entries: None for a missing entry, and ``int`` for all whole numbers.
-            Other columns may have any entry.
+            The possible entries: None for missing, ``int`` for whole numbers; any entry by default.
         missing : bool
             True if entries of columns without allowed values may be missing.  Comparisons with a
             missing entry are false, so ``x <= 3 | x > 3`` means that x is not missing.

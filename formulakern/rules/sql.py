@@ -28,15 +28,12 @@ class Dialect:
 
     This table replaces sqlglot, which translates queries between dialects.  A translation ignores
     that 0.1 is a decimal in some engines and a double in others, that NaN can be larger than every
-    number, that texts may be equal that differ in case or trailing blanks, and that names may be
-    cut at 63 bytes.
+    number, that texts differing in case may be equal, and that names may be cut at 63 bytes.
 
     SQLite has no types of dates and times.  There, a date or time stamp is ISO 8601 text, such as
     2020-02-01, 2020-02-01 10:30 or 2020-02-01T10:30:15.25, and a time of day 10:30:15.25.  A time
     stamp with a time zone has Z or an offset, and whole milliseconds.
 
-    Examples
-    --------
     >>> for name in ("standard", "postgres", "mysql", "bigquery"):
     ...     dialect = dialect_of(name)
     ...     print(dialect.identifier('a "b`'), dialect.string("it's\\"), dialect.number(0.5))
@@ -378,8 +375,6 @@ class SqlConditions(ConditionWriter[Condition]):
 
     A subclass writes polars expressions: it replaces the operations, which come first.
 
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse_rule
     >>> writer = SqlConditions(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
     >>> print(writer.expression(parse_rule("~ring & odor != foul")))

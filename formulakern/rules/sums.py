@@ -36,8 +36,6 @@ def weighted_sums(
 ) -> FloatArray:
     """Return b_k + Σ_r V_rk x_ir, added from the left in groups of at most 100 terms.
 
-    Examples
-    --------
     >>> weighted_sums(np.array([[1, 0], [1, 1]]), np.array([[0.5], [2.0]]), np.array([1.0]))
     array([[1.5],
            [3.5]])

@@ -34,8 +34,7 @@ class WeightedRule:
     rule : Rule, Monomial or LinearTerm
         A monomial or linear term contributes its value, and is satisfied if that is not 0.
     weight : float
-        The vote of the rule for ``winner``, or its contribution to the predicted number.  Positive
-        if there is a ``loser``.
+        The vote for ``winner``, or for the predicted number; positive if there is a ``loser``.
     winner : object
         The class that the rule votes for; None if a number is predicted.
     loser : object
@@ -45,8 +44,7 @@ class WeightedRule:
     coverage : float
         ``support`` as a share of the training rows; nan if unknown.
     precision : float
-        The share of the supporting rows that are of class ``winner``, weighted by the sample
-        weights; nan if unknown.
+        The share of class ``winner`` in the supporting rows, with sample weights; nan if unknown.
     base_rate : float
         The same share among all training rows: the precision of a rule that is always true.
     votes : tuple of K floats

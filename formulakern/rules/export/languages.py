@@ -67,8 +67,7 @@ class Votes:
     ``votes`` has shape (R, K).  ``labels`` are classes or levels, None for a number.
     ``thresholds`` are the largest scores of all levels but the last.  ``target`` is the name of a
     number.  ``default`` has the class of rows whose scores are all 0; if it is empty, that is the
-    first class.  ``is_opposite`` is True if there are two scores and the second is −1 times the
-    first.
+    first class.  ``is_opposite`` is True if the second of two scores is −1 times the first.
     """
 
     terms: Sequence[Term]
@@ -475,8 +474,7 @@ class Written(ABC):
         str
             ``SELECT`` with all columns, the scores, and ``predicted_class`` (NULL if unknown), or
             ``predicted`` with the name of a number.  A comparison with NULL or NaN is false.
-            Scores are added in double precision in the order of :meth:`predict`, and so are equal
-            to its scores.
+            Scores are equal to those of :meth:`predict`, since doubles are added in the same order.
 
         Raises
         ------
@@ -548,8 +546,8 @@ class Written(ABC):
         Returns
         -------
         callable
-            A function of a DataFrame that returns a Series with its index.  NA and NaN are missing;
-            an unknown class is None.
+            From a DataFrame to a Series with its index.  NA and NaN are missing; an unknown class is
+            None.
 
         Examples
         --------
