@@ -349,7 +349,7 @@ def covers_of(formulas: Iterable[Formula], table: Table) -> npt.NDArray[np.bool_
 
 
 def conditions_of(formula: Formula) -> tuple[Formula, ...]:
-    """Return the parts of a conjunction: () for the constant true, else the formula itself.
+    """Return the parts of a conjunction, () for the constant true, or else the formula alone.
 
     >>> from formulakern.rules.rule import rule
     >>> [str(condition) for condition in conditions_of(rule("x = 1 & (y = 2 | z)").formula)]

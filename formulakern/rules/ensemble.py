@@ -43,9 +43,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         s_k(x) = intercept_k + Σ_r V_rk · r(x).
 
-    With classes, the class with the largest score is predicted, and the first of several.  Without
-    classes, the only score is the predicted number.  With levels (ordered classes), level k is
-    predicted if the only score is above the threshold θ_{k−1} and at most θ_k.
+    With classes, the first class with the largest score is predicted.  Without classes, the only
+    score is the predicted number.  With levels (ordered classes), level k is predicted if the only
+    score is above the threshold θ_{k−1} and at most θ_k.
 
     Each rule is a row of V, with a vote for each class or one for a number.  :meth:`of` builds an
     ensemble from :class:`WeightedRule` objects, and iterating over an ensemble yields them.
@@ -272,13 +272,13 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     def to_points(
         self, largest: int = 10, table: Any = None, y: Any = None, sample_weight: Any = None
     ) -> ScoreCard:
-        r"""Return a score card: the rules with small integer points, of two classes.
+        r"""Return a score card: rules for two classes with small integer points.
 
         With points p_r, a row x has the total T(x) = Σ_r p_r · r(x), and ::
 
             P(second class | x) = 1/(1 + exp(−(T(x) − start)/unit)).
 
-        *With rows*, points, ``start`` and ``unit`` > 0 are chosen together, to ::
+        *With rows*, points, ``start`` and ``unit`` > 0 are chosen to ::
 
             minimise  L = 1/W Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
 

@@ -92,13 +92,7 @@ class RowExplanations(ABC):
 
     @property
     def prediction(self) -> Any:
-        """The prediction for the only row.
-
-        Raises
-        ------
-        DataError
-            If there are several rows.
-        """
+        """The prediction for the only row; DataError if there are several."""
         return self.predictions.tolist()[self._only("prediction")]
 
     def to_frame(self) -> pandas.DataFrame:
@@ -231,17 +225,9 @@ class Explanation(RowExplanations):
         return self.ensemble.intercept
 
     def added(self, name: Any = None) -> FloatArray:
-        """Return the contribution V_rk · r(x) of each rule to a score, shape (n, R).
+        """Return the contribution V_rk · r(x) of each rule to the score of a class, shape (n, R).
 
-        Parameters
-        ----------
-        name : object, optional
-            The class; None if a number is predicted.
-
-        Raises
-        ------
-        ParameterError
-            If the class is unknown.
+        ``name`` is the class, or None if a number is predicted.
         """
         return np.asarray(self.values * self.ensemble.votes[:, self._place(name)])
 
@@ -434,12 +420,7 @@ class DecisionExplanation(RowExplanations):
 class ListExplanation(DecisionExplanation):
     """The rule of a list that decides each row, and the conditions of earlier rules that fail.
 
-    Parameters
-    ----------
-    decision : RuleList
-    table : Table of n rows
-    covers : ndarray of shape (n, R), bool
-        True if the row satisfies the rule.
+    ``covers`` has the shape (n, R) for n rows and R rules.
     """
 
     @property
@@ -514,14 +495,7 @@ class ListExplanation(DecisionExplanation):
 class SetExplanation(DecisionExplanation):
     """The rules of a set that each row satisfies, and their votes.
 
-    Parameters
-    ----------
-    decision : RuleSet
-    table : Table of n rows
-    covers : ndarray of shape (n, R), bool
-        True if the row satisfies the rule.
-    rule_votes : ndarray of shape (R, K)
-        The votes of each rule for each class.
+    ``covers`` has the shape (n, R) for n rows and R rules, and ``rule_votes`` (R, K) for K classes.
     """
 
     rule_votes: FloatArray

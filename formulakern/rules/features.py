@@ -82,10 +82,7 @@ class Instance:
 class Monomial:
     """x ↦ x_{i₁}·…·x_{i_d}, a product of numeric columns.
 
-    Parameters
-    ----------
-    columns : tuple of int, or of str
-        Positions in an array or names in a table, with repetition; () is the constant 1.
+    ``columns`` are positions in an array or names in a table; () is the constant 1.
 
     >>> area = Monomial(("width", "height"))
     >>> print(area, area({"width": [2, 3], "height": [0.5, 2]}))
@@ -110,20 +107,9 @@ class Monomial:
         return Monomial(tuple(names[j] for j in self.columns))
 
     def __call__(self, table: Any) -> npt.NDArray[np.float64]:
-        """Return the product in each row of a table that has the named columns.
+        """Return the product of the named columns in each row, shape (m,).
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of m rows
-
-        Returns
-        -------
-        ndarray of shape (m,), float64
-
-        Raises
-        ------
-        DataError
-            If a column is absent, holds text, or has a missing value.
+        Raise DataError if a column is absent, holds text, or has a missing value.
         """
         rows = Table.of(table)
         product = np.ones(len(rows))
@@ -156,17 +142,8 @@ class LinearTerm:
 
     x ↦ (min(max(x, least), largest) − least) / (largest − least), and 0 if x is missing.
 
-    Parameters
-    ----------
-    column : str
-        The name of the column in the user's table.
-    least, largest : float
-        Finite numbers, the smaller one first.
-
-    Raises
-    ------
-    ParameterError
-        If ``least`` and ``largest`` are not finite, or not in order.
+    ``column`` is a name in the user's table.  Raise ParameterError if ``least`` and ``largest`` are
+    not finite, or not in order.
 
     >>> age = LinearTerm("age", 20, 70)
     >>> age({"age": [30, 20, 95, None]})
@@ -196,7 +173,7 @@ class LinearTerm:
 
     @property
     def n_conditions(self) -> int:
-        """1: it counts as one condition."""
+        """1, since the term counts as one condition."""
         return 1
 
     @property
@@ -205,20 +182,9 @@ class LinearTerm:
         return self.largest / 2 - self.least / 2
 
     def __call__(self, table: Any) -> npt.NDArray[np.float64]:
-        """Return the value of the term in each row.
+        """Return the value of the term in each row, shape (m,).
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of m rows
-
-        Returns
-        -------
-        ndarray of shape (m,), float64
-
-        Raises
-        ------
-        DataError
-            If the column is absent, or has text that is not a number.
+        Raise DataError if the column is absent, or has text that is not a number.
         """
         values = self.numbers(Table.of(table))
         return Degrees("linear", (self.least, self.largest)).of(values)

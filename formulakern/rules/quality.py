@@ -77,9 +77,9 @@ class RuleQuality:
         (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy (Lavrač, Flach &
         Zupan, 1999); 0 if no row is covered.
     likelihood_ratio : ndarray of shape (R,), float64
-        2 Σ_k f_k ln(f_k / e_k), where e_k = f · T_k / T for the totals T_k.  It follows χ² with K −
-        1 degrees of freedom if rule and class are independent (Clark & Niblett; Tan, Steinbach &
-        Kumar print it with log₂).
+        2 Σ_k f_k ln(f_k / e_k), where e_k = f · T_k / T for the totals T_k.  It follows χ² with
+        K − 1 degrees of freedom if rule and class are independent (Clark & Niblett; Tan, Steinbach
+        & Kumar print it with log₂).
 
     References
     ----------

@@ -29,9 +29,10 @@ def rule(condition: str | Formula) -> Rule:
     Parameters
     ----------
     condition : str or Formula
-        Comparisons of columns, joined like formulas: ``odor = foul & gill_size >= 3 & ~(cap in
-        {red, blue}) | `stalk root` != "?"``.  On the right of a comparison, a bare or quoted word
-        is a value, and a name in backquotes is another column.  A name alone is a Boolean column.
+        Comparisons of columns, joined like formulas:
+        ``odor = foul & gill_size >= 3 & ~(cap in {red, blue}) | `stalk root` != "?"``.  On the
+        right of a comparison, a bare or quoted word is a value, and a name in backquotes is another
+        column.  A name alone is a Boolean column.
 
     Returns
     -------
@@ -338,7 +339,7 @@ def _as_rule(other: Rule | str) -> Rule:
 
 @dataclass(frozen=True)
 class MinimalRule(MinimalForm):
-    """A short rule that is true of the same rows, with a proof that it is the shortest.
+    """A short rule that is true of the same rows, with a proof if it is the shortest.
 
     The proof covers rules made of the same comparisons, their negations and ``is not missing``.
 

@@ -310,12 +310,7 @@ class VotingRules:
         return self.decide(self.scores(table))
 
     def growing(self, values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-        """Yield the predictions of the first 0, 1, 2, … rules.
-
-        Parameters
-        ----------
-        values : ndarray of shape (m, R)
-            The values of all rules on m rows.
+        """Yield the predictions of the first 0, 1, 2, … rules, given the values of all rules.
 
         Yields
         ------

@@ -546,8 +546,8 @@ class Written(ABC):
         Returns
         -------
         callable
-            From a DataFrame to a Series with its index.  NA and NaN are missing; an unknown class is
-            None.
+            From a DataFrame to a Series with its index; NA and NaN are missing, and an unknown
+            class is None.
 
         Examples
         --------
