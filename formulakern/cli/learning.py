@@ -319,7 +319,7 @@ def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[st
         if rows is not None:
             new = int((model.predict(rows.data) < 0).sum())
             share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
-            shown.append((name, f"{share}, are unlike the training rows"))
+            shown.append((name, f"{share}, are unlike most training rows"))
     return shown
 
 

@@ -119,7 +119,7 @@ def show(options: argparse.Namespace) -> None:
     if hasattr(model, "certificate_"):
         about.append(("proof", model.certificate_))
     elif gap is not None:
-        about.append(("gap", f"{float(np.max(gap)):.2g}: bound on the distance to the optimum"))
+        about.append(("gap", f"{float(np.max(gap)):.2g}: at most this far from the best objective"))
     path = shlex.quote(str(options.model))
     after = [f"formulakern explain {path} FILE --row 1"] * hasattr(model, "explain")
     after += [f"formulakern report {path} FILE"] * (

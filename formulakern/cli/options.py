@@ -288,7 +288,7 @@ def described(
     from formulakern.estimators.svm.evaluation import subsample
 
     column = f'the column "{dataset.target_name}"'
-    target = {"numbers": f"the number is {column}", "novelty": f"{column} is not used"}
+    target = {"numbers": f"the number is {column}", "novelty": f"{column} is left out"}
     other = "; choose another with --target" if options.target is None else ""
     about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}") + other]
     found = [] if strings else identifiers(dataset.data)

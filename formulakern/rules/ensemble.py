@@ -503,7 +503,7 @@ class ScoreCard(RuleEnsemble):
     total  probability of L  class
         0             40.0%  S
         1             60.0%  L
-    The mean smoothed log loss of training is 0.6731; no card with these rules is below 0.6730.
+    The smoothed log loss on training rows is 0.6731; no card with these rules is below 0.6730.
     >>> card.predict_proba({"size": [2, 7]}).round(3)
     array([[0.6, 0.4],
            [0.4, 0.6]])
@@ -582,7 +582,7 @@ class ScoreCard(RuleEnsemble):
             return ""
         loss, bound = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.bound) / 1e4
         best = f"no card with these rules is below {bound:.4f}"
-        return f"The mean smoothed log loss of training is {loss:.4f}; {best}."
+        return f"The smoothed log loss on training rows is {loss:.4f}; {best}."
 
     def __str__(self) -> str:
         cells, _ = self.total_cells()

@@ -132,7 +132,7 @@ def test_novelty(folder, capsys, monkeypatch):
     words = ("--model", "novelty", "--drop", "id", "--test", "test.csv", "-o", "new.json")
     status, out, _ = run(capsys, "learn", "train.csv", *words)
     assert status == 0
-    assert 'the column "y" is not used' in out
+    assert 'the column "y" is left out' in out
     assert "of 20 rows" in out
     rows = fk.datasets.read_table("bank.csv").data.select(["age", "job"])
     assert {*fk.load("new.json").predict(rows).tolist()} <= {-1, 1}

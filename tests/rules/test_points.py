@@ -224,7 +224,7 @@ def test_printed_card(ward):
     assert sums[0] == "Sums of the rules about a single column:"
     assert all(re.fullmatch(r"\S.*: (\+\d+|-\d+|0)", part.strip()) for part in sums[1].split(";"))
     loss, bound = re.fullmatch(
-        r"The mean smoothed log loss of training is (.*); no card with these rules is below (.*)\.",
+        r"The smoothed log loss on training rows is (.*); no card with these rules is below (.*)\.",
         lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
