@@ -325,7 +325,10 @@ ERRORS = {
         ("learn", "tictactoe", *LEARN),
         'there is no file and no built-in table "tictactoe"; did you mean tic-tac-toe?',
     ),
-    "unknown set, nothing near": (("learn", "zzz", *LEARN), "built-in tables are tic-tac-toe, monks-1"),
+    "unknown set, nothing near": (
+        ("learn", "zzz", *LEARN),
+        "built-in tables are tic-tac-toe, monks-1",
+    ),
     "missing file": (("learn", "{tmp}/nowhere.txt", *LEARN), "there is no file {tmp}/nowhere.txt"),
     "misspelt file": (("learn", "{tmp}/friut.csv", *LEARN), "did you mean {tmp}/fruit.csv?"),
     "nothing near": (("learn", "{tmp}/nosuch.csv", *LEARN), "no file {tmp}/nosuch.csv; built-in"),

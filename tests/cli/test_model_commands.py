@@ -95,8 +95,8 @@ def test_numbers_are_learned(capsys, fruit):
     status, _, err = run(capsys, "learn", fruit, "--model", "svm-regression")
     assert (status, err) == (
         1,
-        'formulakern: the column "class" is not numeric. Name another column with --target, or use a '
-        "learner for classes.\n",
+        'formulakern: the column "class" is not numeric. Name another column with --target, or use '
+        "a learner for classes.\n",
     )
 
 
@@ -109,8 +109,8 @@ def test_a_number_is_no_class(capsys, fruit, value):
         status, out, err = run(capsys, command[0], fruit, *command[1:], "--target", "amount")
         assert (status, out) == (1, "")
         assert err == (
-            'formulakern: the column "amount" is numeric, with 300 different values. Predict it '
-            "with --model hkl-regression (HKLRegressor in Python), or name a column of classes with "
+            'formulakern: the column "amount" is numeric, with 300 different values. Predict '
+            "it with --model hkl-regression (HKLRegressor in Python), or name a column of classes with "
             "--target.\n"
         )
 

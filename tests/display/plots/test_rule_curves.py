@@ -99,7 +99,7 @@ def test_what_is_no_curve_is_refused(curve):
 
 
 def test_what_is_no_learner_is_refused():
-    with pytest.raises(NotFittedError, match="this HKLClassifier is not fitted. Call fit"):
+    with pytest.raises(NotFittedError, match=r"this HKLClassifier is not fitted\. Call fit"):
         fk.plot.rule_curves({"a": fk.HKLClassifier()}, [[1]], [1])
     with pytest.raises(fk.ParameterError, match="'a' is Variable; expected a learner"):
         fk.plot.rule_curves({"a": fk.parse("a")}, [[1]], [1])

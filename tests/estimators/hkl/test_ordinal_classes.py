@@ -113,7 +113,9 @@ def test_classes_in_the_order_of_a_categorical():
         np.testing.assert_allclose(model.predict_proba(X), numbers.predict_proba(X))
         np.testing.assert_allclose(model.adjustment_, numbers.adjustment_)
         assert model.score(X, np.asarray(given)) == numbers.score(X, y)
-    assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith("shirt by the sum of weights")
+    assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith(
+        "shirt by the sum of weights"
+    )
     sorted_names = HKLClassifier(ordinal=True).fit(X, names[y])
     assert sorted_names.classes_.tolist() == ["large", "medium", "small"]
 
