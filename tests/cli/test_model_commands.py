@@ -110,8 +110,8 @@ def test_a_number_is_no_class(capsys, fruit, value):
         assert (status, out) == (1, "")
         assert err == (
             'formulakern: the column "amount" is numeric, with 300 different values. Predict '
-            "it with --model hkl-regression (HKLRegressor in Python), or name a column of classes with "
-            "--target.\n"
+            "it with --model hkl-regression (HKLRegressor in Python), or name a column of classes "
+            "with --target.\n"
         )
 
 
