@@ -26,11 +26,11 @@ class Learner(NamedTuple):
 
 
 _HKL = "few weighted rules, by hierarchical kernel learning"
-_SAME = "the same, with its penalties chosen by cross-validation"
+_SAME = "like the learner without -cv, with penalties chosen by cross-validation"
 _LIST = "a list of rules: if ... else if ... else"
 _SUM = "a number, as a sum of few weighted rules"
 _SVM = "a support vector machine with the kernel of a formula"
-_MKL = "the same, with a weighted sum of several formulas' kernels"
+_MKL = "a support vector machine with a weighted sum of kernels of formulas"
 _STRINGS = "a support vector machine on strings; --set kernel=..."
 _SETS = "weights of sets of numeric columns"
 _BY_SETS = "a number, by sets of numeric columns"
@@ -42,11 +42,11 @@ _ROWS: tuple[tuple[Any, ...], ...] = (
     ("hkl-cv", "HKLClassifierCV", "hkl.cross_validation", _SAME),
     ("prl", "PRLClassifier", "prl.classifier", "weighted rules of a large margin"),
     ("prl-cv", "PRLClassifierCV", "prl.cross_validation", _SAME),
-    ("prl-published", "PublishedPRL", "prl.published", "the published form, with random columns"),
+    ("prl-published", "PublishedPRL", "prl.published", "prl as published, on random columns"),
     ("rules", "RuleListClassifier", "rule_lists.classifier", _LIST),
     ("svm", "FormulaSVC", "svm.machines", _SVM),
     ("svm-cv", "FormulaSVCCV", "svm.machines", _SAME.replace("penalties", "penalty")),
-    ("search", "FormulaSearch", "search.estimator", "the same, its formula found by a search"),
+    ("search", "FormulaSearch", "search.estimator", "svm with a formula found by a search"),
     ("mkl", "FormulaMKL", "multiple_kernels", _MKL),
     ("choquet", "ChoquetSVC", "choquet.machines", _SETS, "classes", "numbers"),
     ("strings", "StringSVC", "strings", _STRINGS, "classes", "strings"),

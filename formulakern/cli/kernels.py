@@ -1,4 +1,4 @@
-"""Commands on kernels: the stages of a formula's kernel, a Gram matrix, compiled functions."""
+"""Commands on kernels: the stages of a formula's kernel, a Gram matrix, the code cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks
 
-#: Bytes that are written without asking.
+#: Maximum size in bytes of a matrix that is written without confirmation.
 MAX_UNASKED = 10**9
 
 
@@ -38,7 +38,7 @@ MAX_UNASKED = 10**9
     *FORMULA,
 )
 def inspect(options: argparse.Namespace) -> None:
-    """Print the stages."""
+    """Print the stages of a formula's kernel."""
     from formulakern.display.terminal import show_inspection
 
     show_inspection(kernel_of(options, domains=True).inspect())
@@ -50,12 +50,12 @@ def inspect(options: argparse.Namespace) -> None:
     *TABLE,
     NOMINAL,
     *output("-o --out K.npy", required=True),
-    option("--normalize", "cosines", default=False),
-    option("--dtype", "of the entries", choices=["float64", "float32"], default="float64"),
-    option("--yes", "write more than 1 GB without asking", default=False),
+    option("--normalize", "normalize the kernel: entries are cosines", default=False),
+    option("--dtype", "type of the entries", choices=["float64", "float32"], default="float64"),
+    option("--yes", "write more than 1 GB without confirmation", default=False),
 )
 def gram(options: argparse.Namespace) -> None:
-    """Write the Gram matrix of a table as a file of NumPy."""
+    """Write the Gram matrix of a table to a NumPy file."""
     import numpy as np
 
     from formulakern.estimators.encoder import PropositionEncoder
@@ -82,7 +82,7 @@ def gram(options: argparse.Namespace) -> None:
             )
             seconds = perf_counter() - begin
     except OSError as error:
-        raise unwritable(options.out, error.strerror or "the disk refuses") from None
+        raise unwritable(options.out, error.strerror or "the disk reports an error") from None
     done = [
         ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
         ("kernel", repr(kernel)),
@@ -93,7 +93,7 @@ def gram(options: argparse.Namespace) -> None:
 
 
 def _confirm(size: int, options: argparse.Namespace) -> None:
-    """Ask before a large file is written; refuse if nobody can answer."""
+    """Ask for confirmation before a large file; raise ParameterError without a terminal."""
     if options.yes:
         return
     what = f"the matrix takes {size / 1e9:,.1f} GB of {options.dtype}"
@@ -103,16 +103,16 @@ def _confirm(size: int, options: argparse.Namespace) -> None:
             return
         raise ParameterError("nothing was written.")
     raise ParameterError(
-        f"{what}, more than {MAX_UNASKED / 1e9:g} GB. Pass --yes to write it, or fewer rows."
+        f"{what}, more than {MAX_UNASKED / 1e9:g} GB. Pass --yes to write it, or use fewer rows."
     )
 
 
 def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
-    """Return a new matrix on the disk as a memory map; its room is taken at once."""
+    """Create a matrix on disk as a memory map, and reserve its space."""
     import numpy as np
 
     matrix = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    if hasattr(os, "posix_fallocate"):  # a full disk would end the process later
+    if hasattr(os, "posix_fallocate"):  # otherwise a full disk could end the process later
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return matrix
@@ -120,10 +120,10 @@ def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
 
 @command(
     [""],
-    option("--clear", "delete them", default=False),
+    option("--clear", "delete all entries", default=False),
 )
 def cache(options: argparse.Namespace) -> None:
-    """Print what the cache holds."""
+    """Print the contents of the cache, and clear it on request."""
     print(code_cache.info())
     if options.clear:
         code_cache.clear()

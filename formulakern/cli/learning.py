@@ -47,9 +47,9 @@ from formulakern.tables.column import did_you_mean
 from formulakern.tables.table import Table
 from formulakern.text import SHARES, blocks, clip, table
 
-#: The learners that are compared by default.
+#: The learners that `compare` scores by default.
 COMPARED = "hkl,prl,rules,svm"
-#: Characters of a formula or of a closed form that are shown.
+#: Maximum number of characters of a formula or closed form in the output.
 MAX_CHARACTERS = 80
 
 
@@ -68,12 +68,12 @@ def learner(
     nominal: str | list[str] = "auto",
     **usual: Any,
 ) -> Any:
-    """Return a new estimator of a name of ``LEARNERS``.
+    """Return a new estimator by its name in ``LEARNERS``.
 
-    ``settings`` are ``"parameter=value"``, the value a literal of Python or else text; a parameter
-    of the automatic encoder is ``"encoder__parameter=value"``.  ``given`` are further parameters,
-    ``nominal`` the numeric columns whose numbers are names, and ``usual`` parameters that are set
-    if the estimator has them and nothing else sets them.
+    ``settings`` are texts ``"parameter=value"``, with a Python literal or else text as the value;
+    ``"encoder__parameter=value"`` sets a parameter of the automatic encoder.  ``given`` are further
+    parameters, ``nominal`` the numeric columns that hold names, and ``usual`` defaults for
+    parameters that the estimator has.
 
     >>> learner("prl", ["degree=1", "C=10"])
     PRLClassifier(C=10, degree=1)
@@ -141,34 +141,34 @@ def _sizes(options: argparse.Namespace) -> dict[str, int]:
     ],
     *TABLE,
     *FOLDS,
-    option("--model NAME", "the learner (default: hkl, and svm with --formula)"),
-    option("--formula", "the formula of a support vector machine's kernel"),
-    option("--variables READING", "of a formula: bound, free or distinct"),
+    option("--model NAME", "the learner (default: hkl, or svm with --formula)"),
+    option("--formula", "the formula of the kernel of a support vector machine"),
+    option("--variables READING", "how to read names in the formula: bound, free or distinct"),
     option(
         "--set NAME=VALUE",
-        "a parameter of the model; may be given again",
+        "set a parameter of the learner; can be repeated",
         action="append",
         default=[],
     ),
     option(
         "--probabilities",
-        "a model with probabilities of classes, by five further fits if it has none",
+        "add class probabilities; a learner without them is calibrated with five further fits",
         default=False,
     ),
     option(
         "--points N",
-        "a score card of the rules, with at most N points each (default: 10), of two classes",
+        "make a score card: at most N points per rule (default: 10), two classes only",
         type=int,
         nargs="?",
         const=10,
     ),
-    option("--test FILE", "a table whose rows are only predicted"),
+    option("--test FILE", "a table of test rows, on which the model is scored"),
     option("--top N", f"show at most N rules (default: {SHOWN_RULES})", default=SHOWN_RULES),
     *output("-o --out model.json", "save the model"),
     more=_listed_learners,
 )
 def learn(options: argparse.Namespace) -> None:
-    """Score a learner on folds, fit it to the whole table, print what it learned, save it."""
+    """Score a learner on folds, fit it to the whole table, print its rules, and save it."""
     begin, before = perf_counter(), presses()
     check_integer("--top", options.top)
     name = options.model or ("hkl" if options.formula is None else "svm")
@@ -179,7 +179,7 @@ def learn(options: argparse.Namespace) -> None:
     if options.points is not None:
         check_integer("--points", options.points)
         if not hasattr(model, "to_points"):
-            raise ParameterError(f"--points needs rules of classes, not {name}. Use --model hkl.")
+            raise ParameterError(f"--points needs rules for classes, not {name}. Use --model hkl.")
     row, opening = LEARNERS[name], _formula_lines(options) if options.formula else []
     dataset = read_dataset(options)
     test = _test_rows(options, dataset, name)
@@ -213,10 +213,10 @@ def learn(options: argparse.Namespace) -> None:
                 model.fit(dataset.data)
         except KeyboardInterrupt as interrupt:
             if options.out is not None:
-                interrupt.args = (f"no model was found yet; {options.out} is not written.",)
+                interrupt.args = (f"no model was found yet; {options.out} was not written.",)
             raise
     with _saved(model, dataset, kept, options), scores.expected_warnings_ignored():
-        if presses() > before:  # the fit kept its best so far
+        if presses() > before:  # Ctrl-C ended the fit early
             raise KeyboardInterrupt
         if options.cv and scored:
             found = scores.fold_scores({label: model}, others, dataset, numbers, **_sizes(options))
@@ -247,7 +247,7 @@ def learn(options: argparse.Namespace) -> None:
 def _saved(
     model: Any, dataset: Dataset, found: dict[str, Any], options: argparse.Namespace
 ) -> Iterator[None]:
-    """Save a model with its origin and the scores that are found, also if Ctrl-C ends the block."""
+    """Save a model with its origin and its scores, even if Ctrl-C ends the block."""
     interrupted = False
     try:
         yield
@@ -276,14 +276,14 @@ def _saved(
 
 
 def _with_probabilities(model: Any, seed: int) -> Any:
-    """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none."""
+    """Return a model that has ``predict_proba``, calibrated on held-out rows if necessary."""
     from sklearn.base import is_classifier
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.model_selection import StratifiedKFold
 
     if not is_classifier(model):
         raise ParameterError(
-            f"--probabilities with {type(model).__name__}, which predicts no classes. Leave it out."
+            f"--probabilities needs a model that predicts classes; got {type(model).__name__}."
         )
     if hasattr(model, "predict_proba"):
         return model
@@ -292,7 +292,7 @@ def _with_probabilities(model: Any, seed: int) -> Any:
 
 
 def _check_columns(model: Any, name: str, X: Table) -> None:
-    """Raise DataError if a model reads numbers or strings alone, and a table has no such ones."""
+    """Raise DataError if the table has no columns of the kind that the model reads."""
     from formulakern.encoding.strict import read_real
     from formulakern.kernels.strings import read_strings
 
@@ -313,32 +313,32 @@ def _test_rows(options: argparse.Namespace, dataset: Dataset, name: str) -> Data
 
 
 def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[str, str]]:
-    """Return how many rows a model finds unlike the others."""
+    """Return the numbers of novel rows."""
     shown = []
     for name, rows in (("training", dataset), ("test", test)):
         if rows is not None:
             new = int((model.predict(rows.data) < 0).sum())
             share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
-            shown.append((name, f"{share}, are unlike the others"))
+            shown.append((name, f"{share}, are unlike most training rows"))
     return shown
 
 
 def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:
-    foot = [("time", f"{seconds:.1f} s in all")]
+    foot = [("time", f"{seconds:.1f} s in total")]
     if options.out is None:
         return [*foot, ("next", "add -o model.json to save the model")]
     path = shlex.quote(str(options.out))
     after = [f"formulakern show {path}"]
     if hasattr(uncalibrated(model), "report"):
         rows = "FILE" if options.test is None else shlex.quote(options.test)
-        advice = "" if options.test else "  (FILE: rows that the model was not trained on)"
+        advice = "" if options.test else "  (FILE: rows that were not used for training)"
         after.append(f"formulakern report {path} {rows}{advice}")
     written = f"{options.out}, {options.out.stat().st_size:,} bytes"
     return [*foot, ("written", written), ("next", "\n".join(after))]
 
 
 def _formula_lines(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return a formula, its shorter form with the rewrites, and its kernel in closed form."""
+    """Return a formula, its rewritten form, and its kernel in closed form."""
     made: Any = kernel_of(options)
     rewriting = made.rewriting
     text = _short(str(rewriting.original), f"{made.formula.n_leaves:,} leaves")
@@ -351,7 +351,7 @@ def _formula_lines(options: argparse.Namespace) -> list[tuple[str, str]]:
         closed = f"K(x, z) = {made.polynomial()}"
     except FormulaSizeError:
         closed = "K(x, z)"
-    size = f"{len(made.program.kernel_nodes):,} operations for a pair"
+    size = f"{len(made.program.kernel_nodes):,} operations per pair"
     return [("formula", text), ("kernel", _short(closed, size))]
 
 
@@ -360,10 +360,10 @@ def _short(text: str, otherwise: str) -> str:
 
 
 def _brief_rules(model: Any, top: int) -> str:
-    """Return the heaviest rules of a support vector machine, a line each."""
+    """Return the heaviest rules of a support vector machine, one per line."""
     try:
         found = model.rules(top, time_limit=RULES_SECONDS)
-    except FormulaKernError as error:  # a kernel without rules, or of degrees
+    except FormulaKernError as error:  # a kernel that has no rules
         return blocks([("  rules", f"none: {error}")])
     right = all(item.precision == 1 for item in found)
     lines = [
@@ -371,7 +371,7 @@ def _brief_rules(model: Any, top: int) -> str:
         + ("" if right else f"  ({100 * item.precision:.1f} %)")
         for item in found
     ]
-    claim = "proven" if found.proven else "not proven: time is over"
+    claim = "proven" if found.proven else "not proven: the time limit was reached"
     head = f"the {len(found)} heaviest of the model ({claim})"
     if right and len(found):
         head += ", each always right"
@@ -391,20 +391,20 @@ def _brief_rules(model: Any, top: int) -> str:
     *FOLDS,
     option(
         "--models NAMES",
-        "with commas, or all of classes (default: " + COMPARED + "; none with --formula)",
+        "comma-separated learners, or all (default: " + COMPARED + "; none with --formula)",
     ),
     option(
         "--formula",
-        "also a support vector machine with the kernel of this formula; may be given again",
+        "add a support vector machine with the kernel of this formula; can be repeated",
         action="append",
         default=[],
     ),
-    option("--variables READING", "of the formulas: bound, free or distinct"),
+    option("--variables READING", "how to read names in the formulas: bound, free or distinct"),
     *output("--picture FILE", "draw the scores (png, svg)"),
     more=_listed_learners,
 )
 def compare(options: argparse.Namespace) -> None:
-    """Print a table of scores, best first, and perhaps draw it."""
+    """Print a table of scores, best first, and draw it if requested."""
     begin = perf_counter()
     usual = "" if options.formula else COMPARED
     names = listed(usual if options.models is None else options.models)
@@ -416,12 +416,12 @@ def compare(options: argparse.Namespace) -> None:
     for formula in options.formula:
         models[formula] = _learner("svm", options, formula=formula, **reading)
     if not models:
-        raise ParameterError("--models names no learner. Write --models hkl,prl.")
+        raise ParameterError("--models names no learner. Write, for example, --models hkl,prl.")
     rows = [LEARNERS.get(name, LEARNERS["svm"]) for name in models]
     if unscored := [name for name in names if LEARNERS[name].predicts == "novelty"]:
-        raise ParameterError(f"{unscored[0]} reads no class, and has no score. Leave it out.")
+        raise ParameterError(f"{unscored[0]} predicts no classes and has no score. Leave it out.")
     if len({row.predicts for row in rows}) > 1:
-        raise ParameterError("--models has learners of classes and of numbers. Name one kind.")
+        raise ParameterError("--models mixes learners of classes and of numbers. Name one kind.")
     if options.picture is not None:
         _check_picture(options)
     dataset = read_dataset(options)
@@ -434,7 +434,7 @@ def compare(options: argparse.Namespace) -> None:
         found = scores.fold_scores(models, plain, dataset, numbers, **_sizes(options))
     found.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
     print(f"\n{scores.scores_table(found, f'{options.cv} folds')}")
-    foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
+    foot = [("time", f"{perf_counter() - begin:.1f} s in total")]
     if options.picture is not None:
         _draw(found, options.picture, models)
         foot.append(("picture", str(options.picture)))
@@ -448,7 +448,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def _check_picture(options: argparse.Namespace) -> None:
-    """Raise before the work if the picture could not be drawn."""
+    """Raise an error before the work if the picture cannot be drawn."""
     from formulakern.optional import needed
 
     path = options.picture
@@ -462,7 +462,7 @@ def _check_picture(options: argparse.Namespace) -> None:
 
 
 def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) -> None:
-    """Draw mean and standard deviation over the folds, a line for every learner."""
+    """Draw the mean and standard deviation over the folds, one line per learner."""
     from formulakern.optional import new_axes
 
     done = [score for score in found if not score.failed][::-1]
@@ -495,11 +495,11 @@ def _draw(found: Sequence[scores.Score], path: Path, models: Collection[str]) ->
 
 @command(
     ["", "monks-1", "monks-1 -o monks-1.csv"],
-    option("name", "write this one (default: list all)", nargs="?"),
-    *output("-o --out FILE", "default: the terminal"),
+    option("name", "the table to write (default: list all tables)", nargs="?"),
+    *output("-o --out FILE", "file to write (default: the terminal)"),
 )
 def datasets(options: argparse.Namespace) -> None:
-    """Print the list, or write the table."""
+    """List the built-in tables, or write one of them."""
     if options.name is not None:
         import polars
 
@@ -510,7 +510,7 @@ def datasets(options: argparse.Namespace) -> None:
             file.write(frame.write_csv())
         return
     if options.out is not None:
-        raise ParameterError("-o writes one table: name it, as in formulakern datasets monks-1.")
+        raise ParameterError("-o needs the name of a table, as in formulakern datasets monks-1.")
     rows, about = [], []
     for name in fk.datasets.BUILT_IN:
         dataset = fk.datasets.load(name)

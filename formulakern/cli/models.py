@@ -39,28 +39,28 @@ if TYPE_CHECKING:
     from formulakern.datasets.reader import TableFile
     from formulakern.tables.table import Table
 
-#: The number of rules of a model that are shown by default.
+#: The default number of rules in the output.
 SHOWN_RULES = 15
-#: The time limit of the search for the rules of a support vector machine.
+#: The time limit in seconds of the search for the rules of a support vector machine.
 RULES_SECONDS = 60.0
-#: The most rows that are explained at once.
+#: Maximum number of rows to explain at once.
 MAX_EXPLAINED = 1000
 
 
 def uncalibrated(model: Any) -> Any:
-    """Return the model of this library inside one with calibrated probabilities, or itself."""
+    """Return this library's model inside a model with calibrated probabilities, or itself."""
     calibrated = getattr(model, "calibrated_classifiers_", [model])[0]
     return getattr(calibrated, "estimator", model)
 
 
 def learned_text(model: Any, top: int | None) -> str:
-    """Return what a model has learned: at most ``top`` of its rules, or what it holds instead."""
+    """Return at most ``top`` rules of a model as text, or a sentence if it has no rules."""
     model = uncalibrated(model)
     rules = getattr(model, "rules_", None)
     if rules is not None:
         sizes = model.path_.line() if hasattr(model, "path_") else ""
         if sizes:
-            sizes = f"right among held-out rows: {sizes}; chosen: {len(rules)}"
+            sizes = f"accuracy on held-out rows: {sizes}; chosen: {len(rules)}"
             sizes = "\n\n" + "\n".join(wrap(sizes, width()))
         whole = not hasattr(rules, "head") or getattr(rules, "AMOUNT", "") == "points"
         if top is None or len(rules) <= top or whole:
@@ -71,11 +71,11 @@ def learned_text(model: Any, top: int | None) -> str:
     if hasattr(inner, "rules") and hasattr(inner, "kernel_"):
         try:
             return str(inner.rules(top or SHOWN_RULES, time_limit=RULES_SECONDS))
-        except FormulaKernError as error:  # a kernel without rules, or of degrees
+        except FormulaKernError as error:  # a kernel that has no rules
             return f"no rules: {error}"
     support = getattr(inner, "support_", None)
-    held = "no list of parts" if support is None else f"{len(support):,} support vectors"
-    return f"{type(model).__name__} has no rules; it holds {held}."
+    held = "parameters only" if support is None else f"{len(support):,} support vectors"
+    return f"{type(model).__name__} has no rules; it has {held}."
 
 
 # -- show ------------------------------------------------------------------------------------------
@@ -84,11 +84,11 @@ def learned_text(model: Any, top: int | None) -> str:
 @command(
     ["model.json --top 5", "model.json --html rules.html"],
     MODEL,
-    option("--top N", "only the N heaviest rules", type=int),
-    *output("--html FILE", "write a page instead"),
+    option("--top N", "show only the N heaviest rules", type=int),
+    *output("--html FILE", "write an HTML page instead"),
 )
 def show(options: argparse.Namespace) -> None:
-    """Print a model, what it learned, and what can be done with it; or write a page."""
+    """Print a model, its rules and the next commands; or write an HTML page."""
     model = uncalibrated(load_rules(options.model))
     check_integer("--top", options.top, otherwise="None")
     words = " ".join(repr(model).split())
@@ -114,12 +114,12 @@ def show(options: argparse.Namespace) -> None:
         about.append(("trained", f"{training['date']}, on {training['data']}: {size}"))
         found = training["scores"].items()
         lines = [score_line(learners, where) for where, learners in found]
-        about.append(("held out", "\n".join(lines) or "no scores are saved"))
+        about.append(("held out", "\n".join(lines) or "the model has no saved scores"))
     gap = getattr(model, "gap_", None)
     if hasattr(model, "certificate_"):
         about.append(("proof", model.certificate_))
     elif gap is not None:
-        about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
+        about.append(("gap", f"{float(np.max(gap)):.2g}: at most this far from the best objective"))
     path = shlex.quote(str(options.model))
     after = [f"formulakern explain {path} FILE --row 1"] * hasattr(model, "explain")
     after += [f"formulakern report {path} FILE"] * (
@@ -141,17 +141,17 @@ def show(options: argparse.Namespace) -> None:
     ],
     MODEL,
     *ROWS,
-    *output("-o --out FILE", "CSV, or .parquet of a Parquet file (default: CSV on the terminal)"),
-    option("--probabilities", "also the probability of every class", default=False),
+    *output("-o --out FILE", "CSV, or Parquet from a Parquet file (default: CSV on the terminal)"),
+    option("--probabilities", "add the probability of every class", default=False),
 )
 def predict(options: argparse.Namespace) -> None:
-    """Write the rows of a file with their predictions, partition by partition."""
+    """Write the rows of a file and their predictions, partition by partition."""
     model = load_rules(options.model)
     if options.probabilities and not hasattr(model, "predict_proba"):
-        model = load(options.model)  # rules without probabilities may be of a model that has some
+        model = load(options.model)  # the full model may have probabilities that its rules lack
     if options.probabilities and not hasattr(model, "predict_proba"):
         raise ParameterError(
-            f"this {type(model).__name__} has no probabilities. Learn it with --probabilities."
+            f"{type(model).__name__} has no probabilities. Learn it with --probabilities."
         )
     if options.out is not None:
         check_output(options.out, options.force, options.model, options.data)
@@ -179,13 +179,13 @@ def predict(options: argparse.Namespace) -> None:
 def _write_parquet(
     model: Any, rows: TableFile, names: list[str], options: argparse.Namespace
 ) -> None:
-    """Write partitions next to the file, and join them."""
+    """Write each partition to a file, and join them."""
     import polars
 
     if rows.missing is not None:
         raise ParameterError(
-            f"{options.out} is to be Parquet, and {options.data} is text, whose columns have no "
-            "types. Write CSV, or give a Parquet file."
+            f"cannot write {options.out} as Parquet: {options.data} is text, whose columns have no "
+            "types. Write CSV, or read a Parquet file."
         )
     with replacing(options.out) as new, TemporaryDirectory(prefix=".", dir=new.parent) as folder:
         parts: list[Path] = []
@@ -202,7 +202,7 @@ def _write_parquet(
 
 
 def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[list[Any]]:
-    """Return the columns that are added to a table."""
+    """Return the prediction columns for a table."""
     table = training_columns(model, whole)
     predictions = [model.predict(table).tolist()]
     return predictions + (model.predict_proba(table).T.tolist() if options.probabilities else [])
@@ -217,17 +217,17 @@ def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[
     *ROWS,
     option(
         "--row N",
-        "the number of the row, from 1; also several, as 1,4-6 (default: 1)",
+        "row numbers from 1, such as 3 or 1,4-6 (default: 1)",
         default="1",
     ),
 )
 def explain(options: argparse.Namespace) -> None:
-    """Print the explanations of some rows of a file."""
+    """Explain the predictions of some rows of a file."""
     wanted = _row_numbers(options.row)
     model = uncalibrated(load_rules(options.model))
     if not hasattr(model, "explain"):
         raise ParameterError(
-            f"{type(model).__name__} does not explain rows. Use a model of rules: --model hkl, "
+            f"{type(model).__name__} cannot explain rows. Use a model of rules: --model hkl, "
             "prl or rules."
         )
     before, left = 0, sorted(wanted)
@@ -251,7 +251,7 @@ def explain(options: argparse.Namespace) -> None:
 
 
 def _row_numbers(text: str) -> list[int]:
-    """Return the numbers that a text lists, as ``1,4-6``.
+    """Return the row numbers in a text such as ``1,4-6``.
 
     >>> _row_numbers("7, 1-3")
     [7, 1, 2, 3]
@@ -262,11 +262,11 @@ def _row_numbers(text: str) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if first < 1 or last < first:
             raise ParameterError(
-                f"--row {text!r} names no rows; they count from 1. Write --row 3, or --row 1,4-6."
+                f"--row {text!r} names no rows; rows start at 1. Write --row 3, or --row 1,4-6."
             )
         if last - first >= MAX_EXPLAINED or len(found) >= MAX_EXPLAINED:
             raise ParameterError(
-                f"--row {text!r} names more than {MAX_EXPLAINED:,} rows. Name fewer."
+                f"--row {text!r} names more than {MAX_EXPLAINED:,} rows. Name fewer rows."
             )
         found |= dict.fromkeys(range(first, last + 1))
     return list(found)
@@ -284,23 +284,23 @@ def _row_numbers(text: str) -> list[int]:
     MODEL,
     [
         option("--sql DIALECT", ", ".join(get_args(DialectName))),
-        option("--python", "a file with predict(row), which needs nothing else", default=False),
+        option("--python", "a self-contained file with predict(row)", default=False),
         option("--latex", "a table of the rules", default=False),
-        option("--json", "the rules alone", default=False),
+        option("--json", "the rules only", default=False),
     ],
-    option("--table", "name of the table (default: data)", default="data"),
-    *output("-o --out FILE", "default: the terminal"),
+    option("--table", "name of the database table (default: data)", default="data"),
+    *output("-o --out FILE", "file to write (default: the terminal)"),
 )
 def export(options: argparse.Namespace) -> None:
-    """Write the model in the language that is asked for."""
+    """Write the model in the requested language."""
     model = uncalibrated(load_rules(options.model))
     rules = getattr(model, "rules_", None)
     if options.python and hasattr(model, "to_python"):
         text = model.to_python()
     elif rules is None or not hasattr(model, "to_sql"):
         raise ParameterError(
-            f"{type(model).__name__} is no list of rules, and cannot be exported exactly; show "
-            "lists what it holds. Use --model hkl, prl or rules."
+            f"{type(model).__name__} is not a list of rules and cannot be exported exactly; "
+            "`show` prints its contents. Use --model hkl, prl or rules."
         )
     elif options.sql:
         text = model.to_sql(options.table, options.sql)
@@ -317,37 +317,37 @@ def export(options: argparse.Namespace) -> None:
     ],
     MODEL,
     *TABLE,
-    *output("-o --out FILE", "default: report.html", default=Path("report.html")),
-    option("--title TEXT", "default: the name of the learner"),
-    option("--rows N", "rows that the page holds (default: 200)", default=200),
-    option(
-        "--top N", "rules that are read from a support vector machine (default: 20)", default=20
-    ),
+    *output("-o --out FILE", "file to write (default: report.html)", default=Path("report.html")),
+    option("--title TEXT", "title of the page (default: the name of the learner)"),
+    option("--rows N", "number of rows on the page (default: 200)", default=200),
+    option("--top N", "number of rules of a support vector machine (default: 20)", default=20),
     more=lambda: (
-        "Give rows that the model was not learned from.  The page needs no network; it holds\n"
-        "the entries of the rows that it shows."
+        "Give rows that were not used for training.  The page needs no network; it contains the\n"
+        "entries of the rows that it shows."
     ),
 )
 def report(options: argparse.Namespace) -> None:
-    """Write a page about a saved model and a table."""
+    """Write an HTML page about a saved model and a table."""
     model = uncalibrated(load(options.model))
     if not hasattr(model, "report"):
-        raise ParameterError(f"{type(model).__name__} predicts nothing that a report could show.")
+        raise ParameterError(f"{type(model).__name__} makes no predictions that a report can show.")
     check_output(options.out, options.force, options.model, options.data)
     table, classes, name = _rows(model, options)
     shown = {"title": options.title, "max_rows": options.rows, "top": options.top}
     model.report(options.out, table, classes, **shown)
-    told = "no column is left for the class: nothing is said of how good the model is"
-    rows = f"{len(table):,}" + (f"; class: {name}" if classes is not None else f"; {told}")
+    told = "no column has the class, so the page has no scores"
+    rows = f"{len(table):,}" + (
+        f'; the class is the column "{name}"' if classes is not None else f"; {told}"
+    )
     size = options.out.stat().st_size / 1000
     print(blocks([("rows", rows), ("written", f"{options.out}, {size:,.0f} kB")]))
 
 
 def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
-    """Return the columns of training, the class of every row (None if there is none), its name.
+    """Return the training columns, the class of each row (None if absent), and its name.
 
-    The class is the column that is named; else the last one, or, if the model learned from that,
-    the only one that it did not learn from.
+    The class is the column of ``--target``; by default the last column or, if the model was trained
+    on it, the only column that is not a training column.
     """
     known = getattr(model, "feature_names_in_", None)
     if known is not None and options.target is None and Path(options.data).exists():
@@ -359,8 +359,8 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
         if file.names[-1] not in others:
             if len(others) > 1:
                 raise DataError(
-                    f"{', '.join(others)} are no columns of training; which of them is the class? "
-                    "Name it by --target."
+                    f"the model was not trained on {', '.join(others)}. Name the class with "
+                    "--target."
                 )
             options.target = others[0]
     dataset = read_dataset(options)

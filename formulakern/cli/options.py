@@ -1,4 +1,4 @@
-"""Commands, and the options that they share: the table, its columns, the formula, the file."""
+"""Commands and their shared options: the table, its columns, the formula, the output file."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
     from formulakern.kernels.graded import GradedKernel
     from formulakern.tables.table import Table
 
-#: The endings of files that hold tables.
+#: The endings of table files.
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
-#: Larger tables are sampled for the scores.
+#: Maximum number of rows for scores; larger tables are sampled.
 MAX_ROWS = 50_000
-#: Classes that are listed with their numbers of rows.
+#: Maximum number of classes that are listed with their row counts.
 MAX_CLASSES = 6
 
 #: The arguments of ``ArgumentParser.add_argument``.
 Option = tuple[Sequence[str], dict[str, Any]]
 
 
-#: What gives the parser of a command its options.
+#: A function that adds the options of a command to its parser.
 Command = Callable[[argparse.ArgumentParser], None]
 
 
 def command(
     examples: Sequence[str], *options: Option | list[Option], more: Callable[[], str] = str
 ) -> Callable[[Callable[[argparse.Namespace], None]], Command]:
-    """Make a function a command of its name; of options in a list, one is required.
+    """Make a function the command of its name; one option of each list is required.
 
-    ``examples`` are the words after the command's name, at the end of its help; ``more`` returns
-    text before them.
+    ``examples`` are command lines without program and command name, for the end of the help.
+    ``more`` returns text to put before them.
     """
 
     def made(run: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def command(
 def option(spec: str, help: str | None = None, default: Any = None, **settings: Any) -> Option:
     """Declare an option by its names and the name of its value, such as ``"-o --out FILE"``.
 
-    A default of False makes a flag, and an integer reads integers.
+    A default of False makes a flag; an integer default makes an integer option.
     """
     words = spec.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
@@ -79,61 +79,61 @@ def option(spec: str, help: str | None = None, default: Any = None, **settings: 
 
 
 def output(spec: str, help: str | None = None, **settings: Any) -> tuple[Option, Option]:
-    """Declare the option that names the file to write, and ``--force``."""
+    """Declare the option of an output file, and ``--force``."""
     force = option("--force", "replace the file if it exists", default=False)
     return option(spec, help, type=Path, **settings), force
 
 
-MODEL = option("model model.json", "the file that learn -o wrote")
+MODEL = option("model model.json", "a model file, written by learn -o")
 #: A formula and its kernel.
 FORMULA = (
     option("formula FORMULA"),
     option(
         "--variables READING",
-        "the meaning of names: bound (default), free or distinct",
+        "how to read names: bound (default), free or distinct",
         default="bound",
     ),
     option("--scale", "count (default) or probability", default="count"),
     option("--backend", "auto (default), interpreter, lookup or numba", default="auto"),
     option(
         "--inputs",
-        "binary (default), or graded: numbers become degrees of truth, not cut points",
+        "binary (default), or graded: numbers become degrees of truth instead of cut points",
         default="binary",
     ),
 )
-#: Numeric columns whose numbers are names.
+#: Numeric columns that hold names.
 NOMINAL = option(
     "--nominal COLUMNS",
-    "numeric columns whose numbers are names: all, or a list with commas (default: auto)",
+    "numeric columns to read as categories: all, or names (default: auto)",
     default="auto",
 )
-#: A cross-validation.
+#: The options of a cross-validation.
 FOLDS = (
     NOMINAL,
-    option("--cv FOLDS", "folds; 0 for no scores (default: 5)", default=5),
-    option("--seed", "for folds and learners (default: 0)", default=0),
+    option("--cv FOLDS", "number of folds; 0 for no scores (default: 5)", default=5),
+    option("--seed", "random seed of folds and learners (default: 0)", default=0),
     option(
         "--max-rows N",
-        f"scores are from a sample of at most this number of rows (default: {MAX_ROWS:,})",
+        f"score on a sample of at most this number of rows (default: {MAX_ROWS:,})",
         default=MAX_ROWS,
     ),
-    option("--time-limit SECONDS", "for each fit of a rule learner", type=float),
+    option("--time-limit SECONDS", "time limit for each fit of a rule learner", type=float),
 )
-_FILES = "a file of CSV (also .tsv, .csv.gz) or Parquet"
+_FILES = "a CSV file (also .tsv, .csv.gz) or a Parquet file"
 _TEXT = (
-    option("--encoding NAME", "of a text file (default: utf-8)"),
-    option("--delimiter CHARACTER", "of a text file (default: as its header has it)"),
+    option("--encoding NAME", "encoding of a text file (default: utf-8)"),
+    option("--delimiter CHARACTER", "delimiter of a text file (default: read from its header)"),
 )
 #: The rows of a file.
 ROWS = (option("data DATA", _FILES), *_TEXT)
-#: A table with a column that is predicted.
+#: A table with a column to predict.
 TABLE = (
-    option("data DATA", f"{_FILES}, or the name of a built-in set"),
+    option("data DATA", f"{_FILES}, or the name of a built-in table"),
     option(
         "--target --class COLUMN",
-        "the column of the class, or of the number that is predicted (default: the last)",
+        "the column to predict: a class or a number (default: the last)",
     ),
-    option("--drop COLUMNS", "columns to leave out, with commas"),
+    option("--drop COLUMNS", "columns to leave out, comma-separated"),
     *_TEXT,
 )
 
@@ -141,7 +141,7 @@ TABLE = (
 def kernel_of(
     options: argparse.Namespace, *, domains: bool = False
 ) -> FormulaKernel | GradedKernel:
-    """Return the kernel that ``FORMULA`` describes, which names domains only if it may."""
+    """Return the kernel of the ``FORMULA`` options; formulas with domains need ``domains``."""
     from formulakern.kernels.formula import inner_formula, kernel
 
     names = ("variables", "scale", "backend", "inputs")
@@ -150,14 +150,14 @@ def kernel_of(
     named = [] if domains else [*filter(None, inner_formula(made).program.domains)]
     if named:
         raise ParameterError(
-            f'the formula names the domain "{named[0]}", and the command line has no way to say '
-            "which columns it has. Leave the colon out, or use fk.kernel(..., domains=...)."
+            f'the formula has the domain "{named[0]}", but the command line cannot define the '
+            "columns of a domain. Leave the colon out, or use fk.kernel(..., domains=...)."
         )
     return made
 
 
 def listed(names: str | None) -> list[str]:
-    """Return the names of a list with commas."""
+    """Split a comma-separated list of names."""
     return [name.strip() for name in (names or "").split(",") if name.strip()]
 
 
@@ -171,7 +171,7 @@ def nominal_columns(options: argparse.Namespace) -> str | list[str]:
 
 
 def read_dataset(options: argparse.Namespace, data: str | None = None) -> Dataset:
-    """Read the table that options name, or another file like it, without the dropped columns."""
+    """Read the table of the options, or another file like it, without the dropped columns."""
     from formulakern import datasets
 
     name = options.data if data is None else data
@@ -180,8 +180,8 @@ def read_dataset(options: argparse.Namespace, data: str | None = None) -> Datase
         dataset = datasets.load(name)
         if options.target not in (None, dataset.target_name):
             raise ParameterError(
-                f'the class of the built-in set {name} is "{dataset.target_name}"; '
-                f'--target "{options.target}" is for files.'
+                f'the class of the built-in table {name} is "{dataset.target_name}"; '
+                f'--target "{options.target}" is for files only.'
             )
     else:
         form = _format(name, options, built_in)
@@ -189,26 +189,26 @@ def read_dataset(options: argparse.Namespace, data: str | None = None) -> Datase
     names = listed(options.drop)
     if dataset.target_name in names:
         raise ParameterError(
-            f'--drop names "{dataset.target_name}", which is predicted. Name another column by '
-            "--target."
+            f'--drop names "{dataset.target_name}", which is the column to predict. Name another '
+            "target with --target."
         )
     for dropped in names:
         _check_column(dropped, dataset.data.names, f'no column "{dropped}" to drop')
     kept = [column for column in dataset.data.names if column not in names]
     if not kept:
-        raise ParameterError("--drop leaves no column to learn from.")
+        raise ParameterError("--drop leaves no columns to learn from.")
     return replace(dataset, data=dataset.data.select(kept)) if names else dataset
 
 
 def open_file(options: argparse.Namespace) -> TableFile:
-    """Open the file that options name, to read its rows in partitions."""
+    """Open the file of the options, to read its rows in partitions."""
     from formulakern.datasets.reader import open_table
 
     return open_table(options.data, **_format(options.data, options, []))
 
 
 def _format(name: str, options: argparse.Namespace, built_in: list[str]) -> dict[str, Any]:
-    """Return the encoding and the delimiter of a file that exists; the word tab is a tab."""
+    """Return the encoding and delimiter of an existing file; the word tab is a tab."""
     if not Path(name).exists():
         raise ParameterError(_not_found(name, built_in))
     given: str | None = options.delimiter
@@ -217,9 +217,9 @@ def _format(name: str, options: argparse.Namespace, built_in: list[str]) -> dict
 
 
 def _not_found(name: str, built_in: list[str]) -> str:
-    """Return the sentence about a table that is neither a file nor built in."""
+    """Return the message about a name that is neither a file nor a built-in table."""
     path = Path(name)
-    what, known = f'file and no built-in data set "{name}"', built_in
+    what, known = f'file and no built-in table "{name}"', built_in
     if not built_in or path.suffix or path.name != name:
         if not path.parent.is_dir():
             return f"there is no folder {path.parent} (to read {name} from)."
@@ -227,10 +227,10 @@ def _not_found(name: str, built_in: list[str]) -> str:
         with suppress(OSError):
             entries = sorted(os.listdir(path.parent))
             known = [entry for entry in entries if any(end in entry.lower() for end in ENDINGS)]
-    sought = path.name.lower()  # without endings, which most tables share, a name is to be near
+    sought = path.name.lower()  # names are compared without endings, which most tables share
     stem = sought.partition(".")[0]
     close = [k for k in known if difflib.get_close_matches(stem, [k.lower().partition(".")[0]])]
-    hint = f"built in are {', '.join(built_in)}." if built_in else "give the path of one."
+    hint = f"built-in tables are {', '.join(built_in)}." if built_in else "give the path of a file."
     if near := difflib.get_close_matches(sought, close, n=1, cutoff=0):
         hint = f"did you mean {path.parent / near[0]}?"
     return f"there is no {what}; {hint}"
@@ -244,7 +244,7 @@ def _check_column(name: str, names: Sequence[str], problem: str) -> None:
 
 
 def select_columns(table: Table, names: Iterable[str]) -> Table:
-    """Return these columns of a table, which may have others."""
+    """Return these columns of a table."""
     names = list(names)
     for name in names:
         _check_column(name, table.names, f'the file has no column "{name}"')
@@ -252,12 +252,12 @@ def select_columns(table: Table, names: Iterable[str]) -> Table:
 
 
 def training_columns(model: Any, table: Table) -> Table:
-    """Return the columns of a table that a model learned from."""
+    """Return the columns of a table that a model was trained on."""
     return select_columns(table, map(str, getattr(model, "feature_names_in_", table.names)))
 
 
 def data_line(dataset: Dataset, predicts: str = "classes") -> str:
-    """Return name, rows, columns and classes of a data set, in one sentence.
+    """Return the name, rows, columns and classes of a data set in one sentence.
 
     >>> from formulakern import datasets
     >>> data_line(datasets.tic_tac_toe())
@@ -282,45 +282,45 @@ def data_line(dataset: Dataset, predicts: str = "classes") -> str:
 def described(
     dataset: Dataset, predicts: str, options: argparse.Namespace, strings: bool = False
 ) -> list[str]:
-    """Return the size of a table, what is predicted, and which columns should be left out."""
+    """Return the size of a table, its target, and columns that should be left out."""
     from formulakern.encoding.plan import identifiers
     from formulakern.estimators.advice import leaks
     from formulakern.estimators.svm.evaluation import subsample
 
     column = f'the column "{dataset.target_name}"'
-    target = {"numbers": f"the number is {column}", "novelty": f"{column} is not used"}
-    other = "; --target names another" if options.target is None else ""
+    target = {"numbers": f"the number is {column}", "novelty": f"{column} is left out"}
+    other = "; choose another with --target" if options.target is None else ""
     about = [data_line(dataset, predicts), target.get(predicts, f"the class is {column}") + other]
     found = [] if strings else identifiers(dataset.data)
     if found:
         names = ", ".join(f'"{name}"' for name in found)
         have, them = ("has", "it") if len(found) == 1 else ("have", "them")
         about.append(
-            f"{names} {have} a different value in every row, as an identifier has; leave {them} "
-            f"out by --drop {_dropped(options, found)}"
+            f"{names} {have} a different value in every row, like an identifier; leave {them} "
+            f"out with --drop {_dropped(options, found)}"
         )
     if predicts == "classes" and not strings:
         some = subsample(dataset.target, options.max_rows)
         for name, share in leaks(dataset.data[some], dataset.target[some]).items():
             about.append(
-                f'warning: "{name}" alone gives the right class in {100 * share:.4g} % of held-out '
-                "rows, as a copy of the class would; unless it is known before the class is, leave "
-                f"it out by --drop {_dropped(options, [*found, name])}"
+                f'warning: "{name}" alone predicts {100 * share:.4g} % of the held-out rows '
+                "correctly, like a copy of the class; leave it out with "
+                f"--drop {_dropped(options, [*found, name])} unless it is known before the class"
             )
     return about
 
 
 def _dropped(options: argparse.Namespace, names: Iterable[str]) -> str:
-    """Return the value of ``--drop`` that leaves out further columns."""
+    """Return the value of ``--drop`` that also leaves out these columns."""
     return shlex.quote(",".join(dict.fromkeys([*filter(None, [options.drop]), *names])))
 
 
-# -- files that are written ------------------------------------------------------------------------
+# -- output files ----------------------------------------------------------------------------------
 
 
 @contextmanager
 def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterator[TextIO]:
-    """Open the terminal, or a file that :func:`check_output` accepts, for text."""
+    """Open the terminal, or a file accepted by :func:`check_output`, for text."""
     if path is None:
         yield sys.stdout
         return
@@ -331,10 +331,9 @@ def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterat
 
 
 def check_output(path: Path, force: bool, *inputs: str | None) -> None:
-    """Raise ParameterError, before any work, for a file that cannot or must not be written.
+    """Raise ParameterError if a file cannot or must not be written.
 
-    ``inputs`` are files that the command reads, under any name; with ``force`` another file may
-    exist.
+    ``inputs`` are files that the command reads.  With ``force``, any other file may be replaced.
     """
     folder = path.absolute().parent
     if path.is_dir():
@@ -352,5 +351,5 @@ def check_output(path: Path, force: bool, *inputs: str | None) -> None:
 
 
 def unwritable(path: Path, reason: str) -> Exception:
-    """Return the error for a file that is not written."""
+    """Return the error for a file that cannot be written."""
     return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")

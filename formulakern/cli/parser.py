@@ -1,4 +1,4 @@
-"""The command line: its parser, and how it runs and ends."""
+"""The command line: its parser, its errors and its exit codes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from formulakern import __version__
 from formulakern.errors import FormulaKernError
 from formulakern.text import within
 
-#: The commands in the order of the help, each with its module and what it does.
+#: The commands in the order of the help, each with its module and description.
 COMMANDS = {
-    "learn": ("learning", "learn a model of a table, score it, show its rules, save it"),
-    "compare": ("learning", "score several learners, and plain ones, on the same folds of a table"),
-    "show": ("models", "show what a model has learned"),
+    "learn": ("learning", "learn a model of a table, score it, show its rules, and save it"),
+    "compare": ("learning", "score several learners and baselines on the same folds of a table"),
+    "show": ("models", "show the rules of a model"),
     "predict": ("models", "predict the rows of a file of any size"),
-    "explain": ("models", "explain why rows are predicted as they are"),
-    "export": ("models", "write a model as a query, as code, as a table"),
+    "explain": ("models", "explain the predictions of some rows"),
+    "export": ("models", "write a model as a query, as code, or as a table"),
     "report": (
         "models",
-        "write a page: the rules, how good they are on a table, why each row got its class",
+        "write a page with the rules, their scores on a table, and the reasons for each prediction",
     ),
     "inspect": ("kernels", "show every stage of a formula's kernel"),
-    "gram": ("kernels", "write a Gram matrix"),
+    "gram": ("kernels", "write the Gram matrix of a table"),
     "datasets": ("learning", "list the built-in tables, or write one as CSV"),
     "cache": (
         "kernels",
-        "show where compiled functions are kept, and how many; --clear deletes them",
+        "show the location and size of the cache of compiled functions, or clear it",
     ),
 }
 #: Exit code after Ctrl-C.
@@ -42,12 +42,12 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status is 0, 1 after an error, or 130 after Ctrl-C.
+    """Run the command line; return 0, 1 after an error, or 130 after Ctrl-C.
 
-    Wrong usage raises SystemExit with status 2, ``--help`` and ``--version`` with status 0.
+    Wrong usage raises SystemExit with status 2; ``--help`` and ``--version`` with status 0.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
+        if isinstance(stream, io.TextIOWrapper):  # characters without an encoding become ?
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if arguments is None else arguments
     options = _parser(words).parse_args(words)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except FormulaKernError as error:
         return _failed(str(error))
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         _end_output()
         return 1
     except OSError as error:
@@ -73,11 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command line as a process, which exits with the code of :func:`main`."""
+    """Run the command line as a process, and exit with the code of :func:`main`."""
     code = main()
     if code == INTERRUPTED:
-        # If the interrupt passed through exec() of a text, as in the making of a dataclass on
-        # import, Python would end itself by the signal although it was caught.
+        # Python would end with the signal, although it was caught, if the interrupt passed through
+        # exec() of a text, for example while a dataclass is created on import.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -85,7 +85,7 @@ def run() -> NoReturn:
 
 
 def _parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Return the parser; only the commands among these words load their modules and options."""
+    """Build the parser; only the commands in ``words`` load their modules and options."""
     parser = argparse.ArgumentParser(
         prog="formulakern",
         description="Write a logical formula, get a kernel; train on it; read what was learned "
@@ -95,7 +95,7 @@ def _parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
         "  formulakern learn bank.csv -o model.json\n"
         "  formulakern explain model.json bank.csv --row 3\n"
         "  formulakern report model.json bank.csv -o report.html\n\n"
-        "formulakern COMMAND --help has the options of a command, and examples.",
+        "formulakern COMMAND --help lists the options of a command, with examples.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -113,7 +113,7 @@ def _parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
 
 @contextmanager
 def _prepared() -> Iterator[None]:
-    """Keep reports to the width of a terminal, and print every warning once, as a note."""
+    """Fit output to the width of the terminal, and print each warning once, as a note."""
     shown: set[str] = set()
 
     def note(message: Warning | str, *_: Any) -> None:
@@ -132,15 +132,15 @@ def _prepared() -> Iterator[None]:
 
 
 def _end_output() -> None:
-    """Discard the buffer of standard output, which Python would flush again when it ends."""
+    """Discard the buffer of standard output, which Python would otherwise flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(message: str) -> int:
-    """Print an error on standard error, and return the exit status."""
+    """Print an error to standard error, and return the exit status."""
     try:
         sys.stdout.flush()
-    except OSError:  # a full disk, and this may be what the message says
+    except OSError:  # a full disk, which may also be the error to print
         _end_output()
     print(f"formulakern: {message}", file=sys.stderr)
     return 1

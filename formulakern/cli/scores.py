@@ -1,4 +1,4 @@
-"""Scores of several learners on the same folds of a table, or on test rows; as a table."""
+"""Scores of several learners on the same folds or test rows, and their table."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from formulakern.registry import Learner
 from formulakern.tables.table import Table
 from formulakern.text import SHARES, blocks, score_text, table
 
-#: A column with more different numbers is not one of classes.
+#: The largest number of different numbers in a column of classes.
 MAX_NUMBERS = 100
 
 
 @dataclass
 class Score:
-    """The scores of one learner: under each name a number for every fold.
+    """The scores of one learner: by name, a number for every fold.
 
-    With ``points``, those of its rules as a score card of at most this number of points each.
+    With ``points``, the model is a score card with at most this number of points per rule.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Score:
 
     @property
     def first(self) -> list[float]:
-        """The values of the first score, accuracy or R2."""
+        """The values of the first score: accuracy, or R2."""
         return next(iter(self.values.values()))
 
     def add(self, model: Any, train: Dataset, held: Dataset | None, numbers: bool) -> Any:
-        """Return a model after its fit; score it on held-out rows, if any, in the same seconds."""
+        """Fit a model and return it; score it on held-out rows, if any."""
         from sklearn import metrics
 
         begin = perf_counter()
@@ -79,7 +79,7 @@ class Score:
 
 
 def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
-    """Return the area under the ROC curve; NaN if the model or the rows have none."""
+    """Return the area under the ROC curve; nan if it is not defined."""
     from formulakern.estimators.svm.evaluation import area_under_curve
 
     classes = model.classes_.tolist()
@@ -92,27 +92,27 @@ def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
 
 
 def check_target(dataset: Dataset, learner: Learner) -> None:
-    """Raise DataError if the column to predict is text instead of a number, or the reverse."""
+    """Raise DataError if the column to predict does not fit the learner: text or numbers."""
     target = dataset.target
     if learner.predicts_numbers and target.dtype.kind not in "biuf":
         raise DataError(
-            f'the column "{dataset.target_name}" is no number. Name another one by --target, or '
-            "take a learner of classes."
+            f'the column "{dataset.target_name}" is not numeric. Name another column with '
+            "--target, or use a learner for classes."
         )
     if learner.predicts != "classes" or target.dtype.kind not in "iuf":
         return
     many, classes = len(np.unique(target)), 20 if target.dtype.kind == "f" else 50
     if many > min(MAX_NUMBERS, max(classes, len(target) // 10)):
         raise DataError(
-            f'the column "{dataset.target_name}" is a number: it has {many:,} different values. '
+            f'the column "{dataset.target_name}" is numeric, with {many:,} different values. '
             "Predict it with --model hkl-regression (HKLRegressor in Python), or name a column of "
-            "classes by --target."
+            "classes with --target."
         )
 
 
 @contextmanager
 def expected_warnings_ignored() -> Iterator[None]:
-    """Ignore warnings about what the commands print themselves."""
+    """Ignore warnings about facts that the commands print themselves."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         warnings.filterwarnings("ignore", message=".*a different value in every row")
@@ -121,7 +121,7 @@ def expected_warnings_ignored() -> Iterator[None]:
 
 
 def check_sizes(dataset: Dataset, numbers: bool, n_folds: int, max_rows: int) -> None:
-    """Raise an error if the rows, or those of every class, are too few for the folds."""
+    """Raise an error if the table or one of its classes has too few rows for the folds."""
     from formulakern.estimators.svm.evaluation import check_folds
 
     check_integer("--cv", n_folds, 2)
@@ -129,7 +129,7 @@ def check_sizes(dataset: Dataset, numbers: bool, n_folds: int, max_rows: int) ->
     if not numbers:
         check_folds(dataset.target, n_folds)
     elif len(dataset) < n_folds:
-        raise DataError(f"{n_folds} folds need as many rows; there are {len(dataset)}.")
+        raise DataError(f"{n_folds} folds need at least one row each; there are {len(dataset)}.")
 
 
 def fold_scores(
@@ -143,10 +143,10 @@ def fold_scores(
     seed: int = 0,
     points: int | None = None,
 ) -> list[Score]:
-    """Score learners on the same folds; one that fails has the reason, and the others go on.
+    """Score learners on the same folds; a learner that fails keeps the reason.
 
-    ``plain`` are learners of others, ``numbers`` means that no class is predicted; a table of more
-    than ``max_rows`` is sampled, class by class.  With ``points``, ``models`` become score cards.
+    ``plain`` are the baselines.  ``numbers`` means that the target is numeric.  A table with more
+    than ``max_rows`` rows is sampled by class.  With ``points``, ``models`` become score cards.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -173,7 +173,7 @@ def fold_scores(
                     continue
                 try:
                     score.add(clone(every[name]), train, held, numbers)
-                    if presses() > before:  # the fit kept its best so far
+                    if presses() > before:  # Ctrl-C ended the fit early
                         raise KeyboardInterrupt
                 except FormulaKernError as error:
                     score.failed = str(error)
@@ -185,7 +185,7 @@ def fold_scores(
 def held_scores(
     models: Mapping[str, Any], dataset: Dataset, test: Dataset, numbers: bool
 ) -> list[Score]:
-    """Fit models to a data set and score them on test rows."""
+    """Fit models to a data set, and score them on test rows."""
     scores = [Score(name) for name in models]
     with Progress() as progress:
         for place, (score, model) in enumerate(zip(scores, models.values(), strict=True)):
@@ -195,7 +195,7 @@ def held_scores(
 
 
 def scores_table(scores: Iterable[Score], where: str) -> str:
-    """Return a line for each learner; below the table, the reasons of those that failed."""
+    """Return a table with a line for each learner, and below it the reasons of failures."""
     done = [score for score in scores if not score.failed]
     names = list(done[0].values)
     rows = []
@@ -204,7 +204,7 @@ def scores_table(scores: Iterable[Score], where: str) -> str:
         cells = [score_text(name, score.values[name]) for name in names]
         rows.append([score.name, *cells, rules, f"{score.seconds:.1f}"])
     text = table([where, *names, "rules", "seconds"], rows)
-    about = ["mean ± standard error over the folds"] * (len(done[0].first) > 1)
+    about = ["mean ± standard error over the folds; total seconds"] * (len(done[0].first) > 1)
     about += ["scores in percent"] * (names[0] in SHARES)
     text += f"\n{'; '.join(about)}".rstrip()
     failed = [(score.name, score.failed) for score in scores if score.failed]
@@ -212,7 +212,7 @@ def scores_table(scores: Iterable[Score], where: str) -> str:
 
 
 def score_line(scores: Mapping[str, Mapping[str, Sequence[float]]], where: str) -> str:
-    """Return the first score of every learner in one sentence.
+    """Return the first score of each learner in one sentence.
 
     >>> scores = {"ours": {"accuracy": [1.0, 0.9]}, "a tree": {"accuracy": [0.8, 0.8]}}
     >>> score_line(scores, "2 folds")
@@ -227,10 +227,10 @@ def score_line(scores: Mapping[str, Mapping[str, Sequence[float]]], where: str) 
 
 
 def plain_learners(numbers: bool) -> dict[str, Any]:
-    """Return well-known learners of scikit-learn by name, with the encoding their users choose.
+    """Return well-known scikit-learn learners by name, with their usual encoding.
 
-    Numbers stay numbers (a missing one becomes the mean, and for linear models they have unit
-    variance); every category is a column.
+    Numbers stay numbers; missing ones become the mean, and linear models scale to unit variance.
+    Categories are one-hot encoded.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.impute import SimpleImputer
@@ -262,20 +262,20 @@ def plain_learners(numbers: bool) -> dict[str, Any]:
 
 
 def _numbers(table: Table) -> FloatArray:
-    """Return the numeric columns, float64, after one of zeros, as there may be none."""
+    """Return the numeric columns as float64, after a column of zeros in case there are none."""
     found = [_as_numbers(table[name]) for name in table.names if table[name].dtype != object]
     return np.column_stack([np.zeros(len(table)), *found])
 
 
 def _as_numbers(column: NDArray[Any]) -> FloatArray:
-    """Return float64; a date is its distance from the epoch."""
+    """Return a column as float64; a date is its distance from the epoch."""
     if column.dtype.kind not in "mM":
         return column.astype(np.float64)
     return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
 
 
 def _texts(table: Table) -> Any:
-    """Return the columns of text, after a constant one; missing is a category."""
+    """Return the text columns, after a constant column; a missing entry is a category."""
     found = [table[name].astype(str) for name in table.names if table[name].dtype == object]
     same = np.full(len(table), "", dtype=object)
     return np.column_stack([same, *(column.astype(object) for column in found)])

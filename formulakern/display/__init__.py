@@ -1,1 +1,1 @@
-"""Pictures, pages and tables of values; no estimators."""
+"""Pictures, report pages and tables of values; no estimators."""

@@ -16,25 +16,24 @@ from formulakern.text import aligned
 if TYPE_CHECKING:
     import pandas
 
-#: Steps of a table in a notebook.
+#: Maximum number of steps of a table in a notebook.
 SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """A sequence of steps, which prints as a table.
+    """A sequence of steps that prints as a table.
 
     Parameters
     ----------
     steps : tuple
-        One value for each step; its attributes are the columns of the table.
+        One object per step; its attributes are the columns of the table.
     problems : tuple of str, optional
-        What each step is about, where several problems were solved one after the other.
+        The problem of each step, if several problems were solved.
 
     Notes
     -----
-    A subclass names the columns: ``COLUMNS`` are attributes of a step, each with its heading
-    and the format of a number in it; ``STEP`` is what a step is called.
+    A subclass defines ``STEP``, the name of a step, and ``COLUMNS``: attribute, heading, format.
     """
 
     steps: tuple[Any, ...]
@@ -53,13 +52,13 @@ class History:
         return self.steps[position]
 
     def values(self, name: str, problem: str | None = None) -> NDArray[Any]:
-        """One attribute of all steps, or of those of one problem."""
+        """Return one attribute of all steps, or of the steps of one problem."""
         names = self.problems or ("",) * len(self.steps)
         chosen = zip(self.steps, names, strict=True)
         return np.array([getattr(s, name) for s, p in chosen if problem in (None, p)])
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step (needs pandas)."""
+        """Return one row per step (needs pandas)."""
         columns: dict[str, Any] = {"problem": list(self.problems)} if self.problems else {}
         return data_frame(columns | {c[0]: self.values(c[0]) for c in self.COLUMNS})
 

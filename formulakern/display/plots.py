@@ -1,4 +1,4 @@
-"""Pictures of rules, kernels, fits and settings, with one look for all."""
+"""Pictures of rules, kernels, fits and settings in a common style."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from formulakern.text import clip, significant
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Their contrast with white and with #111111 is 3:1 at least.  No two look alike to eyes without
-#: red or green cones; markers tell them apart too.
+#: Colours with a contrast of at least 3:1 to white and to #111111.  They are distinct for
+#: colour-blind readers, and markers distinguish them too.
 COLOURS = ("#2a7fbf", "#d5620f", "#00785a", "#8a4bd6", "#9c9440")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 #: Colour maps: from none to all, and from negative to positive.
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
-#: Inches of a new figure; the share of it that rules may take; the most lines of a rule.
+#: Width of a new figure in inches; the share of it for rules; the maximum lines of a rule.
 WIDTH, SHARE, LINES = 6.4, 0.46, 3
-#: Width of a character and height of a line of small text, in parts of its size.
+#: Width of a character and height of a line of small text, in units of the font size.
 CHARACTER, LINE = 0.56, 1.22
-#: Points.
+#: The size of small text in points.
 SMALL = 8.5
-#: A rule is broken at these blanks.
+#: The blanks at which a rule may be split.
 AFTER_CONNECTIVE = re.compile(r"(?:(?<= [&|^])|(?<= ->)) ")
 
-#: What the docstrings of all pictures have in common.
+#: The shared part of the docstrings of all pictures.
 SHARED = """\
 ax : matplotlib.axes.Axes, optional
         A new figure by default.
@@ -63,21 +63,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def picture(draw: F) -> F:
-    """Complete the docstring of a picture."""
+    """Insert the shared part into the docstring of a picture."""
     draw.__doc__ = (draw.__doc__ or "").replace("{shared}", SHARED)
     return draw
 
 
 def fitted(model: Any, name: str, expected: str, fits: Callable[[Any], bool] | None = None) -> Any:
-    """Return an attribute of a fitted model, or the value itself if it is not a model.
+    """Return an attribute of a fitted model, or the argument itself if it is not a model.
 
-    Raise ParameterError if that does not fit.
+    Raise ParameterError if the attribute is missing or does not fit.
     """
     found = getattr(model, name, model)
     if found is model and hasattr(model, "fit"):
         kind = type(model).__name__
         if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
-            raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
+            raise NotFittedError(f"this {kind} is not fitted. Call fit(X, y) before drawing it.")
         advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
         raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
     if fits is not None and not fits(found):
@@ -86,12 +86,12 @@ def fitted(model: Any, name: str, expected: str, fits: Callable[[Any], bool] | N
 
 
 def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
-    """The given axes, or those of a new figure of this size, in inches."""
+    """Return the given axes, or axes of a new figure of this size in inches."""
     if ax is None:
         return new_axes(width, height)
     if not hasattr(ax, "get_xlim") or not hasattr(ax, "figure"):
         raise ParameterError(
-            f"ax is {type(ax).__name__}; expected axes of matplotlib, such as "
+            f"ax is {type(ax).__name__}; expected matplotlib axes, such as "
             "matplotlib.pyplot.figure().subplots()."
         )
     axes: Axes = ax
@@ -99,7 +99,7 @@ def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
 
 
 def tidy(ax: Axes, grid: Literal["", "x", "y", "both"] = "") -> Axes:
-    """Axes without a frame above and on the right, with a faint grid along "x", "y" or "both"."""
+    """Remove the top and right frame, and add a faint grid along "x", "y" or "both"."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
         ax.grid(axis=grid, alpha=0.25, linewidth=0.7)
@@ -108,7 +108,7 @@ def tidy(ax: Axes, grid: Literal["", "x", "y", "both"] = "") -> Axes:
 
 
 def colour_of(number: int) -> str:
-    """The colour of a class or a line, by its number; colours repeat.
+    """Return the colour of a class or line by its number; colours repeat.
 
     >>> colour_of(0), colour_of(5) == colour_of(0)
     ('#2a7fbf', True)
@@ -117,17 +117,17 @@ def colour_of(number: int) -> str:
 
 
 def marker_of(number: int) -> str:
-    """The marker of it; colours and markers together repeat after 35."""
+    """Return the marker of a class or line; colour and marker together repeat after 35."""
     return MARKERS[number % len(MARKERS)]
 
 
 def foreground(ax: Axes) -> Any:
-    """The colour of the text on these axes: dark on a light ground, light on a dark one."""
+    """Return the text colour of the axes: dark on light backgrounds, light on dark ones."""
     return ax.xaxis.label.get_color()
 
 
 def ink_on(colour: ArrayLike) -> str:
-    """Black or white, whichever is legible on a colour of red, green, blue from 0 to 1.
+    """Return the colour, black or white, that is legible on an RGB colour (0 to 1).
 
     >>> ink_on((1.0, 1.0, 0.6)), ink_on((0.0, 0.1, 0.3))
     ('black', 'white')
@@ -138,7 +138,7 @@ def ink_on(colour: ArrayLike) -> str:
 
 
 def escaped(text: object) -> str:
-    """A text in which matplotlib finds no formula of TeX.
+    """Escape dollar signs, which would start a TeX formula in matplotlib.
 
     >>> print(escaped("price in $"))
     price in \\$
@@ -147,7 +147,7 @@ def escaped(text: object) -> str:
 
 
 def wrapped(text: str, characters: int, lines: int = LINES) -> str:
-    """A rule on a few lines, broken after connectives where that is possible; the rest is "…".
+    """Split a rule into a few lines, after connectives if possible; the rest becomes "…".
 
     >>> print(wrapped("age >= 30 & job = student & balance <= 1500", 26))
     age >= 30 & job = student &
@@ -165,7 +165,7 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
 
 
 def rule_axes(ax: Any, texts: Sequence[str]) -> Axes:
-    """Axes with a row for each text, the first on top."""
+    """Return axes with a row for each text, the first one on top."""
     high = SMALL * LINE / 72
     whole, tall = WIDTH, np.inf
     if ax is not None:
@@ -190,9 +190,9 @@ def bar_chart(
     written: Sequence[str],
     starts: FloatArray | float = 0.0,
 ) -> Axes:
-    """Horizontal bars next to texts, the first on top, with the last bar's number at each end.
+    """Draw horizontal bars next to texts, the first on top, with a number at each end.
 
-    With more bars than texts, bar k is that of text k modulo their number.
+    With more bars than texts, bar k belongs to text k modulo the number of texts.
     """
     ax = rule_axes(ax, texts)
     starts = np.zeros(len(lengths)) + starts
@@ -213,12 +213,12 @@ def bar_chart(
 def note(
     ax: Any, text: str, xy: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
-    """Write a small text next to a point, with an offset in points."""
+    """Write small text next to a point, with an offset in points."""
     ax.annotate(text, xy, offset, textcoords="offset points", fontsize=SMALL - 1, **style)
 
 
 def heat_map(ax: Any, values: FloatArray, label: str, *, signed: bool, **style: Any) -> Any:
-    """Draw a matrix with a scale of colours, from 0 or, if signed, on both sides of 0."""
+    """Draw a matrix with a colour scale from 0 or, if signed, on both sides of 0."""
     largest = float(np.abs(values).max()) or 1.0
     colours = {"cmap": SEQUENTIAL, "vmin": 0.0, "vmax": largest}
     if signed:
@@ -231,7 +231,7 @@ def heat_map(ax: Any, values: FloatArray, label: str, *, signed: bool, **style: 
 
 
 def colour_scale(image: Any, label: str) -> None:
-    """Add a scale of colours next to an image."""
+    """Add a colour scale next to an image."""
     ax = image.axes
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
     bar.set_label(label, fontsize=SMALL + 1)
@@ -242,9 +242,9 @@ def colour_scale(image: Any, label: str) -> None:
 def name_points(
     ax: Any, x: FloatArray, y: FloatArray, texts: Sequence[str], colours: Sequence[str]
 ) -> None:
-    """Write texts on the right of the axes, with a line from each to its point.
+    """Write texts to the right of the axes, with a line from each text to its point.
 
-    No text covers another; they have two lines at most.  Limits of the axes stay as they are.
+    Texts have at most two lines and do not overlap.  The limits of the axes do not change.
     """
     if not len(texts):
         return
@@ -276,7 +276,7 @@ def name_points(
 
 
 def spread(places: FloatArray, gap: float) -> FloatArray:
-    """The nearest places, by squares, in the same order, that are at least ``gap`` apart.
+    """Return the nearest positions (least squares) in the same order, at least ``gap`` apart.
 
     >>> spread(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
     array([0.4, 0.6, 0.9])
@@ -290,35 +290,35 @@ def spread(places: FloatArray, gap: float) -> FloatArray:
     return found
 
 
-#: Characters of a label.
+#: Maximum number of characters of a label.
 MAX_LABEL = 48
-#: Texts of parameters and measures on an axis.
+#: Axis titles of parameters and measures.
 TITLES = {
-    "mean_score": "mean score of the rows held out",
+    "mean_score": "mean score on held-out rows",
     "mean_rules": "mean number of rules",
     "mean_length": "mean length of the rules",
     "depth_penalty": "depth penalty",
 }
-#: Values whose ratio is larger than this are drawn on a logarithmic scale.
+#: The ratio of values above which their scale is logarithmic.
 MAX_LINEAR_RATIO = 20.0
 
 
 @picture
 def history(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how an optimisation went, from the history of a fitted model.
+    """Draw the progress of an optimisation, from the history of a fitted model.
 
-    Of ``PRLClassifier`` the margin that is secured, its value v_t, and the largest that is
-    possible, its bound, round by round: the optimum lies in the shaded band between both.  Of
-    ``HKLClassifier`` the relative duality gap of each problem, on a logarithmic scale.  Of
-    ``RuleListClassifier("optimal")`` objective and bound against seconds.
+    For ``PRLClassifier``: the margin that is reached, v_t, and its upper bound, round by round; the
+    optimum is in the shaded band between them.  For ``HKLClassifier``: the relative duality gap of
+    each problem, on a logarithmic scale.  For ``RuleListClassifier("optimal")``: objective and
+    bound against seconds.
 
     Parameters
     ----------
-    model : fitted estimator with ``history_``, or that
-        Whose fit is drawn.
+    model : fitted estimator with ``history_``, or a history
+        The estimator whose fit is drawn.
     {shared}
     ParameterError
-        If it keeps no history.
+        If the estimator has no history.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
         lambda steps: hasattr(steps, "steps") and hasattr(steps, "plot"),
     )
     if not len(steps):
-        raise ParameterError("the history has no steps, so there is nothing to draw.")
+        raise ParameterError("the history has no steps; there is nothing to draw.")
     axes: Axes = steps.plot(ax)
     return axes
 
@@ -350,10 +350,10 @@ def draw_bounds(
     *,
     steps: bool = False,
 ) -> Any:
-    """Draw secured and possible values over time, and shade the band between them.
+    """Draw reached and possible values over time, and shade the band between them.
 
-    Infinite bounds are left out.  ``labels`` are those of x, y, what is secured, and the bound;
-    with ``steps``, values hold until the next one.
+    Infinite bounds are left out.  ``labels`` describe x, y, the reached values, and the bound.
+    With ``steps``, each value holds until the next one.
     """
     ax = tidy(axes_for(ax), "y")
     known = np.isfinite(bound)
@@ -371,11 +371,11 @@ def draw_bounds(
 
 
 def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: str) -> Any:
-    """Draw gaps over the rounds, on a logarithmic scale, a line for each problem."""
+    """Draw gaps over the rounds on a logarithmic scale, with a line for each problem."""
     ax = tidy(axes_for(ax), "y")
     named: dict[bytes, list[str]] = {}
     series = {}
-    for problem, values in gaps.items():  # problems that were solved together have the same gaps
+    for problem, values in gaps.items():  # problems solved together have equal gaps
         series[key := np.asarray(values).tobytes()] = values
         named.setdefault(key, []).append(problem)
     for k, (key, values) in enumerate(series.items()):
@@ -394,20 +394,19 @@ def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: st
 def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     """Draw the mean scores of a cross-validation with their standard errors, along each path.
 
-    Of the scores q₁, …, q_F of the F folds a point has the mean that the estimator chose by, and a
-    bar of s/√(F − 1) above and below, s² = Σ_f (q_f − q̄)²/F.  A line joins the settings that differ
-    in ``x`` alone, and a ring marks what was chosen.
+    A point is the mean of the scores q₁, …, q_F of the F folds, by which the estimator chooses.
+    Its bar is ±s/√(F − 1), where s² = Σ_f (q_f − q̄)²/F.  A line joins the settings that differ
+    only in ``x``, and a ring marks the chosen setting.
 
     Parameters
     ----------
     model : fitted estimator with ``cv_results_``, or such a mapping
-        ``HKLClassifierCV``, ``PRLClassifierCV``, ``FormulaSVCCV``, ``ChoquetSVC``, ….
+        For example ``HKLClassifierCV``, ``PRLClassifierCV``, ``FormulaSVCCV`` or ``ChoquetSVC``.
     x : str
-        What is drawn from left to right: a parameter, or a measure such as ``"mean_rules"``, which
-        shows what fewer rules cost.
+        The horizontal axis: a parameter, or a measure such as ``"mean_rules"``.
     {shared}
     ParameterError
-        If there was no cross-validation, it has no such column, or no setting has a score.
+        If there was no cross-validation, there is no column ``x``, or no setting has a score.
 
     Examples
     --------
@@ -431,7 +430,7 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
     shown = np.isfinite(places) & np.isfinite(score)
     if not shown.any():
         raise ParameterError(
-            "no setting has a score: the time limit left none. Fit with a longer time_limit."
+            "no setting has a score, because of the time limit. Fit with a longer time_limit."
         )
     ax = tidy(axes_for(ax), "y")
     _logarithmic_if_wide(ax, places[shown])
@@ -467,15 +466,15 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
 def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the accuracy on held-out rows against the number of rules, with standard errors.
 
-    A ring marks the number of rules that was chosen.
+    A ring marks the chosen number of rules.
 
     Parameters
     ----------
     model : fitted HKLClassifierCV
-        Or another model whose ``path_`` has scores of held-out rows.
+        Or another model whose ``path_`` has scores on held-out rows.
     {shared}
     ParameterError
-        If no scores of held-out rows are known.
+        If there are no scores on held-out rows.
 
     Examples
     --------
@@ -490,8 +489,8 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     known = [step for step in path if np.isfinite(step.accuracy)]
     if not known:
         raise ParameterError(
-            f"{type(model).__name__} has no scores of held-out rows. HKLClassifierCV with a limit "
-            "max_rules has them, if its time_limit suffices."
+            f"{type(model).__name__} has no scores on held-out rows. HKLClassifierCV has them if "
+            "max_rules is set and time_limit suffices."
         )
     sizes, shares, errors = np.array([(s.n_rules, s.accuracy, s.error) for s in known]).T
     ax = tidy(axes_for(ax), "y")
@@ -500,27 +499,27 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     here = sizes == getattr(getattr(model, "best_estimator_", model), "max_rules", None)
     ring = {"facecolors": "none", "edgecolors": foreground(ax), "linewidths": 1.6, "zorder": 5}
     ax.scatter(sizes[here], 100 * shares[here], s=110, label="chosen", **ring)
-    ax.set(xlabel="number of rules", ylabel="right among held-out rows, %", xticks=sizes)
+    ax.set(xlabel="number of rules", ylabel="accuracy on held-out rows, %", xticks=sizes)
     ax.legend(frameon=False, fontsize=SMALL)
     return ax
 
 
 @picture
 def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Axes:
-    """Draw the candidates of a search for a formula: score against radius-margin ratio.
+    """Draw the candidates of a formula search: score against radius-margin ratio.
 
-    Where only one of both was computed, that against the rank; ``FormulaSearch(compare=True)``
-    computes both.  The one that was chosen has a ring.
+    If only one of these is known, it is drawn against the rank; ``FormulaSearch(compare=True)``
+    computes both.  A ring marks the chosen candidate.
 
     Parameters
     ----------
     search : fitted FormulaSearch, or its ``results_``
-        Whose candidates are drawn.
+        The search whose candidates are drawn.
     named : int
-        The number of the best candidates that are named next to the axes.
+        The number of best candidates that are named next to the axes.
     {shared}
     ParameterError
-        If it is something else.
+        If ``search`` has another type.
 
     Examples
     --------
@@ -554,7 +553,7 @@ def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Ax
 
 
 def _logarithmic_if_wide(ax: Axes, values: FloatArray) -> None:
-    """Set a logarithmic scale with plain numbers if the ratio of the values is large."""
+    """Set a logarithmic scale with plain numbers if the range of the values is wide."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     low, high = values.min(initial=np.inf), values.max(initial=0.0)
@@ -565,37 +564,33 @@ def _logarithmic_if_wide(ax: Axes, values: FloatArray) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-#: Classes whose names are written next to a matrix; columns of a matrix with written numbers.
+#: Maximum number of classes named next to a matrix, and of columns with written numbers.
 MAX_NAMED_CLASSES, MAX_WRITTEN_COLUMNS = 12, 12
-#: Targets with more different numbers than this are not classes.
+#: Targets with more distinct numbers are not classes.
 MAX_CLASSES = 20
 
 
 @picture
 def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw the Gram matrix of a kernel as a heat map, rows and columns ordered by class.
+    """Draw the Gram matrix of a kernel as a heat map, with rows and columns ordered by class.
 
-    K_ij = k(x_i, x_j), with rows of one class next to each other, or sorted by y if it holds
-    numbers. A kernel that suits the classes has light blocks on the diagonal.
+    K_ij = k(x_i, x_j).  Rows are grouped by class, or sorted by y if it has numbers.  A kernel that
+    suits the classes has light blocks on the diagonal.  O(n_rows²) memory: sample large tables.
 
     Parameters
     ----------
     kernel : Kernel, fitted estimator, callable or ndarray of shape (n_rows, n_rows)
-        What X is given to: ``fk.kernel("a & b")``; an estimator with a method ``gram``, such as
-        ``FormulaSVC``, which encodes tables; a function with k(X) an array; or the matrix itself.
+        A kernel such as ``fk.kernel("a & b")``; an estimator with a method ``gram`` that encodes
+        tables, such as ``FormulaSVC``; a function of X that returns an array; or the matrix.
     X : table of shape (n_rows, n_columns), optional
-        Not where the matrix itself is given.
+        The rows; left out if the matrix is given.
     y : array-like of shape (n_rows,), optional
-        Classes, or numbers (fractions, or more than twenty different ones).
+        Classes, or numbers (fractions, or more than twenty distinct values).
     {shared}
     ParameterError
-        If the kernel is something else, or X is missing.
+        If the kernel has another type, or X is missing.
     DataError
-        If the matrix is not square and finite, or there is not a class for every row.
-
-    Notes
-    -----
-    O(n_rows²) numbers: of large tables, draw a sample.
+        If the matrix is not square and finite, or ``y`` does not have one entry per row.
 
     Examples
     --------
@@ -642,25 +637,21 @@ def kernel_pca(
     """Draw rows in the plane of two kernel principal components, coloured by class.
 
     Let K̃ = (I − 11ᵀ/n) K (I − 11ᵀ/n) be the matrix of the centred features, with eigenvalues
-    λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  Row i is drawn at √λ_c · u_ci along
-    component c, which has the share λ_c / tr K̃ of the variance.  The sign of a component is chosen
-    so that its largest coordinate is positive.
+    λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  The coordinate of row i along component c is
+    √λ_c · u_ci.  The component has the share λ_c / tr K̃ of the variance, and its sign makes the
+    largest coordinate positive.  O(n_rows³) time: sample large tables.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_columns), optional
         The rows; not with a matrix.
     components : tuple of two int
-        Which components, from 0.
+        The numbers of the components, from 0.
     {shared}
     ParameterError
-        If the kernel is something else, X is missing, or a component does not exist.
+        If the kernel has another type, X is missing, or a component does not exist.
     DataError
-        If the matrix is not square and finite, or there is not a class for every row.
-
-    Notes
-    -----
-    O(n_rows³) for the eigenvectors, by LAPACK: of large tables, draw a sample.
+        If the matrix is not square and finite, or ``y`` does not have one entry per row.
 
     References
     ----------
@@ -687,7 +678,7 @@ def kernel_pca(
         check_integer("components", number, 0)
     if max(first, second) >= len(K):
         raise ParameterError(
-            f"components={components!r} of {len(K)} rows; there are no more than rows."
+            f"components={components!r}; expected numbers below the number of rows, {len(K)}."
         )
     points, shares = _principal_components(K, [int(first), int(second)])
     x, z = points.T
@@ -717,7 +708,7 @@ def kernel_pca(
 def draw_importance(
     shapley: FloatArray, interactions: FloatArray, names: Sequence[str], ax: Axes | None
 ) -> Axes:
-    """Draw Shapley values on the diagonal of a matrix, and interaction indices next to it."""
+    """Draw a matrix of Shapley values (diagonal) and interaction indices."""
     n = len(shapley)
     size = min(12.0, 2.5 + 0.55 * n)
     ax = axes_for(ax, size + 1.0, size)
@@ -739,7 +730,7 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
     expected = "a kernel, a fitted estimator with a kernel, or a square array"
     if X is None:
         if callable(kernel) or hasattr(kernel, "fit"):
-            raise ParameterError("a kernel needs rows: pass X. Only a matrix is drawn without X.")
+            raise ParameterError("a kernel needs rows. Pass X; only a matrix is drawn without X.")
         matrix = kernel
     elif hasattr(kernel, "fit"):
         model = getattr(kernel, "best_estimator_", kernel)
@@ -750,8 +741,8 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
             matrix = own(X)
         else:
             raise ParameterError(
-                f"{type(model).__name__} encodes tables in its own way. Pass model.kernel_ with "
-                "the encoded rows."
+                f"{type(model).__name__} encodes tables itself. Pass model.kernel_ and the encoded "
+                "rows."
             )
     elif callable(kernel):
         matrix = kernel(X)
@@ -764,14 +755,14 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
     if found.ndim != 2 or found.shape[0] != found.shape[1] or not found.size:
         raise DataError(f"the matrix has shape {found.shape}; expected (n_rows, n_rows).")
     if not np.isfinite(found).all():
-        raise DataError("the matrix holds values that are not finite, which cannot be drawn.")
+        raise DataError("the matrix has values that are not finite and cannot be drawn.")
     return found
 
 
 def _classes_of(y: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
-    """Return the classes in order and the number of each row's class; numbers as they are.
+    """Return the classes in order and the class number of each row; or no classes and numbers.
 
-    Numbers are fractions, or more than ``MAX_CLASSES`` different ones; they have no classes.
+    Fractions, or more than ``MAX_CLASSES`` distinct numbers, are not classes.
 
     >>> _classes_of(["b", "a", "b"], 3)
     (['a', 'b'], array([1, 0, 1]))
@@ -782,7 +773,7 @@ def _classes_of(y: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
         return [], np.zeros(n)
     y = np.asarray(y)
     if y.shape != (n,):
-        raise DataError(f"y has shape {y.shape}; expected ({n},), one entry for each row.")
+        raise DataError(f"y has shape {y.shape}; expected ({n},), one entry per row.")
     whole = y.dtype.kind != "f" or bool(np.all(y == np.round(y)))
     if y.dtype.kind in "iuf" and (not whole or len(np.unique(y)) > MAX_CLASSES):
         return [], y
@@ -796,7 +787,7 @@ def _classes_of(y: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
 def _principal_components(
     matrix: FloatArray, components: list[int]
 ) -> tuple[FloatArray, tuple[float, float]]:
-    """Return coordinates of rows along kernel principal components, and shares of the variance.
+    """Return row coordinates along kernel principal components, and shares of the variance.
 
     >>> points, shares = _principal_components(np.diag([1.0, 1.0, 4.0]), [0, 1])
     >>> points.round(3), np.round(shares, 3).tolist()
@@ -818,11 +809,11 @@ def _principal_components(
     return vectors * np.sqrt(values), (first, second)
 
 
-#: Rules that are drawn by default: as bars and in a matrix, and in a waterfall.
+#: Default number of rules in bars and matrices, and in a waterfall.
 MAX_BARS, MAX_STEPS = 15, 12
 #: The colour of bars that support no class.
 NEUTRAL = "#7a8791"
-#: The longest curve on a linear scale.
+#: Maximum number of points of a curve on a linear scale.
 MAX_LINEAR = 40
 
 
@@ -833,22 +824,22 @@ MAX_LINEAR = 40
 def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
     """Draw the weights of rules as bars, the largest on top.
 
-    The bar of a rule r is as long as ``|w_r|``, what a row that satisfies r gains for a class, or
-    for the predicted number.  Of two classes it points to the right for the second one and to the
-    left for the first; of a number, to the right if the number becomes larger.  With votes for more
-    classes, each has a part of the bar in the colour of its class: positive votes to the right, the
-    largest first, and negative ones to the left.
+    The bar of a rule r has the length ``|w_r|``, the contribution of r to a class or to the
+    predicted number.  With two classes, it points right for the second class and left for the
+    first.  For a number, it points right if the number increases.  With votes for more classes,
+    each class has a part of the bar in its colour: positive votes to the right, the largest first,
+    and negative votes to the left.
 
     Parameters
     ----------
     model : fitted estimator with rules, RuleExtraction or RuleEnsemble
-        ``HKLClassifier``, ``HKLRegressor``, ``PRLClassifier``, …, and what ``FormulaSVC.rules()``
-        gives.
+        For example ``HKLClassifier``, ``HKLRegressor``, ``PRLClassifier``, or the result of
+        ``FormulaSVC.rules()``.
     top : int, optional
-        How many rules are drawn, those of the largest weights; all for None.
+        The number of rules, those with the largest weights; None for all.
     {shared}
     ParameterError
-        If there are no rules, or they have no weights.
+        If there are no rules, or the rules have no weights.
 
     Examples
     --------
@@ -882,7 +873,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
     lengths, written = shown.votes[:, -1], significant(np.abs(weights).tolist())
     ax = bar_chart(ax, texts, lengths, [colour_of(int(w > 0)) for w in lengths], written)
     if classes is None:
-        ax.set_xlabel(f"weight: what a rule adds to {escaped(rules.target)}")
+        ax.set_xlabel(f"weight: contribution of a rule to {escaped(rules.target)}")
     else:
         first, second = map(escaped, classes)
         ax.set_xlabel(f"← for {first}      weight      for {second} →")
@@ -890,7 +881,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
 
 
 def _stacked(votes: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Return lengths and starts of the parts of bars, and their classes, each of shape (K, R).
+    """Return lengths, starts and classes of the parts of bars, each of shape (K, R).
 
     >>> _stacked(np.array([[-1.0, 0.5, 2.0]]))[1].ravel().tolist()
     [0.0, 0.0, 2.0]
@@ -904,21 +895,21 @@ def _stacked(votes: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.intp
 
 @picture
 def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
-    """Draw how many training rows the rules of a list or a set decide, by class.
+    """Draw the number of training rows that the rules of a list or set decide, by class.
 
-    The bar of rule r has a part of length n_rk for each class k: the weight of the training rows of
-    class k that r decides, which are those that no earlier rule covers (list) or those that it
-    covers (set).  The last bar is that of the rows that no rule covers.
+    The bar of rule r has a part of length n_rk for each class k, the weight of the training rows of
+    class k that r decides.  In a list, these are the rows that no earlier rule covers; in a set,
+    all rows that r covers.  The last bar is for rows that no rule covers.
 
     Parameters
     ----------
     model : fitted RuleListClassifier, RuleList or RuleSet
-        Whose rules are drawn.
+        The model or rules to draw.
     top : int, optional
-        How many rules are drawn, the first ones; all for None.
+        The number of rules, from the first; None for all.
     {shared}
     ParameterError
-        If there are no rules, they have weights instead, or their rows were not counted.
+        If there are no rules, the rules have weights, or their rows were not counted.
 
     Examples
     --------
@@ -931,7 +922,7 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
     rules = _rules_of(model)
     if not isinstance(rules, DecisionRules):
         raise ParameterError(
-            f"the rules of a {type(rules).__name__} vote, and decide no rows by themselves. "
+            f"the rules of a {type(rules).__name__} vote; a single rule decides no rows. "
             "Draw their weights: fk.plot.rule_weights(model)."
         )
     items = rules.rules[: _checked(top)]
@@ -942,7 +933,7 @@ def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = Non
         rows.append(rules.default_counts)
     if not all(rows):
         raise ParameterError(
-            "these rules do not know which training rows they decide. "
+            "these rules have no counts of the training rows that they decide. "
             "Count them: rules.with_counts(X, y)."
         )
     counts = np.array(rows, dtype=np.float64).T
@@ -969,20 +960,21 @@ def waterfall(
     top: int | None = MAX_STEPS,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the score of one row as a sum: where all rows start, then rule by rule.
+    """Draw the score of one row as a sum: the start of all rows, then rule by rule.
 
-    With votes V and intercepts b of an ensemble, s_k(x) = b_k + Σ_r V_rk · r(x).  Drawn is
+    The scores of an ensemble with votes V and intercepts b are s_k(x) = b_k + Σ_r V_rk · r(x).  The
+    picture shows
 
         s_k(x) − s_j(x) = (b_k − b_j) + Σ_r (V_rk − V_rj) · r(x),
 
-    k the predicted class and j the one of the second largest score: where it is above 0, k is
-    before j.  Of two classes whose scores are always opposite s_k alone is drawn, half of it.  Of a
-    predicted number, or of levels, the score itself is drawn, with the thresholds of the levels.
+    where k is the predicted class and j the class with the second largest score.  If the sum is
+    above 0, class k is ahead of j.  For two classes with opposite scores, only s_k is drawn, which
+    is half of the sum.  For a number or levels, the score is drawn, with thresholds of levels.
 
     Parameters
     ----------
     model : fitted estimator with rules, or Explanation
-        An estimator whose ``explain`` gives an Explanation, or that.
+        An estimator whose ``explain`` returns an Explanation, or the explanation itself.
     X : table of shape (1, n_columns), optional
         The row; needed for an estimator.
     label : object, optional
@@ -990,12 +982,12 @@ def waterfall(
     against : object, optional
         The class j.
     top : int, optional
-        How many rules are drawn, those of the largest contributions; the others are one bar.
+        The number of rules, those with the largest contributions; the others share one bar.
     {shared}
     DataError
         If there is not exactly one row.
     ParameterError
-        If the rules have no weights, or a class is not known.
+        If the rules have no weights, or a class is unknown.
 
     Examples
     --------
@@ -1011,18 +1003,18 @@ def waterfall(
     if not hasattr(explanation, "values") or not isinstance(rules, VotingRules):
         raise ParameterError(
             f"this is {type(explanation).__name__}; expected a fitted model whose rules have "
-            "weights with one row, or what its explain() gives. "
-            "A list of rules decides by its first one: print(model.explain(row))."
+            "weights, with one row, or the result of its explain(). "
+            "For a list of rules, use print(model.explain(row))."
         )
     values = np.asarray(explanation.values, dtype=np.float64)
     if len(values) != 1:
-        raise DataError(f"a waterfall is of one row; got {len(values)}. Pass X[i : i + 1].")
+        raise DataError(f"a waterfall shows one row; got {len(values)}. Pass X[i : i + 1].")
     start, votes, name, sides = _score(rules, values[0], label, against)
     given = votes * values[0]
     order = np.argsort(-np.abs(given), kind="stable")
     order = order[given[order] != 0]
     n = len(order[: _checked(top)])
-    n = len(order) if len(order) == n + 1 else n  # a bar for one other rule is as long as its own
+    n = len(order) if len(order) == n + 1 else n  # show a single other rule by its own bar
     steps = given[order[:n]].tolist()
     texts = [said(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
     if len(order) > n:
@@ -1051,7 +1043,7 @@ def waterfall(
 def _score(
     rules: VotingRules, values: FloatArray, label: Any, against: Any
 ) -> tuple[float, FloatArray, str, tuple[int, int]]:
-    """Start and votes of the score that is drawn, its name, and which classes it is between."""
+    """Return start and votes of the drawn score, its name, and the two classes it compares."""
     votes = rules.votes
     if rules.classes is None:
         return float(rules.intercept[0]), votes[:, 0], rules.target, (0, 1)
@@ -1076,32 +1068,29 @@ def _score(
 
 @picture
 def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
-    """Draw how many rows two rules share, as a matrix.
+    """Draw the number of rows that each pair of rules shares, as a matrix.
 
-    With r(x) = 1 where the row x satisfies the rule r, written is
+    Let r(x) be 1 if the row x satisfies the rule r, else 0.  The written number is
 
         n_rs = Σ_x r(x) s(x),
 
-    and the colour is n_rs / (n_rr + n_ss − n_rs), Jaccard's index: 1 where two rules are true of
-    the same rows, 0 where no row satisfies both.
+    and the colour is Jaccard's index n_rs / (n_rr + n_ss − n_rs): 1 if both rules are true of the
+    same rows, 0 if no row satisfies both.  Numbers are written for at most 15 rules; linear terms
+    are left out.  O(n_rows · R²).
 
     Parameters
     ----------
     model : fitted estimator with rules, RuleExtraction, RuleEnsemble, RuleList or RuleSet
-        Whose rules are drawn.
+        The model or rules to draw.
     X : table of shape (n_rows, n_columns)
-        With the columns that the rules name.
+        The rows, with the columns that the rules name.
     top : int, optional
-        How many rules are drawn, the first ones (those of the largest weights); all for None.
+        The number of rules, those with the largest weights or from the first; None for all.
     {shared}
     ParameterError
         If there are no rules.
     DataError
         If a column is absent.
-
-    Notes
-    -----
-    Numbers are written for up to 15 rules.  Linear terms are left out.  O(n_rows · R²).
 
     Examples
     --------
@@ -1135,34 +1124,32 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
 def coverage_precision(
     model: Any, X: Any = None, y: Any = None, *, named: int = 5, ax: Axes | None = None
 ) -> Axes:
-    """Draw the precision of rules against their coverage, a point for each.
+    """Draw the precision of rules against their coverage, one point per rule.
 
-    With r(x) = 1 where the row x of n satisfies the rule r for the class c,
+    Let r(x) be 1 if the row x (of n) satisfies the rule r for the class c, else 0:
 
         coverage = Σ_x r(x) / n,    precision = Σ_{x: y = c} r(x) / Σ_x r(x).
 
-    A dotted line for each class is its share among all rows, the precision of a rule that is
-    always true.  The area of a point is proportional to the weight of its rule, if it has one.
+    A dotted line for each class is its share of all rows, the precision of a rule that is always
+    true.  The area of a point grows linearly with the weight of its rule, if it has one.
+    Linear terms are left out, because nearly all rows satisfy them.
 
     Parameters
     ----------
     model : fitted estimator with rules for classes, RuleExtraction, RuleEnsemble, RuleList, RuleSet
-        Whose rules are drawn.
+        The model or rules to draw.
     X : table of shape (n_rows, n_columns), optional
-        By default the training rows; of a list, those that each rule decides; needed for a set.
+        The rows; needed for a set.  By default the training rows or, for a list, the training
+        rows that each rule decides.
     y : array-like of shape (n_rows,), optional
-        Their classes.
+        The class of each row.
     named : int
-        The number of rules that are named next to the axes, those of the largest weights.
+        The number of rules that are named next to the axes, those with the largest weights.
     {shared}
     ParameterError
         If there are no rules, they predict a number, or their rows were not counted.
     DataError
-        If a column is absent, or there is not a class for every row.
-
-    Notes
-    -----
-    Linear terms, which nearly all rows satisfy, are left out.
+        If a column is absent, or ``y`` does not have one class per row.
 
     Examples
     --------
@@ -1174,10 +1161,10 @@ def coverage_precision(
     """
     rules = _conditions_of(model)
     if (X is None) != (y is None):
-        raise ParameterError("X and y go together: pass both, or neither for training rows.")
+        raise ParameterError("X and y belong together. Pass both, or neither for training rows.")
     if rules.classes is None:
         raise ParameterError(
-            "these rules predict a number, so that they have no precision. "
+            "these rules predict a number, so they have no precision. "
             "Draw their weights: fk.plot.rule_weights(model)."
         )
     classes, decide = tuple(rules.classes), isinstance(rules, DecisionRules)
@@ -1191,7 +1178,7 @@ def coverage_precision(
         base = np.array([totals.get(label, 0.0) for label in labels])
     elif isinstance(rules, RuleList):
         x, y, base = _counted(rules, winners)
-    elif decide:  # several rules count a row that they share
+    elif decide:  # the rules of a set count shared rows repeatedly
         raise ParameterError("the rules of a set share rows. Pass X and y to count them.")
     else:
         x, y, base = rules.coverage, rules.precision, rules.base_rate
@@ -1200,7 +1187,7 @@ def coverage_precision(
     known = np.isfinite(x) & np.isfinite(y)
     if np.isnan(x).all() or np.isnan(y).all():
         raise ParameterError(
-            "these rules do not know how many rows they cover. Pass X and y to count them."
+            "these rules have no counts of the rows that they cover. Pass X and y to count them."
         )
     ax = axes_for(ax)
     areas = np.full(len(items), 24.0)
@@ -1217,7 +1204,7 @@ def coverage_precision(
         xlim=(0, min(1.03, 1.08 * float(x[known].max()))),
         ylim=(low, high),
         xlabel="coverage: share of the rows",
-        ylabel="precision: share of the class in these",
+        ylabel="precision: share of the class in these rows",
     )
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
@@ -1238,7 +1225,7 @@ def coverage_precision(
 def _counted(
     rules: RuleList, winners: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return coverage, precision and base rates of the training rows that rules decide."""
+    """Return coverage, precision and base rates on the training rows that rules decide."""
     blank = (np.nan,) * len(rules.classes)
     counts = np.array([item.counts or blank for item in rules])
     covered, right = counts.sum(axis=1), counts[np.arange(len(winners)), winners]
@@ -1261,38 +1248,34 @@ def rule_curves(
     ylabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a score against the number of rules, a line for each learner.
+    """Draw a score against the number of rules, one line per learner.
 
-    A line is a staircase: with k rules a learner has the score of the largest of its numbers that
-    is at most k; behind its last number it is dotted.
+    A line is a staircase: at k rules, it has the score of the learner's largest number of rules
+    that is at most k.  It is dotted after the last number.
 
     Parameters
     ----------
     learners : learner, or mapping of str to learner or to (numbers, scores)
         A learner is a fitted estimator whose ``rules_`` are a :class:`formulakern.RuleEnsemble`,
-        :class:`formulakern.RuleList` or :class:`formulakern.RuleSet` (``HKLClassifier``,
-        ``PRLClassifier``, ``RuleListClassifier``, …), or these rules themselves; the score is then
-        that of their ``accuracy_curve``.  Or an object of another kind with such a method; or two
-        arrays of shape (n_points,), in any order, of which points with a nan are left out.
+        :class:`formulakern.RuleList` or :class:`formulakern.RuleSet` (such as ``HKLClassifier``,
+        ``PRLClassifier``, ``RuleListClassifier``), these rules, or another object with a method
+        ``accuracy_curve``, which computes the scores.  Instead of a learner, two arrays of shape
+        (n_points,) in any order are allowed; points with nan are left out.
     X : table of shape (n_rows, n_columns), optional
-        Rows that were not learned from; needed unless all curves are given as numbers.
+        Rows that were not used for training; needed unless all curves are given as numbers.
     y : array-like of shape (n_rows,), optional
-        Their classes, or numbers.
+        The class or number of each row.
     refit : (table, y) of training rows, optional
-        Weights of the first k rules are refitted to these rows for every k; by default rules have
-        the weights that they have in the whole model.  Not for objects of another kind.
+        For each k, the weights of the first k rules are refitted to these rows.  By default, rules
+        keep their weights in the whole model.  Only for the library's own rules; for the cost see
+        :meth:`formulakern.RuleEnsemble.accuracy_curve`.
     max_rules : int, optional
         The largest number of rules; all by default.
     ylabel : str, optional
-        What the scores are; "accuracy" by default.
+        The name of the scores; "accuracy" by default.
     {shared}
     ParameterError
-        If something is neither a learner with rules nor two lists of one length, or X and y are
-        missing.
-
-    Notes
-    -----
-    Refitting costs as much as in :meth:`formulakern.RuleEnsemble.accuracy_curve`.
+        If a value is neither a learner with rules nor two equally long lists, or X or y is missing.
 
     Examples
     --------
@@ -1333,44 +1316,44 @@ def rule_curves(
 def _points(
     name: str, learner: Any, X: Any, y: Any, refit: tuple[Any, Any] | None, max_rules: int | None
 ) -> FloatArray:
-    """Numbers of rules in order, with their scores, shape (2, n_points)."""
+    """Return numbers of rules in ascending order and their scores, shape (2, n_points)."""
     rules = getattr(learner, "rules_", learner)
     rules = rules if hasattr(rules, "accuracy_curve") else learner
     if not hasattr(rules, "accuracy_curve"):
         fitted(learner, "rules_", "a learner of rules")
         return _given(name, learner)
     if X is None or y is None:
-        raise ParameterError(f"the curve of {name!r} needs rows: pass X and y.")
+        raise ParameterError(f"the curve of {name!r} needs rows. Pass X and y.")
     options = {} if refit is None else {"refit": refit}
     scores = np.asarray(rules.accuracy_curve(X, y, max_rules, **options))
     return np.stack([np.arange(len(scores)), scores])
 
 
 def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
-    """Return two lists as such points."""
+    """Return two lists as numbers of rules and scores, shape (2, n_points)."""
     try:
         pair = [np.asarray(values, dtype=np.float64) for values in curve]
     except (TypeError, ValueError):
         raise ParameterError(
             f"the curve {name!r} is {type(curve).__name__}; expected a learner with rules, "
-            "or (numbers, scores)."
+            "or a pair (numbers, scores)."
         ) from None
     shapes = [values.shape for values in pair]
     if len(pair) != 2 or pair[0].ndim != 1 or shapes[0] != shapes[1]:
         raise ParameterError(
-            f"the curve {name!r} has lists of shapes {shapes}; expected two lists of one length."
+            f"the curve {name!r} has lists of shapes {shapes}; expected two lists of equal length."
         )
     points = np.stack(pair)
     points = points[:, ~np.isnan(points).any(axis=0)]
     return points[:, np.argsort(points[0], kind="stable")]
 
 
-# -- what they share -------------------------------------------------------------------------------
+# -- shared functions ------------------------------------------------------------------------------
 
 
 def _rules_of(model: Any) -> Any:
     """Return the rules of a model, or the given rules."""
-    expected = "a learner of rules that is fitted, a RuleEnsemble, a RuleList or a RuleSet"
+    expected = "a fitted learner of rules, a RuleEnsemble, a RuleList or a RuleSet"
     kinds = (VotingRules, DecisionRules)
     rules = fitted(
         model,
@@ -1380,18 +1363,18 @@ def _rules_of(model: Any) -> Any:
     )
     rules = getattr(rules, "ensemble", rules)
     if not len(rules):
-        raise ParameterError("the model has no rules, so there is nothing to draw.")
+        raise ParameterError("the model has no rules; there is nothing to draw.")
     return rules
 
 
 def _conditions_of(model: Any) -> Any:
-    """Return the rules that are true or false of a row: no linear terms and monomials."""
+    """Return the rules of a model without linear terms and monomials."""
     rules = _rules_of(model)
     if isinstance(rules, DecisionRules):
         return rules
     kept = [r for r, term in enumerate(rules.rules) if isinstance(term, Rule)]
     if not kept:
-        raise ParameterError("all terms of the model are numbers; expected a rule at least.")
+        raise ParameterError("all terms of the model are numbers; expected at least one rule.")
     return rules.take(kept)
 
 
@@ -1401,7 +1384,7 @@ def _checked(top: int | None) -> int | None:
 
 
 def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:
-    """A square of its colour for each class, below the axes where there are many."""
+    """Add a legend with a coloured square for each class."""
     from matplotlib.patches import Patch
 
     patches = [Patch(color=colour_of(k), label=escaped(name)) for k, name in classes]

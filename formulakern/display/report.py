@@ -1,4 +1,4 @@
-"""A report of a model as one page: the values that its templates show."""
+"""A report of a model as an HTML page: the values of its templates."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Range = tuple[float, float]
 class ListedColumn:
     """A column of a sorted table.
 
-    Numbers that are not known are nan; a share has a bar from 0 to 1 with ``marks`` in it, a signed
-    number has a bar on either side of 0.  ``words`` are shown instead of the numbers.
+    Unknown numbers are nan.  A share has a bar from 0 to 1 with ``marks``; a signed number has a
+    bar on either side of 0.  ``words`` replace the numbers.
     """
 
     title: str
@@ -35,12 +35,12 @@ class ListedColumn:
 
     @property
     def is_number(self) -> bool:
-        """Whether the column is sorted by numbers."""
+        """True if the column is sorted by numbers."""
         return self.kind in ("number", "share", "signed")
 
     @cached_property
     def texts(self) -> list[str]:
-        """The values as they are shown; "" for a number that is not known."""
+        """The values as text; "" for an unknown number."""
         if not self.is_number:
             return list(map(str, self.values))
         numbers = self._known
@@ -57,7 +57,7 @@ class ListedColumn:
 
     @cached_property
     def scale(self) -> tuple[float, float]:
-        """The start of the bars of signed numbers, and the largest of these."""
+        """The start of the bars of signed numbers, and the largest absolute number."""
         zero = 0.5 if min(self._known, default=0.0) < 0 else 0.0
         return zero, max(map(abs, self._known), default=0.0) or 1.0
 
@@ -68,10 +68,10 @@ class ListedColumn:
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A sorted table of columns of one length.
+    """A sorted table of columns of equal length.
 
-    ``total`` is the number of rows before some were left out; a ``filtered`` table has a field to
-    search in it; ``note`` is a sentence below.
+    ``total`` is the number of rows before some were left out.  A ``filtered`` table has a search
+    field.  ``note`` is a sentence below the table.
     """
 
     caption: str
@@ -86,9 +86,9 @@ class ListedTable:
 
 @dataclass(frozen=True)
 class Learned:
-    """Sentences, tables, and preformatted texts with their titles, of what was learned.
+    """Sentences, tables, and titled preformatted texts about a learned model.
 
-    The tables of a score ``card`` are next to each other, and the first things on the page.
+    The tables of a score ``card`` are arranged in a row at the top of the page.
     """
 
     sentences: Sequence[str] = ()
@@ -98,10 +98,10 @@ class Learned:
 
 
 def page(**values: Any) -> str:
-    """Return a report as HTML that needs no other file.
+    """Return a report as a self-contained HTML page.
 
-    All text is escaped; the page loads nothing, which its own policy forbids.  The template
-    ``report/page.html`` names the values.
+    All text is escaped, and the page's policy forbids it to load anything.  The template
+    ``report/page.html`` lists the values.
     """
     return rendered("report/page.html", rule_parts=rule_parts, ticks=ticks, **values)
 
@@ -124,7 +124,7 @@ def ticks(low: float, high: float, number: int = 5) -> list[float]:
 
 
 def around(values: npt.ArrayLike, room: float = 0.0) -> Range:
-    """Return the range of some values, with room on either side as a share of it.
+    """Return the range of the values, extended on both sides by a share of it.
 
     >>> around([1, 2], 0.5), around([3])
     ((0.5, 2.5), (2.5, 3.5))
@@ -134,15 +134,15 @@ def around(values: npt.ArrayLike, room: float = 0.0) -> Range:
     return low - more, high + more
 
 
-#: Connectives and relations of a rule, which are less prominent than what they join.
+#: Connectives and relations of a rule, which are less prominent than its conditions.
 SIGNS = re.compile(r"(?<= )(&|\||\^|->|<->|<=|>=|!=|<|>|=|is not missing|is missing)(?= |$)|~")
 CONNECTIVES = ("&", "|", "^", "->", "<->", "~")
-#: Longer rules are shown as plain text.
+#: Maximum number of characters of a rule; longer rules are shown as plain text.
 MAX_RULE = 2000
 
 
 def rule_parts(text: str) -> list[tuple[str, str]]:
-    """Return the parts of a rule with their tags: "b" connectives, "i" relations, "" the others.
+    """Split a rule into parts with tags: "b" for connectives, "i" for relations, "" otherwise.
 
     >>> rule_parts("odor = foul & `a & b`")
     [('', 'odor '), ('i', '='), ('', ' foul '), ('b', '&'), ('', ' '), ('', '`a & b`')]

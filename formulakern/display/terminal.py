@@ -1,4 +1,4 @@
-"""An inspection in colours, for terminals."""
+"""Inspections in colour, for terminals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from formulakern.kernels.algebra import Inspection, Section
 
 
 def show_inspection(inspection: Inspection, console: Console | None = None) -> None:
-    """Print an inspection: as it is, or with colours where it goes to a terminal.
+    """Print an inspection, with colours if the output is a terminal.
 
-    On a terminal long lines are continued to the right of the rule.
+    On a terminal, long lines are wrapped at the right of the title column.
     """
     console = console or Console(highlight=False)
     if not console.is_terminal:

@@ -1,1 +1,1 @@
-"""What is learned: concrete rules over named columns."""
+"""Learned rules: concrete rules over named columns."""

@@ -1,8 +1,8 @@
-"""The cases of entries that some rules distinguish, and logic about them.
+"""The cases of entries that rules distinguish, and logic about these cases.
 
-The comparisons on a column split its possible entries into finitely many cases: for numbers the
-constants and the gaps between them, for text the named words and any other word, and the missing
-entry.  A rule is a Boolean function of the bits of the cases.
+The comparisons on a column split its possible entries into finitely many cases.  For numbers these
+are the constants and the gaps between them; for text, the named words and any other word.  A
+missing entry is a case of its own.  A rule is a Boolean function of the bits of the cases.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from formulakern.tables.temporal import is_temporal, roundest_between
 
 #: A column, or a comparison of two columns, which counts as a column of its own.
 Key: TypeAlias = str | Formula
-#: Allowed cases of some columns, as bits; those of other columns are all allowed.
+#: Allowed cases of some columns, as bits; all cases of the other columns are allowed.
 Box: TypeAlias = dict[Key, int]
 
-#: So often may two boxes be compared to shorten one set of rules.
+#: Maximum number of comparisons of two boxes when one set of rules is shortened.
 MAX_STEPS = 500_000
-#: Most boxes of one rule.
+#: Maximum number of boxes of one rule.
 MAX_BOXES = 10_000
-#: How a formula whose diagram is too large can be made smaller.
-ADVICE = "Ask about fewer conditions, split the rule, or use a table."
-#: Whole numbers up to here are the same in a column of floating point numbers.
+#: Advice if the diagram of a formula is too large.
+ADVICE = "Use fewer conditions, split the rule, or compare on a table."
+#: Below this bound, a column of floating point numbers represents whole numbers exactly.
 EXACT = 2**53
-#: Where no entry is missing, the comparison that is true where another is false.
+#: Comparison → its negation, for columns without missing entries.
 OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is missing": "is not missing"}
 OPPOSITES |= {opposite: relation for relation, opposite in OPPOSITES.items()}
 
@@ -63,10 +63,9 @@ OPPOSITES |= {opposite: relation for relation, opposite in OPPOSITES.items()}
 class Assignments:
     """The cases of every column that some formulas read.
 
-    ``values`` has an entry of each case of a column, None for a missing one, in the order in which
-    witnesses are searched; ``cases`` the column of a leaf, and the cases in which it is true, as
-    bits; ``bases`` the column of a part of it, such as ``month(x)``, which counts as a column of
-    its own.
+    ``values`` maps a column to one entry per case (None for missing), in the order in which
+    witnesses are searched.  ``cases`` maps a leaf to its column and to the cases in which it is
+    true, as bits.  ``bases`` maps a derived column, such as ``month(x)``, to its source column.
 
     >>> from formulakern.rules.rule import rule
     >>> both = [rule("x <= 3").formula, rule("x <= 5 & y = red").formula]
@@ -84,7 +83,7 @@ class Assignments:
     def of(
         cls, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
     ) -> Assignments:
-        """Return the cases that the leaves of formulas distinguish."""
+        """Return the cases that the leaves of the formulas distinguish."""
         allowed, whole = _allowed_entries(domains)
         leaves: dict[Key, list[Formula]] = {}
         for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
@@ -161,13 +160,13 @@ class Assignments:
                 found.setdefault(tuple(sorted(box.items(), key=lambda p: hash(p[0]))), box)
             if len(found) > MAX_BOXES:
                 raise FormulaSizeError(
-                    f"a rule is the union of more than {MAX_BOXES:,} conjunctions. Ask about a "
-                    "table, which takes rules of any size: give it as the second argument."
+                    f"a rule is the union of more than {MAX_BOXES:,} conjunctions. Pass a table as "
+                    "the second argument: on a table, rules of any size can be compared."
                 )
         return list(found.values())
 
     def meet(self, left: Box, right: Box) -> Box | None:
-        """Return the rows in both boxes; None if there are none."""
+        """Return the rows that are in both boxes, or None if there are none."""
         self._count(1)
         if len(left) < len(right):
             left, right = right, left
@@ -179,10 +178,10 @@ class Assignments:
         return found
 
     def covered(self, spaces: Sequence[Box], boxes: Sequence[Box]) -> bool:
-        """Return whether all rows of some boxes are in others.
+        """Return True if the boxes cover all rows of the spaces.
 
-        A box is taken off along its own columns: of the rows that are not in it, first those that
-        differ in its first column, then those that agree there and differ in the second.
+        A box is removed column by column: first the rows outside it in its first column, then those
+        inside it there and outside it in the second column, and so on.
         """
         stack = [({**self.all, **space}, list(boxes)) for space in reversed(spaces)]
         while stack:
@@ -195,7 +194,7 @@ class Assignments:
             ]
             if not live:
                 return False
-            nearest = min(live, key=len)  # without columns it holds the whole space
+            nearest = min(live, key=len)  # a box without columns holds the whole space
             others = [box for box in live if box is not nearest]
             for key, bits in nearest.items():
                 stack.append(({**space, key: space[key] & ~bits}, others))
@@ -206,13 +205,13 @@ class Assignments:
         self.steps -= steps
         if self.steps < 0:
             raise FormulaSizeError(
-                f"more than {MAX_STEPS:,} comparisons of conjunctions. Ask about fewer rules, or "
-                "about a table: give it as the second argument."
+                f"the rules need more than {MAX_STEPS:,} comparisons of conjunctions. Use fewer "
+                "rules, or pass a table as the second argument."
             )
 
 
 def _key(leaf: Formula) -> Key:
-    """Return the column of a leaf; the leaf itself if it has none, or two."""
+    """Return the column of a leaf, or the leaf itself if it reads no column or two."""
     if isinstance(leaf, Comparison):
         if any(isinstance(value, ColumnName) for value in leaf.values):
             return leaf
@@ -224,7 +223,7 @@ def _key(leaf: Formula) -> Key:
 
 
 def _plain_leaf(leaf: Formula, key: str) -> Formula:
-    """Return a comparison of a part of a column as one of a column of numbers."""
+    """Return a comparison of a part of a column as a comparison of the column ``key``."""
     if isinstance(leaf, Comparison) and leaf.part is not None:
         return leaf.replaced(column=key, part=None)
     return leaf
@@ -245,7 +244,7 @@ def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[An
 
 
 def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
-    """Return the allowed entries of columns, each once, and the columns of whole numbers."""
+    """Return the distinct allowed entries of columns, and the columns of whole numbers."""
     if domains is None:
         return {}, set()
     columns = domains if isinstance(domains, Mapping) else Table.of(domains).columns
@@ -260,14 +259,14 @@ def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str
             read = Table({name: entries})
             column = text_column(read.entry(name, row) for row in range(len(read)))
         if not len(column):
-            raise ParameterError(f'no values are allowed of column "{name}"; give one at least.')
+            raise ParameterError(f'no values are allowed of column "{name}"; give at least one.')
         listed = [None if entry != entry else entry for entry in column.tolist()]
         allowed[name] = column[[listed.index(entry) for entry in dict.fromkeys(listed)]]
     return allowed, whole
 
 
 def _shown(entry: Any) -> Any:
-    """Return an entry of a column: None if it is missing, whole numbers as such."""
+    """Return an entry as a witness shows it: None if missing, an int if it is a whole number."""
     if entry != entry:
         return None
     whole = isinstance(entry, float) and abs(entry) < EXACT and entry.is_integer()
@@ -275,7 +274,7 @@ def _shown(entry: Any) -> Any:
 
 
 def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
-    """Return possible entries of a column, at least one of each kind that leaves distinguish."""
+    """Return possible entries of a column, at least one for each case of the leaves."""
     constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
     if any(isinstance(value, Temporal) for value in constants):
         return [_temporal_entries(constants, missing)]
@@ -292,8 +291,8 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
             word = leaf.value
             if isinstance(word, str) and number_of(word) is None:
                 raise FormulaError(
-                    f"{str(leaf)!r} compares categories whose order is not known here. Ask about a "
-                    "table that has the order: give it as the second argument."
+                    f"{str(leaf)!r} compares categories, whose order is not known. Pass a table "
+                    "that has the order as the second argument."
                 )
     words = list(dict.fromkeys(value for value in constants if isinstance(value, str)))
     numbers: set[Any] = {number for w in words if (number := number_of(w)) is not None}
@@ -301,7 +300,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
     alone = any(isinstance(leaf, Variable) for leaf in leaves)
     numbers |= {0, 1} if alone else set()
     floats = [*_between(sorted(set(map(to_float, numbers))))]
-    if whole:  # between two constants _between names a whole number if there is one
+    if whole:  # _between yields a whole number between two constants if there is one
         floats = [value for value in floats if value.is_integer()]
     columns = [np.array([*floats, math.nan] if missing else floats)]
     if any(abs(number) >= EXACT for number in numbers):
@@ -317,7 +316,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
 
 
 def _between(numbers: list[float]) -> Iterator[float]:
-    """Yield numbers below, at, between and above others; whole ones if there are."""
+    """Yield numbers below, at, between and above the given ones, whole numbers if possible."""
     if not numbers:
         yield 0.0
         return
@@ -334,14 +333,14 @@ def _between(numbers: list[float]) -> Iterator[float]:
 
 
 def _other(text: str, words: Sequence[str]) -> str:
-    """Return the text, with blanks in front if it is one of the words."""
+    """Return the text, with leading blanks if it is one of the words."""
     while text in words:
         text = f" {text}"
     return text
 
 
 def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> npt.NDArray[Any]:
-    """Return the entries to which every leaf applies: an order does not apply to words."""
+    """Return the entries to which every leaf applies (an order does not apply to words)."""
 
     def fits(entries: npt.NDArray[Any]) -> bool:
         table = Table({name: entries})
@@ -361,10 +360,10 @@ def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> 
 
 
 class RowFunctions:
-    """Conditions as Boolean functions of the bits of the cases: equal functions, equal integers.
+    """Conditions as Boolean functions of the bits of the cases; equal functions are equal integers.
 
-    The case of a column is a number, whose bits are variables of decision diagrams.  Numbers beyond
-    the last case count as the last one, so that every assignment is a row.
+    The case of a column is a number whose bits are variables of decision diagrams.  Numbers beyond
+    the last case count as the last case, so every assignment is a row.
     """
 
     def __init__(
@@ -384,9 +383,9 @@ class RowFunctions:
         return diagram_of(self.diagrams, formula, self._leaf)
 
     def up_to_sign(self, formula: Formula) -> tuple[int, bool]:
-        """Return the function of a condition or of its negation, and whether it is the negation.
+        """Return the function of a condition or of its negation, and True for the negation.
 
-        It is the one that is false in the row of the first cases: 0 for constants.
+        The returned function is false in the row of the first cases; it is 0 for constants.
         """
         found = function = self.of(formula)
         while found > 1:
@@ -397,13 +396,13 @@ class RowFunctions:
         if leaf not in self._leaves:
             key, bits = self.assignments.cases[leaf]
             n_cases, levels = len(self.assignments.values[key]), self.levels[key]
-            if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
+            if bits >> (n_cases - 1):  # numbers beyond the last case count as the last case
                 bits |= (1 << (1 << len(levels))) - (1 << n_cases)
             self._leaves[leaf] = self._of_bits(bits, levels)
         return self._leaves[leaf]
 
     def _of_bits(self, bits: int, levels: range) -> int:
-        """Return the function that is true of the numbers whose bits are set."""
+        """Return the function that is true of the numbers whose bit is set."""
         size = 1 << len(levels)
         if bits in (0, (1 << size) - 1):
             return int(bits > 0)
@@ -414,14 +413,14 @@ class RowFunctions:
     def rows(self, function: int, question: str) -> int:
         """Return rows in which a function is true, 0 if there are none.
 
-        Comparisons of two columns, and a date and its parts, are not independent of the others: in
-        these rows the function is true whatever they are.  If only other rows are left,
-        FormulaError is raised.
+        A comparison of two columns, or a date next to its parts, depends on other conditions.  In
+        the returned rows the function is true for all their values.  Raise FormulaError if only
+        other rows are left.
         """
         values, bases = self.assignments.values, self.assignments.bases
         pairs = [key for key in values if not isinstance(key, str)]
         pending = [self._whatever(function, pairs)]
-        for base in dict.fromkeys(bases.values()):  # one of a date and its parts is free
+        for base in dict.fromkeys(bases.values()):  # only one of a date and its parts is free
             group = [key for key in values if key == base or bases.get(key) == base]
             others = [[key for key in group if key != kept] for kept in group]
             pending = [self._whatever(rows, some) for rows in pending if rows for some in others]
@@ -430,12 +429,12 @@ class RowFunctions:
         together = {*pairs, *bases}
         leaf = next(leaf for leaf, (key, _) in self.assignments.cases.items() if key in together)
         raise FormulaError(
-            f"{question} depends on {str(leaf)!r} together with other conditions, which logic does "
-            "not decide here. Compare the rules on a table: (rule(table) == other(table)).all()."
+            f"{question} depends on {str(leaf)!r} together with other conditions; logic alone "
+            "cannot decide it. Compare the rules on a table: (rule(table) == other(table)).all()."
         )
 
     def first_row(self, function: int) -> tuple[dict[str, Any], dict[int, bool]]:
-        """Return the first row of which a function is true, as entries and as values of bits."""
+        """Return the first row in which a function is true, as entries and as values of bits."""
         true = set()
         while function > 1:
             level, low = self.diagrams.level[function], self.diagrams.low[function]
@@ -453,7 +452,7 @@ class RowFunctions:
         return row, bits
 
     def _whatever(self, function: int, keys: Iterable[Key]) -> int:
-        """Return the rows in which a function is true whatever the entries of some columns are."""
+        """Return the rows in which a function is true for any entries of some columns."""
         levels = {level for key in keys for level in self.levels[key]}
         return self.diagrams.quantified(function, levels, "1000") if levels else function
 
@@ -461,10 +460,9 @@ class RowFunctions:
 def simplified_condition(
     formula: Formula, form: WantedForm, domains: object, missing: bool
 ) -> MinimalForm:
-    """Return what :meth:`formulakern.Rule.simplify` documents.
+    """Implement :meth:`formulakern.Rule.simplify`.
 
-    A comparison is a letter; which letters are true together follows from the cases of every
-    column.
+    Each comparison is a letter.  The cases of the columns determine which can be true together.
     """
     asked = Assignments.of([formula, *_tests_of_missing(formula)], domains, missing)
     columns = list(asked.values)
@@ -508,7 +506,7 @@ def simplified_condition(
 
 
 def _tests_of_missing(formula: Formula) -> Iterator[Formula]:
-    """Yield ``x is not missing`` for all columns, which may be shorter than other comparisons."""
+    """Yield ``x is not missing`` for each column; it can replace longer comparisons."""
     for leaf in formula.leaves:
         if isinstance(leaf, Comparison) and leaf.part is None:
             yield Comparison(leaf.column, "is not missing")
@@ -517,7 +515,7 @@ def _tests_of_missing(formula: Formula) -> Iterator[Formula]:
 
 
 def _opposite(letter: Formula) -> Comparison | None:
-    """Return the comparison that is true where another is false, where no entry is missing."""
+    """Return the negation of a comparison, valid if no entry is missing; None if it has none."""
     if not isinstance(letter, Comparison) or letter.relation not in OPPOSITES:
         return None
     return letter.replaced(relation=OPPOSITES[letter.relation])
@@ -526,9 +524,9 @@ def _opposite(letter: Formula) -> Comparison | None:
 def _said(
     literals: Sequence[tuple[Formula, bool]], cases: Assignments, form: Form
 ) -> list[Formula]:
-    """Return the literals of a term or clause, negated ones as opposite comparisons if equal.
+    """Return the literals of a term or clause, with negations as opposite comparisons.
 
-    They may differ if another literal of the term is false, or of the clause true.
+    A negation is replaced only if the other literals of the term or clause make both equivalent.
     """
     said = []
     for letter, sign in literals:

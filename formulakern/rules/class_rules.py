@@ -1,4 +1,4 @@
-"""Rules that conclude a class: an ordered list, and an unordered set whose rules vote."""
+"""Rules that conclude a class: an ordered list, and an unordered set of voting rules."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from formulakern.rules.sums import weighted_sums
 
 @dataclass(frozen=True, repr=False)
 class RuleSet(WrittenRules):
-    """An unordered set of rules; those that cover a row vote for its class.
+    """An unordered set of rules; the rules that cover a row vote for its class.
 
-    With the rules r₁, …, r_R and votes V, the class of a row x is the one of the largest sum
+    With the rules r₁, …, r_R and votes V, the class of a row x is the k with the largest sum
 
-        s_k(x) = Σ_j V_jk · r_j(x);
+        s_k(x) = Σ_j V_jk · r_j(x),
 
-    of the default class if all sums are 0.  Ties go to the first class; :meth:`explain` names them.
+    or the default class if all sums are 0.  Ties go to the first class; :meth:`explain` names them.
 
-    For the probabilities, the counts of the rules that cover a row are added up, n_k of class k and
-    n in all; with K classes they are (n_k + 1) / (n + K).  If one of the rules has no counts, they
-    are the shares of the rules that conclude each class.  If no rule covers the row, the counts of
-    the default are used.
+    The probability of class k is (n_k + 1) / (n + K) for K classes.  n_k is the count of class k
+    over the rules that cover the row, and n the sum of all n_k.  If one of these rules has no
+    counts, the probability is the share of the covering rules that conclude class k.  If no rule
+    covers the row, the counts of the default are used.
 
     Parameters
     ----------
@@ -41,19 +41,18 @@ class RuleSet(WrittenRules):
     classes : tuple of K
         All classes, each once.
     default : object
-        The class of rows without votes; None if it is unknown, and then they are predicted as
-        None.
+        The class of rows without votes; None if unknown, and then predicted as None.
     default_counts : tuple of K float
-        Weight by class of the training rows that no rule covers; empty where it is not known.
+        Weight by class of the training rows that no rule covers; empty if unknown.
     vote : {"counts", "rules"}
-        ``"counts"``: V_j is the counts of rule j, as CN2 has it; where no rule has counts, each
-        has one vote.  ``"rules"``: each rule has one vote, for its class.
+        ``"counts"``: V_j is the counts of rule j, as in CN2; if no rule has counts, each rule has
+        one vote.  ``"rules"``: each rule has one vote, for its class.
 
     Raises
     ------
     ParameterError
         If a label is not among the classes, counts do not fit them, or only some rules have
-        counts and these vote.
+        counts that vote.
 
     References
     ----------
@@ -88,19 +87,19 @@ class RuleSet(WrittenRules):
         known = [bool(item.counts) for item in self.rules]
         if self.vote == "counts" and len(set(known)) > 1:
             raise ParameterError(
-                f"rule {known.index(False)} has no counts to vote with, and others have. Give all "
-                "of them counts, or use vote='rules'."
+                f"rule {known.index(False)} has no counts, but others have. Give counts to every "
+                "rule, or use vote='rules'."
             )
 
     @property
     def votes(self) -> FloatArray:
-        """V, shape (R, K)."""
+        """The votes V, shape (R, K)."""
         if self.vote == "counts" and self.rules and self.rules[0].counts:
             return np.array([item.counts for item in self.rules])
         return self._labels()
 
     def _labels(self) -> FloatArray:
-        """1 in the column of each rule's class, shape (R, K)."""
+        """Return votes of 1 for each rule's class and 0 for the others, shape (R, K)."""
         places = [self._places[item.label] for item in self.rules]
         return np.eye(len(self.classes))[np.array(places, dtype=np.intp)]
 
@@ -124,7 +123,7 @@ class RuleSet(WrittenRules):
         return np.column_stack([covers, ~covers.any(axis=1)])
 
     def explain(self, rows: Any) -> SetExplanation:
-        """The rules that each row satisfies, and their votes.
+        """Explain each prediction by the rules that the row satisfies, and their votes.
 
         Parameters
         ----------
@@ -134,12 +133,12 @@ class RuleSet(WrittenRules):
         Returns
         -------
         SetExplanation
-            Of one row it prints all votes; of more rows a line for each.
+            With one row it prints all votes; with several, one line per row.
 
         Raises
         ------
         DataError
-            If there is no row, or a column is absent.
+            If there are no rows, or a column is absent.
 
         Examples
         --------
@@ -149,23 +148,23 @@ class RuleSet(WrittenRules):
         >>> voting = RuleSet((dry, wet), ("amphibian", "reptile"))
         >>> print(voting.explain({"birth": "no", "fly": "no", "water": "sometimes"}))
         class amphibian, the first of a tie: amphibian, reptile
-          rule 1 votes reptile 1: birth = no & fly = no
-          rule 2 votes amphibian 1: water = sometimes
+          rule 1 votes 1 for reptile: birth = no & fly = no
+          rule 2 votes 1 for amphibian: water = sometimes
         """
         table = given_rows(rows)
         return SetExplanation(self, table, self.covers(table), self.votes)
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
-        """A shorter set that predicts the same on every table, by logic.
+        """Return a shorter set that provably predicts the same on every table.
 
-        Conditions that others of their rule imply are removed, and rules that are never true.
+        Conditions that follow from the rest of their rule, and rules that never hold, are dropped.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
+            The possible entries, as for :func:`formulakern.exhaustive`; all entries by default.
         missing : bool
-            Whether entries of columns without a domain may be missing.
+            True if entries of columns without a domain may be missing.
         """
         return simplified_set(self, domains, missing)
 
@@ -181,8 +180,8 @@ class RuleSet(WrittenRules):
 class RuleList(WrittenRules):
     """An ordered list of rules; the first that covers a row decides its class.
 
-    With the rules r₁, …, r_R of the classes c₁, …, c_R, a row x is of class c_j for the smallest j
-    with r_j(x) true, and of the default class where there is none ("if … else if … else").
+    With the rules r₁, …, r_R of the classes c₁, …, c_R, the class of a row x is c_j for the
+    smallest j with r_j(x) true ("if … else if … else"), or the default class if there is no such j.
 
     Parameters
     ----------
@@ -191,15 +190,14 @@ class RuleList(WrittenRules):
     classes : tuple of K
         All classes, each once.
     default : object
-        The class of rows that no rule covers; None if it is unknown, and then they are predicted
-        as None.
+        The class of rows that no rule covers; None if unknown, and then predicted as None.
     default_counts : tuple of K float
-        Weight by class of the training rows that no rule covers; empty where it is not known.
+        Weight by class of the training rows that no rule covers; empty if unknown.
 
     Raises
     ------
     ParameterError
-        If a label is not among the classes, or counts do not fit them.
+        If a label is not among the classes, or the counts do not fit them.
 
     References
     ----------
@@ -227,7 +225,7 @@ class RuleList(WrittenRules):
 
     @lazily
     def first_match(self, table: Any) -> npt.NDArray[np.intp]:
-        """The number of the first rule that covers each row, from 0; R if none does.
+        """Return the number of the first rule that covers each row, from 0; R if none does.
 
         Returns
         -------
@@ -244,7 +242,7 @@ class RuleList(WrittenRules):
         return self._table()[first_of(covers)]
 
     def _table(self) -> FloatArray:
-        """The probabilities of each rule and of the default, shape (R + 1, K)."""
+        """Return the probabilities of each rule and of the default, shape (R + 1, K)."""
         rows = [self._corrected(item.counts, item.label) for item in self.rules]
         return np.array([*rows, self._corrected(self.default_counts, self.default)])
 
@@ -252,7 +250,7 @@ class RuleList(WrittenRules):
         return np.asarray(first_of(covers)[:, None] == np.arange(len(self) + 1))
 
     def explain(self, rows: Any) -> ListExplanation:
-        """Which rule decides each row, and why no earlier one did.
+        """Explain each prediction by its rule, and by the conditions that fail in earlier rules.
 
         Parameters
         ----------
@@ -262,12 +260,12 @@ class RuleList(WrittenRules):
         Returns
         -------
         ListExplanation
-            Of one row it prints all conditions that fail; of more rows a line for each.
+            With one row it prints all conditions that fail; with several, one line per row.
 
         Raises
         ------
         DataError
-            If there is no row, or a column is absent.
+            If there are no rows, or a column is absent.
 
         Examples
         --------
@@ -295,26 +293,23 @@ class RuleList(WrittenRules):
     # -- as other values of the same meaning ------------------------------------------------------
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
-        """A shorter list that predicts the same on every table, by logic.
+        """Return a shorter list that provably predicts the same on every table.
 
-        * A condition is removed if the others of its rule imply it in rows that no earlier rule
-          covers: ``x <= 5`` next to ``x <= 3``.
+        * A condition is removed if it follows from the rest of its rule in rows that no earlier
+          rule covers, such as ``x <= 5`` next to ``x <= 3``.
         * A rule is removed if earlier rules cover its rows, or if these get the same class without
-          it.  Its counts are added to those of the rule that decides the rows instead; several such
-          rules lose their counts (:meth:`with_counts` counts again).
+          it.  Its counts are added to those of the rule that then decides these rows.  If several
+          rules decide them, these lose their counts; :meth:`with_counts` counts again.
         * A rule that is true of all remaining rows becomes the default.
+
+        Every change is proved.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
+            The possible entries, as for :func:`formulakern.exhaustive`; all entries by default.
         missing : bool
-            Whether entries of columns without a domain may be missing.
-
-        Notes
-        -----
-        Every change is proved; proofs beyond the limits of size are left out.  A comparison of two
-        columns counts as a condition of its own.
+            True if entries of columns without a domain may be missing.
 
         Examples
         --------
@@ -329,10 +324,10 @@ class RuleList(WrittenRules):
         return simplified_list(self, domains, missing)
 
     def to_rule_set(self) -> RuleSet:
-        """The equivalent unordered set, whose rules are mutually exclusive.
+        """Return the equivalent unordered set, whose rules are mutually exclusive.
 
-        Rule j becomes r_j ∧ ¬r₁ ∧ … ∧ ¬r_{j−1}, without the parts that the others imply.  Whole
-        rules are negated: both a comparison with a missing entry and its opposite are false.
+        Rule j becomes r_j ∧ ¬r₁ ∧ … ∧ ¬r_{j−1}, without the parts that follow from the others.
+        Whole rules are negated: a comparison with a missing entry and its opposite are both false.
 
         Returns
         -------
@@ -355,10 +350,9 @@ class RuleList(WrittenRules):
         return RuleSet(rules, self.classes, self.default, self.default_counts, "rules")
 
     def to_tree(self) -> DecisionTree:
-        """The equivalent decision tree, whose nodes test one comparison each.
+        """Return the equivalent decision tree, whose nodes test one comparison each.
 
-        A path fixes what its comparisons say; tests that follow from it are left out, and so are
-        tests after which both sides are the same.
+        Tests whose result follows from the path, and tests with equal subtrees, are left out.
 
         Returns
         -------
@@ -387,7 +381,7 @@ class RuleList(WrittenRules):
         return tree_of([item.rule.formula for item in self.rules], labels, self.classes)
 
     def head(self, n: int) -> Self:
-        """The first n rules, with the same default, whose counts are not known then."""
+        """Return a list of the first n rules and the same default, without the default's counts."""
         counts = self.default_counts if n >= len(self) else ()
         return replace(self, rules=self.rules[:n], default_counts=counts)
 

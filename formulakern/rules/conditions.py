@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class ConditionWriter(ABC, Generic[T]):
-    """Writes a formula as a condition, each part once: leaves, NOT, AND, OR and equality."""
+    """A writer of formulas as conditions, from leaves, NOT, AND, OR and equality."""
 
-    #: What a formula without columns cannot be written as.
+    #: Name of the target form, for the error about a formula without columns.
     TARGET: ClassVar[str]
 
     def condition(self, formula: Formula) -> T:
@@ -50,10 +50,10 @@ class ConditionWriter(ABC, Generic[T]):
 
         if truth in ("1001", "0110"):
             return self.equal(left, right, truth == "1001")
-        if truth.count("1") == 2:  # of one argument alone
+        if truth.count("1") == 2:  # depends on one argument only
             part = left if truth[0] == truth[1] else right
             return part if truth[0] == "1" else self.negated(part)
-        alone = "1" if truth.count("1") == 1 else "0"  # the result of one case only
+        alone = "1" if truth.count("1") == 1 else "0"  # the value of exactly one case
         case = zip((left, right), ARGUMENTS[truth.index(alone)], strict=True)
         parts = [part if value == (alone == "1") else self.negated(part) for part, value in case]
         return self.joined("and" if alone == "1" else "or", parts)
@@ -61,7 +61,7 @@ class ConditionWriter(ABC, Generic[T]):
     def _unordered(self, name: str, value: str) -> DataError:
         return DataError(
             f'the order of {value!r} among the entries of column "{name}" is not known in '
-            f"{self.TARGET}. Write the categories with in, or learn from a column of ordered "
+            f"{self.TARGET}. List the categories with `in`, or learn from a column of ordered "
             "categories."
         )
 
@@ -79,7 +79,7 @@ class ConditionWriter(ABC, Generic[T]):
 
     @abstractmethod
     def negated(self, part: T) -> T:
-        """Return the condition that another one is not true."""
+        """Return the negation of a condition."""
 
     @abstractmethod
     def joined(self, word: str, parts: Sequence[T]) -> T:
@@ -87,12 +87,12 @@ class ConditionWriter(ABC, Generic[T]):
 
     @abstractmethod
     def equal(self, left: T, right: T, same: bool) -> T:
-        """Return the condition that two others are both true or both not, or else differ."""
+        """Return the condition that two others are equal, or differ if ``same`` is False."""
 
 
-#: "truth": truth values, or the numbers 1 and 0.  "number": floating point, or any number.
-#: "open": compared with 1 and 0 only, so that it may hold truth values or any numbers.
-#: "stamp", "instant", "time", "duration": as :class:`formulakern.syntax.temporal.Temporal` has it.
+#: "truth": truth values, or the numbers 1 and 0.  "number": floating point, or any number.  "open":
+#: compared with 1 and 0 only, so truth values or any numbers.  "stamp", "instant", "time",
+#: "duration": the kinds of :class:`formulakern.syntax.temporal.Temporal`.
 ColumnType = Literal[
     "boolean", "truth", "integer", "number", "text", "open", "stamp", "instant", "time", "duration"
 ]
@@ -114,9 +114,9 @@ def type_of(column: Column) -> ColumnType | None:
 
 
 def read_types(given: Any) -> dict[str, ColumnType]:
-    """Return the given types of columns: a mapping from names to types, or a table with them.
+    """Return the types of columns from a mapping of names to types, or from a table.
 
-    Columns without entries have none.
+    Columns of a table without entries are left out.
 
     >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
     ({'odor': 'text'}, {'odor': 'text'})

@@ -1,4 +1,4 @@
-"""Rules that conclude a class: one of them, and what ordered lists and unordered sets share."""
+"""A rule that concludes a class, and the base class of ordered lists and unordered sets."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from formulakern.tables.table import Table
 
 @dataclass(frozen=True)
 class ClassRule:
-    """If a row satisfies the rule, then it is of this class.
+    """A rule and the class of the rows that satisfy it.
 
     Parameters
     ----------
     rule : Rule
-        When it is true, it says ``label``.
+        The condition.
     label : object
         The class.
     counts : tuple of float
-        Weight of training rows by class, in the order of the classes, that the rule decides: in a
-        list those that no earlier rule covers, in a set those that it covers.  Empty where it is
-        not known.
+        Weight by class of the training rows that the rule decides, in the order of the classes.  In
+        a list these are the rows that no earlier rule covers, in a set all covered rows.
+        Empty if unknown.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class ClassRule:
 
     @property
     def n_conditions(self) -> int:
-        """Number of comparisons and Boolean columns in the rule, with repetition."""
+        """The number of comparisons and Boolean columns in the rule, with repetition."""
         return self.rule.n_conditions
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class ClassRule:
 
 @dataclass(frozen=True, repr=False)
 class DecisionRules:
-    """What :class:`formulakern.RuleList` and :class:`formulakern.RuleSet` hold."""
+    """The base class of :class:`formulakern.RuleList` and :class:`formulakern.RuleSet`."""
 
     rules: tuple[ClassRule, ...]
     classes: tuple[Any, ...]
@@ -83,7 +83,9 @@ class DecisionRules:
         object.__setattr__(self, "default_counts", _checked_counts(self.default_counts))
         known = set(self.classes)
         if not known or len(known) < len(self.classes):
-            raise ParameterError(f"classes={self.classes!r}; expected one at least, each once.")
+            raise ParameterError(
+                f"classes={self.classes!r}; expected at least one class, each listed once."
+            )
         unknown = [item.label for item in self.rules if item.label not in known]
         unknown += [self.default] if self.default not in known | {None} else []
         if unknown:
@@ -93,7 +95,7 @@ class DecisionRules:
         for counts in (self.default_counts, *(item.counts for item in self.rules)):
             if len(counts) not in (0, len(self.classes)):
                 raise ParameterError(
-                    f"counts {counts!r}; expected none, or one for each of "
+                    f"counts {counts!r}; expected none, or one for each of the "
                     f"{len(self.classes)} classes."
                 )
 
@@ -113,19 +115,19 @@ class DecisionRules:
 
     @property
     def n_conditions(self) -> int:
-        """Number of comparisons and Boolean columns in all rules, with repetition."""
+        """The number of comparisons and Boolean columns in all rules, with repetition."""
         return sum(item.n_conditions for item in self.rules)
 
     # -- as a predictor -------------------------------------------------------------------------
 
     @lazily
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
-        """Which rows satisfy which rule.
+        """Return which rows satisfy which rules.
 
         Parameters
         ----------
         table : DataFrame, mapping of columns, array-like or Table of n rows
-            With the columns that the rules name.
+            The columns that the rules name.
 
         Returns
         -------
@@ -134,13 +136,13 @@ class DecisionRules:
         Raises
         ------
         DataError
-            If a column is absent, or cannot be compared.
+            If a column is absent, or its entries cannot be compared.
         """
         return covers_of((item.rule.formula for item in self.rules), Table.of(table))
 
     @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
-        """The class of every row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -149,17 +151,15 @@ class DecisionRules:
         Returns
         -------
         ndarray of shape (n,)
-            Of the dtype of the classes; of dtype object if the default is None, which stands for
-            an unknown class.
+            The dtype is that of the classes, or object if the default is None (unknown).
         """
         return self.decide(self.covers(table))
 
     @lazily
     def predict_proba(self, table: Any) -> FloatArray:
-        """The probability of every class, by Laplace's correction of the counts.
+        """Return the probability of each class, by Laplace's correction of the counts.
 
-        With n_k training rows of class k, n in all, behind the decision, and K classes, it is
-        (n_k + 1) / (n + K).
+        It is (n_k + 1) / (n + K) if n_k of the n training rows decided are of class k of K.
 
         Parameters
         ----------
@@ -168,49 +168,49 @@ class DecisionRules:
         Returns
         -------
         ndarray of shape (n, K), float64
-            Where counts are not known, 1 for the class that is decided and 0 for the others; 1/K
-            for each where the class is unknown.
+            Without counts, 1 for the predicted class and 0 for others, or 1/K for an unknown class.
         """
         return self.probabilities(self.covers(table))
 
     def decide(self, covers: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The class of rows for which is known which rules they satisfy.
+        """Return the class of each row, given the rules that it satisfies.
 
         Parameters
         ----------
         covers : array-like of shape (n, R), bool
-            As :meth:`covers` gives them.
+            The result of :meth:`covers`.
 
         Returns
         -------
         ndarray of shape (n,)
-            As of :meth:`predict`.
+            The classes that :meth:`predict` returns.
 
         Raises
         ------
         DataError
-            If the shape is another one.
+            If ``covers`` does not have one column per rule.
         """
         known = self._places[self.default] < len(self.classes)
         answers = class_array(self.classes if known else [*self.classes, None])
         return answers[self._positions(self._checked(covers))]
 
     def probabilities(self, covers: npt.ArrayLike) -> FloatArray:
-        """The probabilities of rows for which is known which rules they satisfy.
+        """Return the probabilities of each row, given the rules that it satisfies.
 
         Parameters
         ----------
         covers : array-like of shape (n, R), bool
+            The result of :meth:`covers`.
 
         Returns
         -------
         ndarray of shape (n, K), float64
-            As of ``predict_proba``.
+            The probabilities that :meth:`predict_proba` returns.
         """
         return self._probabilities(self._checked(covers))
 
     def with_counts(self, table: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """The same rules, with counts of these rows.
+        """Return the same rules with the counts of the given rows.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class DecisionRules:
         Returns
         -------
         RuleList or RuleSet
-            Of rules and default, the weight of the rows by class that they decide.
+            Each rule and the default have the weight by class of the rows that they decide.
 
         Raises
         ------
@@ -249,18 +249,18 @@ class DecisionRules:
         *,
         refit: tuple[Any, Any] | None = None,
     ) -> FloatArray:
-        """The accuracy of the first k rules alone, k = 0, 1, 2, …; costs O(n·R²).
+        """Return the accuracy of the first k rules alone, for k = 0, 1, 2, …; costs O(n·R²).
 
         Parameters
         ----------
         table : DataFrame, mapping of columns, array-like or Table of n rows
         y : array-like of shape (n,)
-            Classes that the rules do not know are never right.
+            Classes; a class that is not among ``classes`` is never predicted.
         max_rules : int, optional
             The largest k; all by default.
         refit : (table, y) of training rows, optional
-            For each k the default is the class that most of these rows have that none of the first
-            k rules covers; where there are none, as by default, it stays as it is.
+            For each k, the default becomes the most frequent class of the rows that none of the
+            first k rules covers.  Without ``refit`` or such rows, the default stays.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class DecisionRules:
         Raises
         ------
         DataError
-            If there is not a class for every row, or no row.
+            If there are no rows, or ``y`` does not have one class per row.
 
         Examples
         --------
@@ -286,7 +286,8 @@ class DecisionRules:
         covers, codes = self.covers(table), class_codes(y, self.classes)
         if codes.shape != (len(covers),) or not len(codes):
             raise DataError(
-                f"{len(covers)} rows and y of shape {codes.shape}; expected some, and one for each."
+                f"{len(covers)} rows and y of shape {codes.shape}; expected at least one row, and "
+                "one class per row."
             )
         most = len(self) if max_rules is None else min(max_rules, len(self))
         if refit is not None:
@@ -305,14 +306,14 @@ class DecisionRules:
 
     @abstractmethod
     def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """The place of the class of every row; the number of classes where it is unknown."""
+        """Return the position of each row's class, or the number of classes if it is unknown."""
 
     @abstractmethod
     def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray: ...
 
     @abstractmethod
     def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Which rows count for which rule and, last, for the default, bool of shape (n, R + 1)."""
+        """Return which rows count for which rule or (last) the default, bool (n, R + 1)."""
 
     def _checked(self, covers: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         truths = np.asarray(covers, dtype=np.bool_)
@@ -324,11 +325,11 @@ class DecisionRules:
 
     @property
     def _places(self) -> dict[Any, int]:
-        """Class → its place; the default None stands behind the last."""
+        """The mapping of each class to its position; the default None comes after the last."""
         return {None: len(self.classes)} | {label: k for k, label in enumerate(self.classes)}
 
     def _corrected(self, counts: tuple[float, ...], label: Any) -> FloatArray:
-        """Probabilities of one decision, shape (K,)."""
+        """Return the probabilities of one decision, shape (K,)."""
         k = len(self.classes)
         if counts:
             return np.asarray((np.array(counts) + 1) / (sum(counts) + k))
@@ -338,7 +339,7 @@ class DecisionRules:
 
 
 def covers_of(formulas: Iterable[Formula], table: Table) -> npt.NDArray[np.bool_]:
-    """Which rows satisfy which formula, bool of shape (n, R); equal leaves are evaluated once."""
+    """Return which rows satisfy which formulas, bool (n, R); evaluate equal leaves once."""
     formulas = tuple(formulas)
     known: dict[Formula, npt.NDArray[np.bool_]] = {}
     covers = np.empty((len(formulas), len(table)), dtype=np.bool_)
@@ -348,7 +349,7 @@ def covers_of(formulas: Iterable[Formula], table: Table) -> npt.NDArray[np.bool_
 
 
 def conditions_of(formula: Formula) -> tuple[Formula, ...]:
-    """What a conjunction joins: none for the constant true, one for what is no conjunction.
+    """Return the parts of a conjunction, () for the constant true, or else the formula alone.
 
     >>> from formulakern.rules.rule import rule
     >>> [str(condition) for condition in conditions_of(rule("x = 1 & (y = 2 | z)").formula)]
@@ -360,7 +361,7 @@ def conditions_of(formula: Formula) -> tuple[Formula, ...]:
 
 
 def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:
-    """The place of the class of every one of n rows among the classes, shape (n,)."""
+    """Return the position of the class of each of n rows, shape (n,)."""
     codes = class_codes(y, classes)
     if len(codes) != n:
         raise DataError(f"{n} rows and {len(codes)} classes; expected one class per row.")
@@ -372,14 +373,14 @@ def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.
 
 
 def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:
-    """The weights of n rows, 1 each by default."""
+    """Return the weights of n rows, 1 each by default."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError(
-            f"sample_weight of shape {weights.shape} with the smallest "
-            f"{weights.min(initial=np.inf):g}; expected {n} finite numbers, none negative."
+            f"sample_weight of shape {weights.shape} with minimum {weights.min(initial=np.inf):g}; "
+            f"expected {n} finite numbers of at least 0."
         )
     return weights
 
@@ -388,5 +389,5 @@ def _checked_counts(counts: Iterable[float]) -> tuple[float, ...]:
     numbers = tuple(counts)
     for number in numbers:
         if not (is_number(number) and 0 <= number < np.inf):
-            raise ParameterError(f"count {number!r}; expected a finite number, not negative.")
+            raise ParameterError(f"count {number!r}; expected a finite number of at least 0.")
     return tuple(float(number) for number in numbers)

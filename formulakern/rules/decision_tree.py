@@ -1,4 +1,4 @@
-"""DecisionTree: comparisons asked one after the other, until a class is known."""
+"""DecisionTree: a tree of comparisons that ends in classes."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from formulakern.syntax.formula import Constant, Formula, both, fold
 from formulakern.tables.table import Table
 from formulakern.text import preformatted
 
-#: Most nodes of a tree that a list is turned into.
+#: Maximum number of nodes of a tree made from a list.
 MAX_NODES = 20_000
 
 
 @dataclass(frozen=True, repr=False)
 class DecisionTree(Written):
-    """A decision tree: inner nodes ask a rule of the row, leaves are classes.
+    """A decision tree: each inner node tests a rule, each leaf is a class.
 
-    Nodes are numbered from the root, 0, each before those below it.
+    Nodes are numbered from the root, 0; each node comes before those below it.
 
     Parameters
     ----------
     tests : tuple of N (Rule or None)
-        What a node asks; None for a leaf.
+        The rule of each inner node; None for a leaf.
     yes, no : tuple of N int
-        Where rows go on that satisfy it, and those that do not; of a leaf its own number.
+        The next node if a row satisfies the rule, and if not; the node itself for a leaf.
     labels : tuple of N
-        The class of a leaf, None if it is unknown; None for inner nodes.
+        The class of a leaf, None if it is unknown; None for an inner node.
     classes : tuple of K
         All classes.
 
@@ -75,14 +75,14 @@ class DecisionTree(Written):
             right = right and all(least <= way < (node + 1 if test is None else n) for way in ways)
         if not right:
             raise ParameterError(
-                f"tests, yes, no and labels of {n}, {len(self.yes)}, {len(self.no)} and "
-                f"{len(self.labels)} nodes; expected one of each per node, at least one node, and "
-                "each node before those below it."
+                f"tests, yes, no and labels have {n}, {len(self.yes)}, {len(self.no)} and "
+                f"{len(self.labels)} entries; expected one of each per node, at least one node, "
+                "and each node before those below it."
             )
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
+        """The number of leaves."""
         return self.tests.count(None)
 
     @property
@@ -97,7 +97,7 @@ class DecisionTree(Written):
 
     @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
-        """The class of every row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -106,12 +106,12 @@ class DecisionTree(Written):
         Returns
         -------
         ndarray of shape (n,)
-            Of the dtype of the classes; of dtype object if a leaf is of an unknown class.
+            The dtype is that of the classes, or object if a leaf has an unknown class.
 
         Raises
         ------
         DataError
-            If a column is absent, or cannot be compared.
+            If a column is absent, or its entries cannot be compared.
         """
         rows = Table.of(table)
         at = np.zeros(len(rows), dtype=np.intp)
@@ -129,10 +129,10 @@ class DecisionTree(Written):
     # -- for other programs ---------------------------------------------------------------------
 
     def _exported(self) -> FirstRule:
-        """Its leaves as rules, of which the first decides that covers a row, and the default.
+        """Return the leaves as an ordered list of rules, and the default.
 
-        Leaves that are reached by "yes" stand before others, so that rules need not say "no"; but
-        where a class is unknown, which only the default of a list can be, they say all.
+        Leaves reached by "yes" come first, so rules need not negate earlier tests.  If a class is
+        unknown, only the default can have it, and every rule lists all its tests.
         """
         unknown = self._has_unknown()
         rules: list[Rule] = []
@@ -149,7 +149,8 @@ class DecisionTree(Written):
                 rules.append(Rule(both(path)))
             if len(rules) > MAX_NODES:
                 raise FormulaSizeError(
-                    f"the tree has more than {MAX_NODES:,} paths to its leaves; too many to write."
+                    f"the tree has more than {MAX_NODES:,} paths to its leaves, too many to write. "
+                    "Simplify the rules first."
                 )
         if unknown:
             labels.append(None)
@@ -185,7 +186,7 @@ class DecisionTree(Written):
 def tree_of(
     formulas: Sequence[Formula], labels: Sequence[Any], classes: tuple[Any, ...]
 ) -> DecisionTree:
-    """What :meth:`formulakern.RuleList.to_tree` documents, of R formulas and R + 1 labels."""
+    """Implement :meth:`formulakern.RuleList.to_tree` for R formulas and R + 1 labels."""
     logic = Assignments.of(formulas)
     nodes: list[tuple[Formula | None, Any]] = []  # a test and its sides, or None and a label
     ways: list[list[int]] = []
@@ -199,14 +200,14 @@ def tree_of(
         ways.append([len(nodes) - 1] * 2)
         if len(nodes) > MAX_NODES:
             raise FormulaSizeError(
-                f"the tree has more than {MAX_NODES:,} nodes; keep the list, or simplify it first."
+                f"the tree has more than {MAX_NODES:,} nodes. Keep the list, or simplify it first."
             )
         if test is not None:
             key, bits = logic.cases[test]
             now = space.get(key, logic.all[key])
             for way, part in ((1, now & ~bits), (0, now & bits)):
                 pending.append((len(nodes) - 1, way, {**space, key: part}, first))
-    trees: dict[int, tuple[tuple[Any, ...], ...]] = {}  # their sides are so many nodes further on
+    trees: dict[int, tuple[tuple[Any, ...], ...]] = {}  # with the offsets of their subtrees
     for node in reversed(range(len(nodes))):
         test, label = nodes[node]
         if test is None:
@@ -214,7 +215,7 @@ def tree_of(
             continue
         yes, no = map(trees.pop, ways[node])
         trees[node] = yes if yes == no else ((Rule(test), 1, 1 + len(yes), None), *yes, *no)
-    columns: Any = [*zip(*trees[0], strict=True)]  # tests, the ways of yes and of no, labels
+    columns: Any = [*zip(*trees[0], strict=True)]  # tests, offsets of yes and of no, labels
     columns[1:3] = (tuple(map(sum, enumerate(side))) for side in columns[1:3])
     return DecisionTree(columns[0], columns[1], columns[2], columns[3], classes)
 
@@ -222,9 +223,9 @@ def tree_of(
 def _next(
     formulas: Sequence[Formula], first: int, logic: Assignments, space: Box
 ) -> tuple[Formula | None, int]:
-    """What to ask next of the rows of a box, and the first rule that may cover one of them.
+    """Return the next test for the rows of a box, and the first rule that may cover some of them.
 
-    If there is nothing to ask, it covers them all.
+    Without a test, this rule covers all of these rows.
     """
     for position in range(first, len(formulas)):
         value = _under(formulas[position], logic, space)
@@ -236,7 +237,7 @@ def _next(
 
 
 def _under(formula: Formula, logic: Assignments, space: Box) -> bool | Formula:
-    """The value of a formula on all rows of a box, or a leaf on which it may depend there."""
+    """Return the value of a formula on all rows of a box, or a leaf that it may depend on."""
 
     def build(node: Formula, parts: list[tuple[set[bool], Formula]]) -> tuple[set[bool], Formula]:
         if isinstance(node, Constant):

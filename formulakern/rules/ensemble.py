@@ -1,4 +1,4 @@
-"""RuleEnsemble: a weighted vote of rules that predicts, prints, and is kept as text."""
+"""RuleEnsemble: a weighted vote of rules that predicts, prints and converts to text."""
 
 from __future__ import annotations
 
@@ -37,33 +37,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleEnsemble(Written, JsonRules, VotingRules):
-    """A weighted vote of rules, which predicts a class or a number.
+    """A weighted vote of rules that predicts a class or a number.
 
-    Let r(x) be 1 if the row x satisfies the rule r, else 0; a monomial and a linear term have
-    their values.  With votes V the scores of x are
+    Let r(x) be 1 if the row x satisfies the rule r, else 0; r(x) is the value of a monomial or a
+    linear term.  With votes V the scores of x are
 
         s_k(x) = intercept_k + Σ_r V_rk · r(x).
 
-    With classes, the one of the largest score is predicted, the first one of several.  Without
-    classes there is one score, the predicted number.  With levels, which are ordered classes, there
-    is one score too, and level k is predicted if it is above θ_{k−1} and at most θ_k, the
-    thresholds.
+    With classes, the first class with the largest score is predicted.  Without classes, the only
+    score is the predicted number.  With levels (ordered classes), level k is predicted if the only
+    score is above the threshold θ_{k−1} and at most θ_k.
 
-    A rule is one row of V, with a vote for each class, or one for a number.  :meth:`of` builds an
-    ensemble from rows, and iterating over an ensemble yields them, as :class:`WeightedRule`.
+    Each rule is a row of V, with a vote for each class or one for a number.  :meth:`of` builds an
+    ensemble from :class:`WeightedRule` objects, and iterating over an ensemble yields them.
 
     Parameters
     ----------
     rules : tuple of R rules, monomials or linear terms
-        By convention the largest weight first.
+        By convention in order of decreasing weight.
     votes : ndarray of shape (R, K), float64
-        V.
+        The votes V.
     classes : tuple of K, two at least, or None
         None for a predicted number; then K = 1.
     intercept : ndarray of shape (K,), float64
         The scores before any rule.
     support : ndarray of shape (R,), int64
-        Number of training rows in which each rule is true.
+        The number of training rows in which each rule is true.
     coverage, precision : ndarray of shape (R,), float64
         Share of the training rows that satisfy each rule, and share of these rows that belong to
         its class, weighted; nan if unknown.
@@ -72,23 +71,14 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     base_rate : ndarray of shape (R,), float64
         The share of that class among all training rows; one number counts for all rules.
     levels : tuple of L, or None
-        The ordered classes, lowest first; only without ``classes``.
+        The ordered classes, lowest first, if ``classes`` is None.
     thresholds : ndarray of shape (L − 1,), float64
-        θ, in ascending order.  A level that ends at its beginning is never predicted.
+        The thresholds θ in ascending order.  A level between equal thresholds is never predicted.
 
     Raises
     ------
     ParameterError
-        If shapes do not fit, votes, intercepts or thresholds are not finite, or thresholds are not
-        in order.
-
-    Notes
-    -----
-    The precision and base rate of a rule are shares of the class with its largest absolute vote.
-    If that vote is negative, the precision is usually below the base rate.
-
-    Prints mark the rules of two classes whose precision is below the base rate.  They add up the
-    rules about one column of numbers if several of these rules hold for the same numbers.
+        If shapes do not fit, or votes, intercepts or thresholds are not finite or not in order.
 
     Examples
     --------
@@ -104,15 +94,15 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     weight  class  coverage  precision  base rate  rule
        2.0  p         27.0%     100.0%      48.0%  odor = foul
 
-    Of several classes a rule has a vote for each.
+    With more than two classes, each rule has a vote for each.
 
     >>> petal = WeightedRule(rule("petal >= 3"), -1.5, "a", votes=(-1.5, 1.0, 0.5))
     >>> print(RuleEnsemble.of([petal], "abc"))
-    Add the votes of the rules that hold; the class with the largest sum is predicted.
+    Add the votes of the rules that hold. Predict the class with the largest sum.
        a     b     c  rule
     -1.5  +1.0  +0.5  petal >= 3
 
-    Levels make it a scorecard.
+    Levels make a scorecard.
 
     >>> from formulakern.rules.features import LinearTerm
     >>> age, smoker = LinearTerm("age", 20, 70), rule("smoker = yes")
@@ -120,11 +110,11 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     >>> levels, ends = ("low", "middle", "high"), (5.0, 20.0)
     >>> risk = RuleEnsemble.of(cost, target="risk", levels=levels, thresholds=ends)
     >>> print(risk)
-    risk by Σ weight · rule: low up to 5, middle up to 20, high above
+    risk by the sum of weights: low up to 5, middle up to 20, high above
     weight  rule
       20.0  smoker = yes
       15.0  age from 20 to 70, 0.3 per unit
-    A term "x from a to b" adds 0 up to a, its weight from b on, and a proportional share between.
+    A term "x from a to b" rises linearly from 0 at a to its weight at b, and is constant outside.
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """
@@ -132,30 +122,26 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     FORMAT = "formulakern/ensemble/3"
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
-        """Fewer and shorter rules of the same scores on every table, by logic.
+        """Return fewer and shorter rules with the same scores on every table.
 
-        Conditions that others of their rule imply are removed.  Rules that are true of the same
-        rows become one, whose votes are added; so do opposite rules r and s, since v·r(x) + w·s(x)
-        = w + (v − w)·r(x).  Rules that are always true become part of the intercept; rules that are
-        never true, or whose votes cancel, are removed.
+        Conditions that follow from the rest of their rule are removed.  Rules that are true of the
+        same rows become one rule whose votes are added.  So do opposite rules r and s, since v·r(x)
+        + w·s(x) = w + (v − w)·r(x).  Rules that are always true become part of the intercept.
+        Rules that are never true, or whose votes cancel, are removed.  Every change is proved.
 
         Parameters
         ----------
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The possible entries, as for :func:`formulakern.exhaustive`; by default all.
+            The possible entries, as for :func:`formulakern.exhaustive`; all entries by default.
         missing : bool
-            Whether entries of columns without allowed values may be missing.  Both x = 3 and x != 3
+            True if entries of columns without allowed values may be missing.  Both x = 3 and x != 3
             are false for a missing entry, so they are opposite only without missing entries.
 
         Returns
         -------
         RuleEnsemble
-            Largest weight first; scores are equal up to rounding.  The precision of a rule
-            whose largest vote comes to be for another one of more than two classes is nan.
-
-        Notes
-        -----
-        Every change is proved by a decision diagram or by cases within their limits.
+            In order of decreasing weight; scores are equal up to rounding.  With more than two
+            classes, the precision of a rule is nan if its largest vote changes to another class.
 
         Examples
         --------
@@ -179,46 +165,46 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         domains: Any = None,
         missing: bool = True,
     ) -> JoinedRules[Self]:
-        """Fewer rules of nearly the same scores on given rows.
+        """Return fewer rules with nearly the same scores on given rows.
 
-        First, rules are joined by :meth:`simplified`.  Then, of two rules r and s with the
-        same conditions but one each, bounds of one column or opposites (``age >= 30`` and
-        ``age >= 31``; ``x = 3`` and ``x != 3``), s may be removed: v·r + w·s becomes (v + w)·r, or
-        w + (v − w)·r if s is mostly the opposite of r.  The pair with the
-        least sum of squared changes goes first, among all that keep every score s_k within the
-        tolerance of its first value, ::
+        First, :meth:`simplified` joins rules.  Then consider rules r and s that differ in one
+        condition: bounds of one column, or opposites (``age >= 30`` and ``age >= 31``; ``x = 3``
+        and ``x != 3``).  The rule s may be removed: v·r + w·s becomes (v + w)·r, or w + (v − w)·r
+        if s is mostly the opposite of r.  The pair with the least sum of squared changes comes
+        first.  Only pairs are joined that keep every score s_k within the tolerance of its first
+        value, ::
 
             max_i max_k |s_k(x_i) − s'_k(x_i)| ≤ tolerance,
 
-        and all predictions but ``max_changed``.
+        and all but ``max_changed`` predictions.
 
         Parameters
         ----------
         X : DataFrame, mapping of columns, array-like or Table of n rows
-            Such as the training table.
+            For example, the training table.
         tolerance : float ≥ 0, default=0
-            In units of the scores.  0 joins rules that are equal or opposite on all rows.
+            The largest change of a score.  0 joins rules that are equal or opposite on all rows.
         max_changed : int ≥ 0, default=0
             The number of rows whose prediction may change.
         domains, missing
-            As for :meth:`simplified`.
+            The possible entries, as for :meth:`simplified`.
 
         Returns
         -------
         JoinedRules
-            ``rules``, and their changes: ``change``, ``n_changed``, ``replaced``.
+            The ensemble ``rules``, and its changes: ``change``, ``n_changed``, ``replaced``.
 
         Raises
         ------
         DataError
-            If a column is absent, or cannot be compared.
+            If a column is absent, or its entries cannot be compared.
         ParameterError
             If a number is out of its range.
 
         Notes
         -----
         P pairs are compared in O(Pn).  Each step sorts the remaining pairs and tries them in this
-        order, in O(nK) each, K the number of classes, until one may be joined.
+        order until one may be joined; with K classes, a trial costs O(nK).
 
         Examples
         --------
@@ -230,9 +216,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         weight  rule
            2.5  age >= 30
            0.5  age >= 61
-        Sums of the rules above about one column alone:
+        Sums of the rules about a single column:
           age: below 30: 0; 30 to below 61: +2.5; from 61: +3.0
-        2 rules joined: scores change by at most 0.5, 0 of 9 predictions
+        2 rules joined: scores change by at most 0.5; 0 of 9 predictions change
         """
         return joined_votes(self, X, tolerance, max_changed, domains, missing)
 
@@ -245,7 +231,8 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 
         D_r is 1 at the only class with a vote; 1 and −1 at two classes with the votes w and −w.  A
         rule with other votes is one term of the sum for each class with a vote, with 1 there.  If a
-        number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
+        number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².  Classes
+        without rows are never predicted.  Costs a few steps of O(n·R²·K).
 
         Parameters
         ----------
@@ -261,20 +248,16 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Returns
         -------
         RuleEnsemble
-            Largest weight first, with the same supports, precisions and base rates.  If the largest
-            vote of a rule comes to be for another class, these are the complements of two classes,
-            and nan if there are more.
+            In order of decreasing weight, with the same supports, precisions and base rates.  If
+            the largest vote of a rule changes to the other of two classes, precision and base rate
+            are complemented; with more classes they are nan.
 
         Raises
         ------
         DataError
-            If there is not a class for every row, or it is not among those of the ensemble.
+            If ``y`` does not have one class per row, or has an unknown class.
         ParameterError
             If the classes are levels.
-
-        Notes
-        -----
-        Some steps of Newton's method, O(n·R²·K) each.  Classes without rows are never predicted.
 
         Examples
         --------
@@ -290,27 +273,27 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
     def to_points(
         self, largest: int = 10, table: Any = None, y: Any = None, sample_weight: Any = None
     ) -> ScoreCard:
-        r"""Return a score card: the rules with small integer points, of two classes.
+        r"""Return a score card: rules for two classes with small integer points.
 
         With points p_r, a row x has the total T(x) = Σ_r p_r · r(x), and ::
 
             P(second class | x) = 1/(1 + exp(−(T(x) − start)/unit)).
 
-        *With rows*, points, ``start`` and ``unit`` > 0 are chosen together, to ::
+        *With rows*, points, ``start`` and ``unit`` > 0 are chosen to ::
 
             minimise  L = 1/W Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
 
-        z_i = 1 for the second class and −1 for the first, w_i the weight of a row and W their sum.
-        Several roundings of real weights are
-        improved by changes of the points of one rule or of two, until none of the tried ones has
-        a smaller L.  ``bound`` is a proven lower bound of L over all real points of these rules.
+        where z_i is 1 for the second class and −1 for the first, w_i is the weight of a row, and W
+        the sum of all w_i.  The search starts from several roundings of real weights.  It changes
+        the points of one or two rules at a time, until no tried change lowers L.  ``bound`` is a
+        proven lower bound of L over all real points of these rules.
 
-        *Without rows*, the weights β_r of the ensemble are rounded: with β_r ≈ p_r/unit, the
-        largest error of any score is ``½ Σ_r |β_r − p_r/unit|``, and points, ``start`` and ``unit``
-        are those of the smallest error.
+        *Without rows*, the weights β_r of the ensemble are rounded.  With β_r ≈ p_r/unit, the
+        largest error of any score is ``½ Σ_r |β_r − p_r/unit|``; points, ``start`` and ``unit``
+        minimise it.
 
-        A linear term becomes up to three steps ``x >= c``, whose cut points separate the classes of
-        the rows, or else divide the range into equal parts.
+        A linear term becomes at most three steps ``x >= c``.  Their cut points separate the classes
+        of the rows, or without rows divide the range into equal parts.
 
         Parameters
         ----------
@@ -321,28 +304,28 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         y : array-like of shape (n,), optional
             Their classes.
         sample_weight : array-like of shape (n,), optional
-            Their weights w_i ≥ 0, 1 by default; rows of weight 0 do not count.  Cut points, support
-            and coverage count rows.
+            The row weights w_i ≥ 0, 1 by default; rows of weight 0 are left out.  Cut points,
+            support and coverage count rows without weights.
 
         Returns
         -------
         ScoreCard
-            The rules whose points are not 0, the largest first.
+            The rules whose points are not 0, in order of decreasing points.
 
         Raises
         ------
         DataError
-            If there is not a class and a weight for every row, or y has rows of one class only.
+            If ``y`` or ``sample_weight`` does not fit the rows, or ``y`` has only one class.
         ParameterError
-            If there are not two classes, a rule is a product of numbers, or only one of ``table``
-            and ``y`` is given.
+            If there are not two classes, a rule is a monomial, or only one of ``table`` and ``y``
+            is given.
 
         Notes
         -----
-        The bound follows from ln(1 + exp(−z)) ≥ H(a) − a·z for all a in [0, 1], H the entropy in
-        nats, with numbers a_i for which Σ_i w_i a_i z_i is 0 for all weights of rules, up to
-        rounding.  It holds for units of at least 0.01.  A step of the search costs O(n·R²), and a
-        tried change O(n·R).
+        The bound follows from ln(1 + exp(−z)) ≥ H(a) − a·z for all a in [0, 1], where H is the
+        entropy in nats.  It uses numbers a_i that make Σ_i w_i a_i z_i zero, up to rounding, for
+        all weights of the rules.  It holds for units of at least 0.01.  A step of the search costs
+        O(n·R²), and a trial O(n·R).
 
         References
         ----------
@@ -386,21 +369,22 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         refit: tuple[Any, Any] | None = None,
         ridge: float = RIDGE,
     ) -> FloatArray:
-        """The accuracy of the first k rules alone, k = 0, 1, 2, …; R² of a predicted number.
+        """Return the accuracy of the first k rules alone, for k = 0, 1, 2, …; R² for numbers.
 
         Parameters
         ----------
         table : DataFrame, mapping of columns, array-like or Table of n rows
         y : array-like of shape (n,)
-            Classes, or numbers.  Classes that the ensemble does not know are never right.
+            Classes, or numbers.  A class that is not in the ensemble is never predicted.
         max_rules : int, optional
             The largest k; all by default.
         refit : (table, y) of training rows, optional
-            The weights of the first k rules are refitted to these rows for each k, as by
-            :meth:`refitted`.  By default rules keep their weights, and the intercept stays, which
-            are for all rules together: k of them can do better than that.
+            For each k, the weights of the first k rules are refitted to these rows by
+            :meth:`refitted`.  By default rules keep the weights and the intercept that were learned
+            for all rules together, so k refitted rules can be more accurate.  Refitting on m rows
+            costs O(m·R³·K) in all.
         ridge : float, default=0.001
-            See :meth:`refitted`.
+            The penalty on the squared weights; see :meth:`refitted`.
 
         Returns
         -------
@@ -409,14 +393,9 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         Raises
         ------
         DataError
-            If there is not a class or finite number for every row, or no row.
+            If there are no rows, or ``y`` does not have one class or finite number per row.
         ParameterError
-            If weights are to be refitted and the classes are levels.
-
-        Notes
-        -----
-        Refitting begins at the weights for k − 1 and costs some steps of O(m·k²·K), m the number of
-        training rows; O(m·R³·K) for all.
+            If ``refit`` is given and the classes are levels.
 
         Examples
         --------
@@ -432,10 +411,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         return ensemble_curve(self, table, y, max_rules, refit, ridge)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: weight, class, support, coverage, precision, base_rate, rule.
+        """Return one row per rule: weight, class, support, coverage, precision, base_rate, rule.
 
-        Rules for more than two classes also have the votes for each.  Class, precision and base
-        rate are left out if a number is predicted.
+        With more than two classes, the votes for each class are added.  If a number is predicted,
+        class, precision and base rate are left out.
         """
         return data_frame(columns_of(self))
 
@@ -458,14 +437,14 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
         )
 
     def to_latex(self, top: int | None = None) -> str:
-        r"""A LaTeX ``tabular`` with one line per rule: weight and class, or votes, and the rule.
+        r"""Return a LaTeX ``tabular`` with a line per rule: weight and class (or votes), and text.
 
         Coverage, precision and base rate are included if known.
 
         Parameters
         ----------
         top : int, optional
-            Only the first rules; all by default.
+            The number of rules shown; all by default.
 
         Examples
         --------
@@ -484,10 +463,10 @@ class RuleEnsemble(Written, JsonRules, VotingRules):
 @parameters_from()
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCard(RuleEnsemble):
-    """Rules of two classes with integer points, as :meth:`RuleEnsemble.to_points` returns them.
+    """A score card: integer points for rules of two classes; see :meth:`RuleEnsemble.to_points`.
 
-    The total T(x) of the points of the rules that a row x satisfies is its score, for the second
-    class, whose probability is 1/(1 + exp(−(T(x) − start)/unit)).  It is predicted if T(x) > start.
+    The total T(x) of a row x is the sum of the points of the rules that it satisfies.  The second
+    class has the probability 1/(1 + exp(−(T(x) − start)/unit)) and is predicted if T(x) > start.
     The classes are ``levels``.
 
     Parameters
@@ -499,18 +478,18 @@ class ScoreCard(RuleEnsemble):
     levels : tuple of two
         The classes.
     thresholds : ndarray of shape (1,)
-        The largest total for the first class, ⌊start⌋, whatever is given.
+        ⌊start⌋, the largest total for the first class; a given value is ignored.
     start : float
-        The total of probability ½.
+        The total at which both classes have probability ½.
     unit : float > 0
         The number of points that multiply the odds by e.
     loss : float, optional
-        The mean log loss of the training rows, each class smoothed: a row counts 1 − 1/(n + 2) for
-        its class, which n rows have, and 1/(n + 2) for the other (J. Platt, "Probabilistic outputs
-        for support vector machines", 1999).  So no probability is 0 or 1 when the rules separate
-        the classes.
+        The mean log loss on the training rows, with smoothed classes.  A row counts 1 − 1/(n + 2)
+        for its class, which has n rows, and 1/(n + 2) for the other (J. Platt,
+        "Probabilistic outputs for support vector machines", 1999).  So no probability is 0 or 1
+        if the rules separate the classes.
     bound : float, optional
-        No card with these rules has a smaller loss.
+        A lower bound of the loss of all cards with these rules.
 
     Raises
     ------
@@ -530,7 +509,7 @@ class ScoreCard(RuleEnsemble):
     total  probability of L  class
         0             40.0%  S
         1             60.0%  L
-    The mean smoothed log loss of training is 0.6731; no card with these rules is below 0.6730.
+    The smoothed log loss on training rows is 0.6731; no card with these rules is below 0.6730.
     >>> card.predict_proba({"size": [2, 7]}).round(3)
     array([[0.6, 0.4],
            [0.4, 0.6]])
@@ -555,15 +534,15 @@ class ScoreCard(RuleEnsemble):
         super().__post_init__()
         if (self.votes % 1).any() or (self.intercept % 1).any():
             raise ParameterError(
-                f"points {self.votes[:, 0].tolist()}; expected integers. Round weights with "
-                "to_points."
+                f"points are {self.votes[:, 0].tolist()}; expected integers. Round weights with "
+                "to_points()."
             )
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.start, self.unit, self.loss, self.bound)
 
     def take(self, positions: Sequence[int]) -> Self:
-        """The rules at these positions; the loss is unknown if some are left out."""
+        """Return the rules at these positions; the loss is unknown if some are left out."""
         taken = super().take(positions)
         return taken if len(taken) == len(self) else replace(taken, loss=None, bound=None)
 
@@ -574,7 +553,7 @@ class ScoreCard(RuleEnsemble):
         return np.exp(-np.logaddexp(0.0, np.hstack([logits, -logits])))
 
     def joined(self, X: Any, *given: Any, **options: Any) -> JoinedRules[Self]:
-        """Fewer rules of nearly the same totals on given rows; their loss is unknown."""
+        """Return fewer rules with nearly the same totals on given rows; their loss is unknown."""
         found = super().joined(X, *given, **options)
         return replace(found, rules=replace(found.rules, loss=None, bound=None))
 
@@ -584,12 +563,12 @@ class ScoreCard(RuleEnsemble):
         return f"{total:+.0f} points, {yes} {chance(total, self.start, self.unit):.1%}"
 
     def total_cells(self) -> tuple[dict[str, list[str]], list[float]]:
-        """Return totals, probabilities and classes as columns of text; and the probabilities."""
+        """Return totals, probabilities and classes as columns of text, and the probabilities."""
         shift = self.start - float(self.intercept[0])
         return total_cells(self.votes[:, 0], shift, self.unit, self.levels or ())
 
     def about_totals(self) -> str:
-        """Return a sentence if ``total_cells`` leaves out totals between others, else nothing."""
+        """Return a note if ``total_cells`` leaves out totals between others, else an empty text."""
         shown = [int(text.split()[0]) for text in self.total_cells()[0]["total"]]
         every = possible_totals([int(p) for p in self.votes[:, 0]])
         if len(shown) == sum(shown[0] <= total <= shown[-1] for total in every):
@@ -598,18 +577,18 @@ class ScoreCard(RuleEnsemble):
 
     @property
     def gap(self) -> float:
-        """``(loss − bound) / loss``; nan without training rows."""
+        """The gap ``(loss − bound) / loss``; nan without training rows."""
         if self.loss is None or self.bound is None:
             return math.nan
         return (self.loss - self.bound) / self.loss if self.loss > 0 else 0.0
 
     def claim(self) -> str:
-        """Return the loss and its bound in a sentence; nothing without training rows."""
+        """Return the loss and its bound in a sentence; an empty text without training rows."""
         if self.loss is None or self.bound is None:
             return ""
         loss, bound = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.bound) / 1e4
         best = f"no card with these rules is below {bound:.4f}"
-        return f"The mean smoothed log loss of training is {loss:.4f}; {best}."
+        return f"The smoothed log loss on training rows is {loss:.4f}; {best}."
 
     def __str__(self) -> str:
         cells, _ = self.total_cells()
@@ -636,12 +615,12 @@ class ScoreCard(RuleEnsemble):
         )
 
     def to_latex(self, top: int | None = None) -> str:
-        r"""Two LaTeX ``tabular``: one line per rule, and one per total.
+        r"""Return two LaTeX ``tabular``: one line per rule, and one line per total.
 
         Parameters
         ----------
         top : int, optional
-            Only the first rules; all by default.
+            The number of rules shown; all by default.
         """
         cells, _ = self.total_cells()
         totals = tabular({title: [title, *texts] for title, texts in cells.items()})

@@ -1,6 +1,6 @@
-"""Why rows were predicted as they were: by votes, by lists and by sets of rules.
+"""Explanations of predictions by votes, lists and sets of rules.
 
-An explanation is a sequence of rows, each an explanation of its own.
+An explanation is a sequence of rows; each item is an explanation of one row.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from formulakern.text import aligned, clip, signed, width
 if TYPE_CHECKING:
     import pandas
 
-#: Rows of an explanation of many that are printed; reasons of each, and their characters.
+#: Maxima for a print of several rows: rows, reasons per row, characters per reason.
 MAX_ROWS, MAX_REASONS, MAX_REASON = 30, 3, 60
 START = "every row (the intercept)"
 
 
 class RowExplanations(ABC):
-    """Explanations of n rows: one row prints all its reasons, more rows print a line each.
+    """Explanations of n rows; one row prints all its reasons, several rows print one line each.
 
-    Iterating and indexing with a number give an explanation of one row, a slice one of its rows.
+    Indexing with a number and iterating yield explanations of one row; a slice yields several.
     """
 
-    #: Attributes with an entry for each row.
+    #: The attributes with one entry per row.
     ROWS: ClassVar[tuple[str, ...]]
 
     @property
@@ -58,14 +58,14 @@ class RowExplanations(ABC):
 
     @abstractmethod
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
-        """Return headings, a line for each row, and sides; the last column holds the reasons."""
+        """Return headings, a line for each row, and alignments; reasons are in the last column."""
 
     @abstractmethod
     def _columns(self) -> dict[str, list[Any]]:
         """Return the columns of a data frame."""
 
     def _foot(self) -> str:
-        """Return what holds of all rows."""
+        """Return a note about all rows."""
         return ""
 
     def __len__(self) -> int:
@@ -76,28 +76,23 @@ class RowExplanations(ABC):
 
     def __getitem__(self, place: int | slice) -> Self:
         if not isinstance(place, slice):
-            row = range(len(self))[place]  # refuses what is outside
+            row = range(len(self))[place]  # raises IndexError
             place = slice(row, row + 1)
         rows: dict[str, Any] = {name: getattr(self, name)[place] for name in self.ROWS}
         return replace(self, **rows)  # type: ignore[type-var]
 
     def _only(self, name: str) -> int:
-        """Return 0, the number of the only row; raise DataError if there are more."""
+        """Return 0, the number of the only row; raise DataError if there are several."""
         if len(self) != 1:
             raise DataError(
-                f"{name} is that of one row; this explains {len(self):,}. Take one: explained[i]."
+                f"{name} is defined for one row, but this explains {len(self):,}. Index it first: "
+                "explained[i]."
             )
         return 0
 
     @property
     def prediction(self) -> Any:
-        """The prediction for the only row.
-
-        Raises
-        ------
-        DataError
-            If there are more.
-        """
+        """The prediction for the only row; DataError if there are several."""
         return self.predictions.tolist()[self._only("prediction")]
 
     def to_frame(self) -> pandas.DataFrame:
@@ -132,7 +127,7 @@ class RowExplanations(ABC):
 
 
 def given_rows(rows: Any) -> Table:
-    """Return a table of rows, of which there is at least one; one row may be column → value.
+    """Return a table of at least one row; a mapping of columns to values is one row.
 
     >>> len(given_rows({"odor": "foul"})), len(given_rows({"odor": ["foul", "none"]}))
     (1, 2)
@@ -147,12 +142,12 @@ def given_rows(rows: Any) -> Table:
         }
     table = Table.of(rows)
     if not len(table):
-        raise DataError("explain() needs a row; got none. Pass X[i : i + 1].")
+        raise DataError("explain() needs a row, but the table has none. Pass X[i : i + 1].")
     return table
 
 
 def _reasons(parts: Sequence[str]) -> str:
-    """Return the first reasons in one line.
+    """Join the first reasons in one line, and count the others.
 
     >>> _reasons(["+2 a", "-1 b", "+1 c", "+1 d"])
     '+2 a; -1 b; +1 c; 1 more'
@@ -162,7 +157,7 @@ def _reasons(parts: Sequence[str]) -> str:
 
 
 def _transposed(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return rows of entries as named columns."""
+    """Transpose rows of entries into named columns."""
     entries = list(rows)
     return {name: [row[k] for row in entries] for k, name in enumerate(names)}
 
@@ -174,20 +169,18 @@ def _transposed(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str
 class Explanation(RowExplanations):
     """The reasons of n predictions: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
 
-    ``explained[i]`` prints all terms of row i, which add up to its score; more rows print one below
-    the other with their largest terms.  ``to_frame()`` has a line for each row, class and rule that
-    contributes to its score: ``adds``.  The line without a rule is the intercept; sums of ``adds``
-    by row and class are the scores.
+    ``explained[i]`` prints all terms of row i, which add up to its score.  An explanation of
+    several rows prints one line per row, with the largest terms.  ``to_frame()`` has a line for
+    each row, class and rule with a contribution, ``adds``.  The intercept is the line without a
+    rule, so sums of ``adds`` by row and class are the scores.
 
     Parameters
     ----------
     ensemble : RuleEnsemble
         All rules, with votes V.
     values : ndarray of shape (n, R), float64
-        r(x): 1 if a row satisfies a rule, else 0; of monomials and linear terms their values.
+        r(x): 1 if a row satisfies a rule, else 0; the value of a monomial or a linear term.
 
-    Examples
-    --------
     >>> from formulakern.rules.voting import WeightedRule
     >>> from formulakern.rules.rule import rule
     >>> cost = [WeightedRule(rule("smoker"), 20.0), WeightedRule(rule("age >= 50"), 15.0)]
@@ -201,7 +194,7 @@ class Explanation(RowExplanations):
     row  cost  reasons, the largest first
       0    38  +20 smoker; +15 age >= 50
       1    18  +15 age >= 50
-    every row begins with 3, the intercept
+    every score includes the intercept, 3
     """
 
     ROWS = ("values",)
@@ -211,7 +204,7 @@ class Explanation(RowExplanations):
 
     @classmethod
     def of(cls, ensemble: RuleEnsemble, values: npt.ArrayLike) -> Self:
-        """The explanation of rows on which the rules have these values, shape (n, R)."""
+        """Build the explanation of rows from the values of the rules on them, shape (n, R)."""
         return cls(ensemble, np.asarray(values, dtype=np.float64))
 
     # -- all rows ------------------------------------------------------------------------------
@@ -223,26 +216,18 @@ class Explanation(RowExplanations):
 
     @property
     def predictions(self) -> npt.NDArray[Any]:
-        """The class of the largest score, the level, or the number, of each row."""
+        """The predicted class, level or number of each row."""
         return self.ensemble.decide(self.totals)
 
     @property
     def intercept(self) -> FloatArray:
-        """The start of every row's scores, shape (K,)."""
+        """The part of every score that does not depend on the row, shape (K,)."""
         return self.ensemble.intercept
 
     def added(self, name: Any = None) -> FloatArray:
-        """Return the contribution V_rk · r(x) of each rule to a score, shape (n, R).
+        """Return the contribution V_rk · r(x) of each rule to the score of a class, shape (n, R).
 
-        Parameters
-        ----------
-        name : object, optional
-            The class; None if a number is predicted.
-
-        Raises
-        ------
-        ParameterError
-            If the class is unknown.
+        ``name`` is the class, or None if a number is predicted.
         """
         return np.asarray(self.values * self.ensemble.votes[:, self._place(name)])
 
@@ -259,20 +244,20 @@ class Explanation(RowExplanations):
 
     @property
     def scores(self) -> dict[Any, float]:
-        """Class → score of the only row; for a number, its name → the number."""
+        """The mapping of each class (or the name of the number) to the only row's score."""
         row = self._only("scores")
         names = [self.ensemble.target] if self.ensemble.classes is None else self.ensemble.classes
         return dict(zip(names, self.totals[row].tolist(), strict=True))
 
     @property
     def rules(self) -> RuleEnsemble:
-        """The rules that the only row satisfies, largest contribution first."""
+        """The rules that the only row satisfies, in order of decreasing contribution."""
         self._only("rules")
         return self.ensemble.take([*self._given])
 
     @property
     def contributions(self) -> tuple[float, ...]:
-        """The gain of each of ``rules`` for its class, or for the predicted number."""
+        """The contribution of each of ``rules`` to its class, or to the predicted number."""
         self._only("contributions")
         return tuple(self._given.values())
 
@@ -291,7 +276,7 @@ class Explanation(RowExplanations):
         return [int(k) for k in np.argsort(-self.totals[row], kind="stable")[:2]]
 
     def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
-        """Return the contributions of rules to a score, the largest first."""
+        """Return the contributions of rules to a score, in decreasing order."""
         rules, votes = self.ensemble.rules, self.ensemble.votes[:, k]
         given = _largest_first(self.values[row] * votes)
         return [(amount, said(rules[r], float(votes[r]))) for r, amount in given.items()]
@@ -308,7 +293,7 @@ class Explanation(RowExplanations):
             return f"{self.ensemble.target} = {total[0]:.6g}"
         names = self.ensemble.classes
         if self.ensemble.is_opposite:
-            rule = f"above 0 {names[1]}, else {names[0]}"
+            rule = f"predict {names[1]} if it is above 0, else {names[0]}"
             return f"class {self.prediction}: the score is {total[1]:+.4g}; {rule}"
         first, second = (f"{names[k]} {total[k]:+.4g}" for k in shown)
         more = len(names) - 2
@@ -316,13 +301,13 @@ class Explanation(RowExplanations):
         return f"class {self.prediction}: the largest score is {first}, then {second}{others}"
 
     def _signed(self, amounts: list[float]) -> list[str]:
-        """Return numbers of one format with their signs; nothing for 0."""
+        """Return signed numbers in one format; an empty text for 0."""
         if isinstance(self.ensemble, ScoreCard):
             return [f"{x:+.0f}" if x else "" for x in amounts]
         return signed(amounts)
 
     def _table(self) -> list[tuple[list[float], str]]:
-        """Return what the intercept and each rule of the only row add to the shown scores."""
+        """Return the contributions of intercept and rules to the shown scores of the only row."""
         shown, rules = self.shown_scores(0), self.ensemble.rules
         votes = self.ensemble.votes[:, shown]
         given = self.values[0][:, None] * votes
@@ -381,10 +366,10 @@ class Explanation(RowExplanations):
         if not self.intercept.any():
             return ""
         if self.ensemble.classes is None or self.ensemble.is_opposite:
-            return f"every row begins with {self.intercept[-1]:.4g}, the intercept"
+            return f"every score includes the intercept, {self.intercept[-1]:.4g}"
         named = zip(self.ensemble.classes, self.intercept.tolist(), strict=True)
         starts = [f"{name} {start:+.4g}" for name, start in named if start]
-        return f"every row begins with the intercepts {clip(', '.join(starts), 60)}"
+        return f"the scores include the intercepts {clip(', '.join(starts), 60)}"
 
     def _columns(self) -> dict[str, list[Any]]:
         texts = [str(rule) for rule in self.ensemble.rules]
@@ -403,7 +388,7 @@ class Explanation(RowExplanations):
 
 
 def _largest_first(amounts: FloatArray) -> dict[int, float]:
-    """Return the amounts that are not 0, by their places."""
+    """Return the non-zero amounts by position, in decreasing order."""
     order = np.argsort(-np.abs(amounts), kind="stable").tolist()
     return {place: float(amounts[place]) for place in order if amounts[place] != 0}
 
@@ -413,7 +398,7 @@ def _largest_first(amounts: FloatArray) -> dict[int, float]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionExplanation(RowExplanations):
-    """Explanations of lists and of sets, of the rows that satisfy each rule."""
+    """The base class of explanations of lists and sets, from the rules that cover each row."""
 
     ROWS = ("table", "covers")
 
@@ -423,7 +408,7 @@ class DecisionExplanation(RowExplanations):
 
     @property
     def predictions(self) -> npt.NDArray[Any]:
-        """The class of each row; None where it is unknown."""
+        """The class of each row; None if it is unknown."""
         return self.decision.decide(self.covers)
 
     def _label(self, prediction: Any) -> str:
@@ -435,17 +420,12 @@ class DecisionExplanation(RowExplanations):
 class ListExplanation(DecisionExplanation):
     """The rule of a list that decides each row, and the conditions of earlier rules that fail.
 
-    Parameters
-    ----------
-    decision : RuleList
-    table : Table of n rows
-    covers : ndarray of shape (n, R), bool
-        Which rows satisfy which rule.
+    ``covers`` has the shape (n, R) for n rows and R rules.
     """
 
     @property
     def positions(self) -> npt.NDArray[np.intp]:
-        """The number of the rule that decides each row, from 0; R if it is the default."""
+        """The number of the rule that decides each row, from 0; R for the default."""
         return first_of(self.covers)
 
     @property
@@ -461,7 +441,7 @@ class ListExplanation(DecisionExplanation):
 
     @property
     def rule(self) -> ClassRule | None:
-        """The rule that decides the only row; None if none is satisfied."""
+        """The rule that decides the only row, or None for the default."""
         return self.decision[self.position] if self.position < len(self.decision) else None
 
     @cached_property
@@ -515,14 +495,7 @@ class ListExplanation(DecisionExplanation):
 class SetExplanation(DecisionExplanation):
     """The rules of a set that each row satisfies, and their votes.
 
-    Parameters
-    ----------
-    decision : RuleSet
-    table : Table of n rows
-    covers : ndarray of shape (n, R), bool
-        Which rows satisfy which rule.
-    rule_votes : ndarray of shape (R, K)
-        The votes of each rule for each class.
+    ``covers`` has the shape (n, R) for n rows and R rules, and ``rule_votes`` (R, K) for K classes.
     """
 
     rule_votes: FloatArray
@@ -534,13 +507,13 @@ class SetExplanation(DecisionExplanation):
 
     @property
     def votes(self) -> dict[Any, float]:
-        """Class → sum of the votes of the only row."""
+        """The mapping of each class to the sum of its votes for the only row."""
         row = self._only("votes")
         return dict(zip(self.decision.classes, self.sums[row].tolist(), strict=True))
 
     @property
     def fired(self) -> tuple[int, ...]:
-        """The rules that the only row satisfies, from 0."""
+        """The numbers of the rules that the only row satisfies, from 0."""
         return tuple(np.flatnonzero(self.covers[self._only("fired")]).tolist())
 
     @property
@@ -563,7 +536,7 @@ class SetExplanation(DecisionExplanation):
 
     def _said(self, k: int) -> str:
         given = zip(self.decision.classes, self.rule_votes[k].tolist(), strict=True)
-        return ", ".join(f"{name} {vote:g}" for name, vote in given if vote) or "nothing"
+        return ", ".join(f"{vote:g} for {name}" for name, vote in given if vote) or "nothing"
 
     def _lines(self) -> list[str]:
         voting = [
@@ -593,6 +566,6 @@ class SetExplanation(DecisionExplanation):
 
 
 def first_of(covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """Return the first true column of every row; the number of columns if there is none."""
+    """Return the first true column of each row, or the number of columns if there is none."""
     padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
     return np.asarray(padded.argmax(axis=1), dtype=np.intp)

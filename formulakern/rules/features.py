@@ -1,8 +1,7 @@
-"""Features of rows as values: conjunctions, instances of a template, monomials, degrees.
+"""Features of rows: conjunctions, template instances, monomials, linear terms.
 
-A feature names columns of the encoded table by position; ``values`` evaluates it there, and
-``named`` says it in the words of the user's own table.  A linear term is what a column of degrees
-says there.
+A feature refers to columns of the encoded table by position.  ``values`` evaluates it there, and
+``named`` expresses it in the columns of the user's table.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from formulakern.tables.table import Table
 
 @dataclass(frozen=True)
 class Conjunction:
-    """The feature that is 1 where all of some propositions, columns of a packed table, are true.
+    """The feature that is 1 if all given propositions (columns of a packed table) are true.
 
     >>> print(Conjunction((0, 2)).named([Variable("wet"), Variable("cold"), Variable("dark")]))
     wet & dark
@@ -40,11 +39,11 @@ class Conjunction:
     propositions: tuple[int, ...]
 
     def values(self, table: PackedTable) -> npt.NDArray[np.bool_]:
-        """On which rows of an encoded table it is 1, bool of shape (m,)."""
+        """Return True for the encoded rows in which the feature is 1, shape (m,)."""
         return table.cover(self.propositions)
 
     def named(self, leaves: Sequence[Formula]) -> Rule:
-        """The rule that it is, where proposition j says ``leaves[j]``."""
+        """Return the feature as a rule in which ``leaves[j]`` is proposition j."""
         return Rule(both(in_order(leaves[j] for j in self.propositions)))
 
 
@@ -54,7 +53,7 @@ BIAS = Conjunction(())
 
 @dataclass(frozen=True)
 class Instance:
-    """A formula template with propositions, columns of a packed table, in place of its variables.
+    """A formula template whose variables are propositions, columns of a packed table.
 
     >>> a, b = Variable("a"), Variable("b")
     >>> instance = Instance(a & ~b, (a, b), (1, 0))
@@ -67,14 +66,14 @@ class Instance:
     propositions: tuple[int, ...]
 
     def values(self, table: PackedTable) -> npt.NDArray[np.bool_]:
-        """On which rows of an encoded table it is 1, bool of shape (m,)."""
+        """Return True for the encoded rows in which the feature is 1, shape (m,)."""
         columns = table.truths(table.columns[list(self.propositions)])
         column_of: dict[Formula, Any] = dict(zip(self.places, columns, strict=True))
         value = evaluate(self.template, column_of.__getitem__)
         return np.array(np.broadcast_to(value, table.n_rows), dtype=np.bool_)
 
     def named(self, leaves: Sequence[Formula]) -> Rule:
-        """The rule that it is, where proposition j says ``leaves[j]``."""
+        """Return the feature as a rule in which ``leaves[j]`` is proposition j."""
         said = zip(self.places, self.propositions, strict=True)
         return Rule(substitute(self.template, {place: leaves[j] for place, j in said}))
 
@@ -83,13 +82,8 @@ class Instance:
 class Monomial:
     """x ↦ x_{i₁}·…·x_{i_d}, a product of numeric columns.
 
-    Parameters
-    ----------
-    columns : tuple of int, or of str
-        Positions in an array or names in a table, with repetition; none is the constant 1.
+    ``columns`` are positions in an array or names in a table; () is the constant 1.
 
-    Examples
-    --------
     >>> area = Monomial(("width", "height"))
     >>> print(area, area({"width": [2, 3], "height": [0.5, 2]}))
     width * height [1. 6.]
@@ -101,32 +95,21 @@ class Monomial:
 
     @property
     def n_conditions(self) -> int:
-        """Number of factors, which count as conditions do."""
+        """The number of factors, each counted as a condition."""
         return len(self.columns)
 
     def values(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The product in every row of an array, float64 of shape (m,); columns are positions."""
+        """Return the product in each row of an array, float64 of shape (m,)."""
         return np.asarray(X[:, list(self.columns)].prod(axis=1))
 
     def named(self, names: Sequence[str]) -> Monomial:
-        """The same product, where column j is called ``names[j]``."""
+        """Return the same product with names: column j is ``names[j]``."""
         return Monomial(tuple(names[j] for j in self.columns))
 
     def __call__(self, table: Any) -> npt.NDArray[np.float64]:
-        """The product in every row; columns are names.
+        """Return the product of the named columns in each row, shape (m,).
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of m rows
-
-        Returns
-        -------
-        ndarray of shape (m,), float64
-
-        Raises
-        ------
-        DataError
-            If a column is absent, holds text, or has a missing value.
+        Raise DataError if a column is absent, holds text, or has a missing value.
         """
         rows = Table.of(table)
         product = np.ones(len(rows))
@@ -149,7 +132,7 @@ class Monomial:
         return " * ".join(map(str, self.columns)) if self.columns else "1"
 
     def latex(self) -> str:
-        """The product in LaTeX, for use inside math mode; columns are names."""
+        """Return the product of named columns in LaTeX, for use inside math mode."""
         return r" \cdot ".join(map(latex_name, self.columns)) if self.columns else "1"
 
 
@@ -157,22 +140,11 @@ class Monomial:
 class LinearTerm:
     """A numeric column between two numbers, as a number from 0 to 1.
 
-    x ↦ (min(max(x, least), largest) − least) / (largest − least), and 0 where x is missing.
+    x ↦ (min(max(x, least), largest) − least) / (largest − least), and 0 if x is missing.
 
-    Parameters
-    ----------
-    column : str
-        Its name in the user's table.
-    least, largest : float
-        Finite; ``least`` is the smaller one.
+    ``column`` is a name in the user's table.  Raise ParameterError if ``least`` and ``largest`` are
+    not finite, or not in order.
 
-    Raises
-    ------
-    ParameterError
-        If they are not.
-
-    Examples
-    --------
     >>> age = LinearTerm("age", 20, 70)
     >>> age({"age": [30, 20, 95, None]})
     array([0.2, 0. , 1. , 0. ])
@@ -201,35 +173,24 @@ class LinearTerm:
 
     @property
     def n_conditions(self) -> int:
-        """1: it counts as one condition."""
+        """1, since the term counts as one condition."""
         return 1
 
     @property
     def _half(self) -> float:
-        """Half of the range, which is finite even where the range of two numbers is not."""
+        """Half of the range, which is finite even if the range overflows."""
         return self.largest / 2 - self.least / 2
 
     def __call__(self, table: Any) -> npt.NDArray[np.float64]:
-        """The term in every row.
+        """Return the value of the term in each row, shape (m,).
 
-        Parameters
-        ----------
-        table : DataFrame, mapping of columns, array-like or Table of m rows
-
-        Returns
-        -------
-        ndarray of shape (m,), float64
-
-        Raises
-        ------
-        DataError
-            If the column is absent, or holds text that is no number.
+        Raise DataError if the column is absent, or has text that is not a number.
         """
         values = self.numbers(Table.of(table))
         return Degrees("linear", (self.least, self.largest)).of(values)
 
     def numbers(self, table: Table) -> npt.NDArray[np.float64]:
-        """Return the column as it is, nan if missing."""
+        """Return the numbers of the column, nan if missing."""
         column = table.typed(self.column)
         is_text = column.labels is not None
         numbers = numbers_in(column.entries.tolist()) if is_text else column.values
@@ -244,16 +205,16 @@ class LinearTerm:
         return f"{Variable(self.column)} from {_plain(self.least)} to {_plain(self.largest)}"
 
     def latex(self) -> str:
-        """The term in LaTeX, for use inside math mode."""
+        """Return the term in LaTeX, for use inside math mode."""
         words = (r"\text{ from }", r"\text{ to }")
         ends = (_plain(self.least), _plain(self.largest))
         return latex_name(self.column) + "".join(map("".join, zip(words, ends, strict=True)))
 
     def effect(self, weight: float) -> str:
-        """What a weight of the term gives for a step of the column, in words.
+        """Return the effect of a weight for a step of the column, in words.
 
-        The step is 1 where the range has 2 to 200 of them, or one between whole numbers; else a
-        power of ten of which the range has 2 to 20.
+        The step is 1 if the range is from 2 to 200, or any range up to 200 between whole numbers;
+        otherwise it is the power of ten that divides the range into 2 to 20 steps.
 
         >>> LinearTerm("density", 2, 3).effect(1.0), LinearTerm("dose", 0.5, 1.5).effect(1.0)
         ('1 per unit', '0.1 per 0.1')
@@ -266,37 +227,37 @@ class LinearTerm:
 
 
 def _plain(number: float) -> str:
-    """A number as a rule spells it: whole numbers without a point."""
+    """Return a number as rules spell it, whole numbers without a decimal point."""
     whole = number.is_integer() and abs(number) < 2**53
     return str(int(number)) if whole else repr(number)
 
 
 @dataclass(frozen=True)
 class Degree:
-    """The feature that is a column of degrees of an encoded table; its term names it."""
+    """The feature that is a linear column of an encoded table, named by its term."""
 
     place: int
     term: LinearTerm
 
     def values(self, table: PackedTable) -> npt.NDArray[np.float64]:
-        """The degrees of all rows of an encoded table, float64 of shape (m,)."""
+        """Return the values of all rows of an encoded table, float64 of shape (m,)."""
         return np.asarray(table.degrees[:, self.place])
 
     def named(self, leaves: Sequence[Any]) -> LinearTerm:  # noqa: ARG002
-        """The term that it is."""
+        """Return the linear term."""
         return self.term
 
 
 Feature: TypeAlias = Conjunction | Instance | Monomial | Degree
 
-#: What an ensemble weighs: a rule is 1 or 0 in a row, the others are numbers.
+#: A term of an ensemble: a rule is 1 or 0 in a row, the others are numbers.
 Term: TypeAlias = Rule | Monomial | LinearTerm
 
 
 def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
-    """Evaluate r features on m encoded rows (float64 (m, n) for monomials): shape (m, r).
+    """Evaluate r features on m encoded rows (float64 (m, n) for monomials), shape (m, r).
 
-    They are of one kind, or conjunctions and degrees; bool, or float64 if they are graded.
+    All features are of one kind, or conjunctions and degrees; degrees and monomials give float64.
     """
     graded = any(isinstance(feature, Degree) for feature in features)
     kind = (

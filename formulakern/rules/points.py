@@ -1,4 +1,4 @@
-"""Small integer points for the rules of two classes, near the best real weights, with a proof."""
+"""Small integer points for the rules of two classes, with a proven lower bound of the loss."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.table import Table
 
-#: The most steps of a linear term.
+#: Maximum number of steps that replace a linear term.
 MAX_STEPS = 3
-#: The smallest unit: one point is at most a logit of 100.
+#: The smallest unit: one point changes the logit by at most 100.
 MIN_UNIT = 0.01
-#: Penalties on real weights, which keep them finite: of the bound, and of weights that are rounded.
+#: Penalties that keep real weights finite: for the bound, and for the weights to be rounded.
 RIDGE, ROUNDED_RIDGE = 1e-6, 1.0
-#: Roundings that are improved, and moves from each that are tried before it is a local optimum.
+#: Roundings that are improved; moves that are tried before points are a local optimum.
 MAX_STARTS, MAX_MOVES = 6, 48
-#: A move must improve the sum of the losses by this share.
+#: The share of the summed losses by which a move must improve them.
 PROGRESS = 1e-9
 
 
@@ -38,8 +38,8 @@ PROGRESS = 1e-9
 class Points:
     """Points of R rules, with P(second class) = 1/(1 + exp(−(total − start)/unit)).
 
-    ``loss`` is the mean logistic loss of the training rows, each class smoothed, and ``bound`` a
-    lower bound of the loss of all such points; None without rows.
+    ``loss`` is the mean logistic loss of the training rows, with smoothed classes.  ``bound`` is a
+    lower bound of the loss of all such points.  Both are None without rows.
     """
 
     points: IntArray
@@ -52,15 +52,15 @@ class Points:
 def rules_with_points(
     ensemble: VotingRules, largest: int, table: Any, y: Any, sample_weight: Any = None
 ) -> tuple[list[WeightedRule], Points]:
-    """Return the rules whose points are not 0, the largest first, and the points of all rules."""
+    """Return the rules whose points are not 0, in decreasing order, and the points of all rules."""
     check_integer("largest", largest)
     if (table is None) != (y is None) or (y is None and sample_weight is not None):
-        raise ParameterError("to_points needs both a table and y, or no rows. Pass both.")
+        raise ParameterError("to_points() needs both a table and y, or neither. Pass both.")
     classes = ensemble.classes
     if classes is None or len(classes) != 2:
         kind = "predicts a number" if ensemble.levels is None else "has ordered classes"
         raise ParameterError(
-            f"a score card has two classes; this ensemble "
+            f"a score card needs two classes; this ensemble "
             f"{kind if classes is None else f'has {len(classes)}'}. Learn one class against the "
             "rest: fit on y == k, and make a card of these rules."
         )
@@ -102,13 +102,14 @@ def rules_with_points(
 def _steps(term: Any, rows: Table | None, codes: npt.NDArray[np.intp] | None) -> Sequence[Rule]:
     """Return a rule, or the steps ``column >= c`` that replace a linear term.
 
-    Cut points are those of the classes, or else divide the range into equal parts.
+    The cut points separate the classes; without rows, they divide the range into equal parts.
     """
     if isinstance(term, Rule):
         return [term]
     if isinstance(term, Monomial):
         raise ParameterError(
-            f"{term} is a product of numbers, which has no points. Learn rules: HKLClassifier."
+            f"{term} is a product of numbers, which cannot have points. Learn rules instead, for "
+            "example with HKLClassifier."
         )
     ends: list[Any]
     if rows is None:
@@ -125,11 +126,11 @@ def _steps(term: Any, rows: Table | None, codes: npt.NDArray[np.intp] | None) ->
 
 
 def rounded_points(weights: FloatArray, score: float, largest: int) -> Points:
-    """Return the points p with the least largest error of a score, over all rows.
+    """Return the points p that minimise the largest error of a score over all rows.
 
-    A row satisfies some of the rules S, and has the score ``score`` + Σ_S β_r.  With a unit 1/m and
-    the best start, the largest error of m·(Σ_S p_r − start) over all sets S is ½ Σ_r |β_r − m p_r|.
-    For a given m it is least for β_r/m, rounded; for given p it is linear in m between the numbers
+    A row satisfies some set S of rules and has the score ``score`` + Σ_S β_r.  With unit 1/m and
+    the best start, the largest error of m·(Σ_S p_r − start) over all S is ½ Σ_r |β_r − m p_r|.  For
+    given m it is least for β_r/m, rounded; for given p it is linear in m between the numbers
     β_r/p_r.  So the optimum is among the R·``largest`` numbers m = |β_r|/k.
 
     >>> rounded_points(np.array([2.0, -1.25, 0.25]), 0.5, 2)
@@ -155,7 +156,7 @@ def _rounded(points: FloatArray, largest: int) -> IntArray:
 def _reduced(
     points: IntArray, start: float, unit: float, loss: float | None = None, bound: Any = None
 ) -> Points:
-    """Return the points without a common divisor."""
+    """Return the points divided by their greatest common divisor."""
     divisor = max(1, int(np.gcd.reduce(points, initial=0)))
     return Points(points // divisor, start / divisor, max(unit / divisor, MIN_UNIT), loss, bound)
 
@@ -170,10 +171,10 @@ def fitted_points(
     given: FloatArray,
     largest: int,
 ) -> Points:
-    """Return the points of least logistic loss that a search finds, and a lower bound of the loss.
+    """Return points of small logistic loss, found by a search, and a lower bound of the loss.
 
-    ``covers`` has shape (n, R), ``codes`` are 0 or 1, ``row_weight`` has shape (n,), and ``given``
-    are weights of rules to begin with.
+    The shapes of ``covers``, ``codes`` (0 or 1), ``row_weight`` and the initial weights ``given``
+    are (n, R), (n,), (n,) and (R,).
     """
     problem = _Problem(covers, codes, row_weight, largest)
     directions = np.tile([0.0, 1.0], (covers.shape[1], 1))
@@ -204,7 +205,7 @@ def fitted_points(
 
 
 def _roundings(weights: Sequence[FloatArray], largest: int) -> Iterator[IntArray]:
-    """Yield weights as points, so that the largest has 1, …, ``largest`` points; and no points."""
+    """Yield roundings in which the largest weight has 1, …, ``largest`` points; then zeros."""
     for some in weights:
         top = float(np.abs(some).max(initial=0.0))
         if top > 0:
@@ -224,10 +225,10 @@ class _Fit:
 
 
 class _Problem:
-    """The rows of a card, those with the same rules and totals counted once.
+    """The rows of a card; rows that satisfy the same rules are merged.
 
-    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the weights of each class, after
-    smoothing, and ``n`` is the weight of all.
+    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the smoothed weights of each class,
+    and ``n`` is the weight of all rows.
     """
 
     def __init__(
@@ -248,7 +249,7 @@ class _Problem:
         self._known: dict[bytes, _Fit] = {}
 
     def fitted(self, points: IntArray, near: _Fit | None = None) -> _Fit:
-        """Return points with the slope and shift of least loss, the slope not negative."""
+        """Return the points, negated if that makes the slope ≥ 0, with the best slope and shift."""
         key = points.tobytes()
         if key not in self._known:
             self._known[key] = self._fit(points, near)
@@ -290,7 +291,7 @@ class _Problem:
         return _Fit(points, value - RIDGE / 2 * slope**2, slope, shift)
 
     def improved(self, fit: _Fit) -> _Fit:
-        """Return points that none of the tried moves improves: of one rule, or of two at once."""
+        """Return points that no tried move improves; a move changes one rule or two."""
         while True:
             for changed in self._moves(fit):
                 new = self.fitted(changed, fit)
@@ -301,10 +302,9 @@ class _Problem:
                 return fit
 
     def _moves(self, fit: _Fit) -> Iterator[IntArray]:
-        """Yield changed points, those first that a quadratic model of the loss expects to be best.
+        """Yield changed points, in the order of a quadratic model of the loss.
 
-        The model is of the loss with the best slope and shift: of the Hessian H, the Schur
-        complement of the directions p and 1 remains.
+        The slope and shift are optimal in the model, by a Schur complement of the Hessian.
         """
         points, m, A = fit.points, fit.slope or 1.0, self.patterns
         if not self.R:
@@ -325,7 +325,7 @@ class _Problem:
         costs[steps == 0] = np.inf
         r, k = np.unravel_index(_smallest(costs), costs.shape)
         found = [(costs[r, k], r, steps[r, k], r, np.zeros_like(r))]
-        for change in (-1, 1, -points):  # of rule r, and the best answer of rule s
+        for change in (-1, 1, -points):  # of rule r, with the best reply of rule s
             one = np.broadcast_to(change, points.shape)
             fits = np.abs(points + one) <= self.largest
             own = slopes * one + curve * one**2 / 2
@@ -355,9 +355,9 @@ class _Problem:
 
             ln(1 + exp(−z)) ≥ H(a) − a·z,
 
-        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b, with the
-        coefficients ρ, which are nearly 0 for a_i = 1/(1 + exp(z_i)) at the optimum.  A correction
-        of a makes them 0 up to rounding, and what remains counts with the largest β and b.
+        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b.  Its
+        coefficients ρ are nearly 0 for a_i = 1/(1 + exp(z_i)) at the optimum.  A correction of a
+        makes them 0 up to rounding, and the remainder is multiplied by the largest β and b.
         """
         X = np.column_stack([self.patterns, np.ones(len(self.patterns))])
         counts = self.ones + self.zeros
@@ -379,7 +379,7 @@ class _Problem:
 
 
 def _smallest(costs: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the places of the smallest numbers."""
+    """Return the positions of the smallest numbers."""
     order = np.argpartition(costs, min(MAX_MOVES, costs.size - 1), axis=None)
     return np.asarray(order[:MAX_MOVES])
 

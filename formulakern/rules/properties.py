@@ -1,4 +1,4 @@
-"""Whether rules are mutually exclusive or exhaustive: on the rows of a table, or by logic."""
+"""Tests for mutually exclusive and for exhaustive rules, on a table or by logic."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from formulakern.tables.table import Table
 
 @dataclass(frozen=True)
 class LogicalAnswer:
-    """Yes, or no with a row that shows it; true or false like a bool.
+    """True, or False with a row that proves it; usable as a bool.
 
     Parameters
     ----------
     question : str
         The property of the rules.
     holds : bool
-        The answer.
+        True if the rules have the property.
     witness : mapping of column to entry, or None
-        A row for which it does not hold, with None for a missing entry.
+        A row that violates it, with None for a missing entry.
     row : int or None
-        Its number in the table, from 0.
+        The number of the witness in the table, from 0.
     rules : tuple of int
-        The rules that the witness satisfies, from 0: two at least, or none.
+        The rules that the witness satisfies, from 0: at least two, or none.
 
     Examples
     --------
@@ -69,39 +69,34 @@ class LogicalAnswer:
 def mutually_exclusive(
     rules: Iterable[Any], table: Any = None, *, domains: Any = None, missing: bool = True
 ) -> LogicalAnswer:
-    """Return whether no row satisfies two of the rules: r_i ∧ r_j is false for all i < j.
+    """Return True if no row satisfies two of the rules: r_i ∧ r_j is false for all i < j.
 
     Parameters
     ----------
     rules : iterable of Rule, str, Formula or ClassRule
-        Also a RuleList or RuleSet, without its default.
+        The rules; of a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        The rows; without it the question is one of logic, about all possible rows.
+        The rows.  Without a table, the result is exact for all possible rows, by logic.
     domains : mapping of column to allowed values or ``int``, or table, optional
-        For logic: the possible entries, in any combination; None is a missing one, and ``int``
-        all whole numbers.  Other columns may hold any number and any text.
+        The possible entries without a table, in any combination: None for a missing entry, and
+        ``int`` for all whole numbers.  Other columns may have any number and any text.
     missing : bool
-        For logic: whether entries of columns without allowed values may be missing.  Comparisons
-        with a missing entry are false.
+        Without a table: True if entries of columns without allowed values may be missing.
+        Comparisons with a missing entry are false.
 
     Returns
     -------
     LogicalAnswer
-        True or false, and then ``witness``: a row that satisfies the rules ``rules``.
+        True; or False with a row ``witness`` that satisfies the rules ``rules``.
 
     Raises
     ------
     FormulaSizeError
-        If a decision diagram passes its limits.
+        If a decision diagram exceeds its limits.
     FormulaError
-        If the answer of logic depends on a comparison of two columns.
+        If the result depends on a comparison of two columns, and no table is given.
     DataError
-        If a column is absent, or cannot be compared.
-
-    Notes
-    -----
-    By logic the answer is exact.  The constants in comparisons split the values of a column into
-    finitely many cases, and a rule is a Boolean function of the cases, a decision diagram.
+        If a column is absent, or its entries cannot be compared.
 
     Examples
     --------
@@ -129,38 +124,34 @@ def mutually_exclusive(
 def exhaustive(
     rules: Iterable[Any], table: Any = None, *, domains: Any = None, missing: bool = True
 ) -> LogicalAnswer:
-    """Return whether every row satisfies one of the rules: r₁ ∨ … ∨ r_R is true.
+    """Return True if every row satisfies at least one rule: r₁ ∨ … ∨ r_R is true.
 
     Parameters
     ----------
     rules : iterable of Rule, str, Formula or ClassRule
-        Also a RuleList or RuleSet, without its default.
+        The rules; of a RuleList or RuleSet, without its default.
     table : DataFrame, mapping of columns, array-like or Table, optional
-        The rows; without it the question is one of logic, about all possible rows.
+        The rows.  Without a table, the result is exact for all possible rows, by logic.
     domains : mapping of column to allowed values or ``int``, or table, optional
-        For logic: the possible entries, in any combination; None is a missing one, and ``int``
-        all whole numbers.  Other columns may hold any number and any text.
+        The possible entries without a table, in any combination: None for a missing entry, and
+        ``int`` for all whole numbers.  Other columns may have any number and any text.
     missing : bool
-        For logic: whether entries of columns without allowed values may be missing.  Comparisons
-        with a missing entry are false.
+        Without a table: True if entries of columns without allowed values may be missing.
+        Comparisons with a missing entry are false.
 
     Returns
     -------
     LogicalAnswer
-        True or false, and then ``witness``: a row that satisfies no rule.
+        True; or False with a row ``witness`` that satisfies no rule.
 
     Raises
     ------
     FormulaSizeError
-        If a decision diagram passes its limits.
+        If a decision diagram exceeds its limits.
     FormulaError
-        If the answer of logic depends on a comparison of two columns.
+        If the result depends on a comparison of two columns, and no table is given.
     DataError
-        If a column is absent, or cannot be compared.
-
-    Notes
-    -----
-    By logic the answer is exact, as for :func:`mutually_exclusive`.
+        If a column is absent, or its entries cannot be compared.
 
     Examples
     --------
@@ -191,7 +182,7 @@ def formulas_of(rules: Iterable[Any]) -> list[Formula]:
 
 
 def _on_table(question: str, table: Any, formulas: list[Formula]) -> LogicalAnswer:
-    """Return the answer for the rows of a table."""
+    """Return the result for the rows of a table."""
     rows = Table.of(table)
     covers = covers_of(formulas, rows)
     satisfied = covers.sum(axis=1)
@@ -208,7 +199,7 @@ def _on_table(question: str, table: Any, formulas: list[Formula]) -> LogicalAnsw
 def _by_logic(
     question: str, logic: RowFunctions, rules: Sequence[int], wrong: Iterable[int]
 ) -> LogicalAnswer:
-    """Return the answer from functions of which each is true of counterexamples only."""
+    """Return the result from functions that are true of counterexamples only."""
     undecided = None
     for function in wrong:
         try:

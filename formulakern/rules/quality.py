@@ -1,7 +1,8 @@
-"""How good rules are on a table: coverage, accuracy, and the measures that rule learners use.
+"""Quality of rules on a table: coverage, accuracy, and the measures of rule learners.
 
-Of a rule for a class, p is the weight of the rows of that class that it covers and n that of the
-other rows that it covers; P and N are the weights of all rows of the class and of the others.
+For a rule that concludes a class, p is the weight of the covered rows of that class, and n the
+weight of the other covered rows.  P and N are the weights of all rows of the class and of all other
+rows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from formulakern.text import clip, table
 if TYPE_CHECKING:
     import pandas
 
-#: Measures of a rule as they are shown, with headings.
+#: Measures of a rule with their headings in print.
 MEASURES = {
     "coverage": "coverage", "accuracy": "accuracy", "laplace": "laplace", "m_estimate": "m",
     "foil_gain": "FOIL", "entropy": "entropy", "lift": "lift",
@@ -39,14 +40,14 @@ MEASURES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RuleQuality:
-    """Counts of R rules on a table, and measures of them; see :func:`rule_quality`.
+    """Counts of R rules on a table, and their measures; see :func:`rule_quality`.
 
     Parameters
     ----------
     rules : tuple of R str
         The rules as text.
     labels : tuple of R
-        The class that each is about.
+        The class of each rule.
     classes : tuple of K
         All classes, in the order of the columns of ``counts``.
     counts : ndarray of shape (R, K), float64
@@ -54,31 +55,31 @@ class RuleQuality:
     totals : ndarray of shape (K,), float64
         Weight of all rows by class.
     positives, negatives : ndarray of shape (R,), float64
-        p and n, the weight of the covered rows of the rule's class, and of the other classes.
+        p and n: the weight of the covered rows of the rule's class, and of the other classes.
     coverage : ndarray of shape (R,), float64
-        (p + n) / (P + N), the share of the rows that is covered.
+        (p + n) / (P + N), the share of covered rows.
     accuracy : ndarray of shape (R,), float64
-        p / (p + n), the share of the rule's class in the covered rows; nan if there are none.
+        p / (p + n), the share of the rule's class in the covered rows; nan if no row is covered.
     laplace : ndarray of shape (R,), float64
         (p + 1) / (p + n + K), Laplace's estimate of the accuracy (Clark & Boswell, 1991).
     m_estimate : ndarray of shape (R,), float64
-        (p + m·π) / (p + n + m), the accuracy drawn towards π = P/(P + N) as if by m more rows
+        (p + m·π) / (p + n + m), the accuracy shrunk towards π = P/(P + N) as if by m more rows
         (Cestnik, 1990).
     foil_gain : ndarray of shape (R,), float64
-        p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against the base, which
+        p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain over the base rule, which
         covers p₀ and n₀; 0 if p is 0 (Quinlan, 1990).
     entropy : ndarray of shape (R,), float64
-        −Σ_k f_k/f · log₂ f_k/f of the counts f_k of the covered rows by class, in bits (Clark &
-        Niblett, 1989); nan if there are none.
+        −Σ_k f_k/f · log₂ f_k/f for the weights f_k of the covered rows by class, in bits (Clark &
+        Niblett, 1989); nan if no row is covered.
     lift : ndarray of shape (R,), float64
         p/(p + n) : P/(P + N), the accuracy as a multiple of the share of the class.
     weighted_relative_accuracy : ndarray of shape (R,), float64
-        (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy (Lavrač,
-        Flach & Zupan, 1999); 0 if no row is covered.
+        (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy (Lavrač, Flach &
+        Zupan, 1999); 0 if no row is covered.
     likelihood_ratio : ndarray of shape (R,), float64
-        2 Σ_k f_k ln(f_k / e_k), e_k = f · T_k / T of the totals T_k; χ² with K − 1 degrees of
-        freedom if the rule has nothing to do with the class (Clark & Niblett; Tan, Steinbach &
-        Kumar print it with log₂).
+        2 Σ_k f_k ln(f_k / e_k), where e_k = f · T_k / T for the totals T_k.  It follows χ² with
+        K − 1 degrees of freedom if rule and class are independent (Clark & Niblett; Tan, Steinbach
+        & Kumar print it with log₂).
 
     References
     ----------
@@ -113,7 +114,7 @@ class RuleQuality:
         return len(self.rules)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: class, positives, negatives, the measures, rule."""
+        """Return one row per rule: class, positives, negatives, the measures, rule."""
         numbers = {name: getattr(self, name) for name in ("positives", "negatives", *MEASURES)}
         return data_frame({"class": list(self.labels), **numbers, "rule": list(self.rules)})
 
@@ -142,43 +143,39 @@ def rule_quality(
     base: Any = None,
     m: float = 2.0,
 ) -> RuleQuality:
-    """Measures of rules on the rows of a table.
+    """Measure rules on the rows of a table, in O(n) per rule.
 
     Parameters
     ----------
     rules : iterable of R ClassRule, Rule, str or Formula
-        Also a RuleList or RuleSet.  Each is measured on all rows, also where an earlier rule of a
-        list covers them.
+        The rules, for example of a RuleList or RuleSet.  Each is measured on all rows, including
+        those that an earlier rule of a list covers.
     X : DataFrame, mapping of columns, array-like or Table of n rows
-        Where the rules are counted.
+        The rows on which the rules are counted.
     y : array-like of shape (n,)
         Classes.
     labels : object or list of R objects, optional
-        The class of all rules, or of each; by default that of a ClassRule, and for other rules the
-        most frequent class of the covered rows (of all rows if none is covered).
+        The class of all rules, or of each.  By default, the class of a ClassRule; for other rules,
+        the most frequent class of the covered rows (of all rows if none is covered).
     sample_weight : array-like of shape (n,), optional
-        Counts are sums of weights; 1 each by default.
+        Row weights, 1 each by default; counts are sums of weights.
     base : Rule, str, Formula, or list of R of them, optional
-        The rule before specialisation, for FOIL's gain; by default the rule that is always true.
+        The rule before specialisation, for FOIL's gain; by default, the rule that is always true.
     m : float
         The weight of the prior in the m-estimate.
 
     Returns
     -------
     RuleQuality
-        An array of shape (R,) for each measure; it prints as a table.
+        An array of shape (R,) per measure; it prints as a table.
 
     Raises
     ------
     DataError
-        If a column is absent or cannot be compared, lengths differ, or a weight is negative or
-        not finite.
+        If a column is absent or cannot be compared, lengths differ, or a weight is negative or not
+        finite.
     ParameterError
         If ``labels`` or ``base`` do not fit the rules.
-
-    Notes
-    -----
-    O(n) for each rule, one bit an entry; every different comparison is evaluated once.
 
     References
     ----------
@@ -263,7 +260,7 @@ def rule_quality(
 
 
 def _each(name: str, value: Any, n: int) -> list[Any]:
-    """One value for each of n rules."""
+    """Return one value for each of n rules."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return [value] * n
     if len(value) != n:
@@ -274,7 +271,7 @@ def _each(name: str, value: Any, n: int) -> list[Any]:
 
 
 def _classes(y: Any, given: Sequence[Any]) -> tuple[Any, ...]:
-    """All classes, sorted where they can be."""
+    """Return all classes, sorted if they are comparable."""
     plain = y.tolist() if isinstance(y, np.ndarray) else list(y)
     different = dict.fromkeys([*plain, *given])
     try:
@@ -284,6 +281,6 @@ def _classes(y: Any, given: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _ratio(above: npt.ArrayLike, below: npt.ArrayLike) -> FloatArray:
-    """The quotient; nan where the divisor is 0."""
+    """Return the quotient; nan if the divisor is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.true_divide(above, np.where(np.equal(below, 0), np.nan, below)))

@@ -1,4 +1,4 @@
-"""Rules of a vote with refitted weights, and how good the first k rules are."""
+"""Refitted weights of voting rules, and the accuracy of the first k rules."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from formulakern.rules.decision import class_positions
 from formulakern.rules.voting import VotingRules, class_codes, leading
 from formulakern.tables.table import Table
 
-#: The penalty on refitted weights by default: they stay finite if rules separate the classes.
+#: The default penalty on refitted weights, which keeps them finite if rules separate the classes.
 RIDGE = 1e-3
-#: Newton's method ends where the quadratic model promises less than this share of the objective.
+#: Newton's method ends at a step that promises less than this share of the objective.
 PROMISE, MOST_STEPS = 1e-10, 200
-#: The score of a class that no row has, below the others.
+#: The distance of the intercept of a class without rows below the others.
 ABSENT = 30.0
 
 V = TypeVar("V", bound=VotingRules)
 
 
 def refitted_votes(ensemble: V, table: Any, y: Any, ridge: float) -> V:
-    """What :meth:`formulakern.RuleEnsemble.refitted` documents."""
+    """Implement :meth:`formulakern.RuleEnsemble.refitted`."""
     check_number("ridge", ridge, 0, above=True)
     _refuse_levels(ensemble)
     rows = Table.of(table)
@@ -53,7 +53,7 @@ def ensemble_curve(
     refit: tuple[Any, Any] | None,
     ridge: float,
 ) -> FloatArray:
-    """What :meth:`formulakern.RuleEnsemble.accuracy_curve` documents."""
+    """Implement :meth:`formulakern.RuleEnsemble.accuracy_curve`."""
     check_integer("max_rules", max_rules, 0, otherwise="None for all")
     check_number("ridge", ridge, 0, above=True)
     rows = Table.of(table)
@@ -77,14 +77,14 @@ def ensemble_curve(
     return curve
 
 
-#: The rules of terms, in order, and what a weight of 1 of a term adds to the scores, (C, K).
+#: The rule of each term, in order, and the scores that a weight of 1 adds, shape (C, K).
 Terms = tuple[npt.NDArray[np.intp], FloatArray]
 
 
 def _terms(ensemble: VotingRules) -> Terms:
     """Return the terms whose weights are fitted.
 
-    A rule whose votes are w and -w is one term; another one is a term for each class with a vote.
+    A rule with the votes w and -w is one term; another rule has a term for each class with a vote.
     """
     places, directions = [], []
     for row, votes in enumerate(ensemble.votes):
@@ -98,7 +98,7 @@ def _terms(ensemble: VotingRules) -> Terms:
 
 
 def _votes(n_rules: int, terms: Terms, weights: FloatArray) -> FloatArray:
-    """Return the votes of rules whose terms have these weights, shape (n_rules, K)."""
+    """Return the votes of rules from the weights of their terms, shape (n_rules, K)."""
     places, directions = terms
     votes = np.zeros((n_rules, directions.shape[1]))
     np.add.at(votes, places, weights[:, None] * directions)
@@ -113,7 +113,7 @@ def _fitted(
     terms: Terms,
     start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of terms, and intercepts, for the values of all rules on some rows."""
+    """Return the weights of terms, and intercepts, from the values of all rules on some rows."""
     places, directions = terms
     if ensemble.classes is None:
         return ridge_weights(values[:, places], target, ridge)
@@ -121,31 +121,34 @@ def _fitted(
 
 
 def _refuse_levels(ensemble: VotingRules) -> None:
-    """Thresholds belong to the weights that were learned with them."""
+    """Raise ParameterError for levels, whose thresholds belong to the learned weights."""
     if ensemble.levels is not None:
         raise ParameterError(
-            f"the weights of rules for the ordered classes {list(ensemble.levels)!r} are not "
-            "refitted here. HKLClassifier(ordinal=True, max_rules=k) learns the best k rules."
+            f"rules for the ordered classes {list(ensemble.levels)!r} cannot be refitted. "
+            "HKLClassifier(ordinal=True, max_rules=k) learns the best k rules."
         )
 
 
 def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDArray[Any]:
-    """The place of the class of every row, −1 for others; or the number of every row."""
+    """Return the position of each row's class, −1 for other classes; or each row's number."""
     classes = ensemble.classes or ensemble.levels
     target: npt.NDArray[Any] = (
         np.asarray(y, dtype=np.float64) if classes is None else class_codes(y, classes)
     )
     if target.shape != (n,) or not n:
-        raise DataError(f"{n} rows and y of shape {target.shape}; expected some, and one for each.")
+        raise DataError(
+            f"{n} rows and y of shape {target.shape}; expected at least one row, and one entry of "
+            "y per row."
+        )
     if training and ensemble.classes is not None:
-        class_positions(y, ensemble.classes, n)  # refuses other classes
+        class_positions(y, ensemble.classes, n)  # raises DataError for other classes
     if not np.isfinite(target).all():
-        raise DataError("y holds numbers that are not finite; leave such rows out.")
+        raise DataError("y has numbers that are not finite; leave these rows out.")
     return target
 
 
 def _score(ensemble: VotingRules, scores: FloatArray, target: npt.NDArray[Any]) -> float:
-    """The share of right classes, or R²."""
+    """Return the share of correct classes, or R²."""
     if ensemble.levels or ensemble.classes:
         return float(np.mean(ensemble.places(scores) == target))
     total = float(((target - target.mean()) ** 2).sum())
@@ -161,14 +164,12 @@ def logistic_weights(
     start: FloatArray | None = None,
     sample_weight: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""The weights β of rules, and the intercepts b, of a multinomial logistic regression.
+    r"""Return the weights β of rules and the intercepts b of a multinomial logistic regression.
 
     With the scores s_ik = b_k + Σ_r β_r D_rk v_ir and weights w_i of rows, 1 by default,
 
         minimise  Σ_i w_i (ln Σ_k exp(s_ik) − s_i,y_i)  +  ridge/2 · Σ_r β_r².
 
-    Examples
-    --------
     >>> values, votes = np.array([[1], [1], [0], [0]]), np.array([[0.0, 1.0]])
     >>> weights, intercept = logistic_weights(values, votes, np.array([1, 0, 0, 0]), 1e-9)
     >>> intercept[1] < -15, abs(weights + intercept[1]) < 1e-6  # none of two rows, one of two
@@ -209,7 +210,7 @@ def logistic_weights(
             size /= 2
             new = loss(theta + size * step)
         if new[0] >= value:
-            break  # the last digits
+            break  # rounding
         theta, (value, p) = theta + size * step, new
     known = np.append(0.0, theta[len(directions) :])
     intercept = np.full(n_classes, known.min() - ABSENT)
@@ -238,12 +239,10 @@ def _newton_step(
 def ridge_weights(
     values: npt.NDArray[np.generic], target: FloatArray, ridge: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The weights β of rules, and the intercept b, of a ridge regression.
+    """Return the weights β of rules and the intercept b of a ridge regression.
 
     They minimise Σ_i (y_i − b − Σ_r β_r v_ir)² + ridge · Σ_r β_r².
 
-    Examples
-    --------
     >>> values, target = np.array([[0], [0], [1]]), np.array([1.0, 3.0, 7.0])
     >>> weights, intercept = ridge_weights(values, target, 1e-9)
     >>> weights.round(6), intercept.round(6)

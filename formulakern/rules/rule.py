@@ -1,4 +1,4 @@
-"""A concrete rule over named columns: text, a Boolean column of a table, and text again."""
+"""A concrete rule over named columns; it parses from text, applies to tables, and prints."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from formulakern.tables.table import Table
 
 
 def rule(condition: str | Formula) -> Rule:
-    """The rule with this condition.
+    """Return the rule with this condition.
 
     Parameters
     ----------
     condition : str or Formula
-        Comparisons of columns, joined as formulas are:
+        Comparisons of columns, joined like formulas:
         ``odor = foul & gill_size >= 3 & ~(cap in {red, blue}) | `stalk root` != "?"``.  On the
-        right of a comparison a bare or quoted word is a value, and a name in backquotes is
-        another column.  A name alone is a Boolean column.
+        right of a comparison, a bare or quoted word is a value, and a name in backquotes is another
+        column.  A name alone is a Boolean column.
 
     Returns
     -------
     Rule
-        Call it on a table.
+        A function of a table.
 
     Raises
     ------
     FormulaSyntaxError
-        With a caret under the place.
+        If the text is not a condition; the message marks the position with a caret.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def rule(condition: str | Formula) -> Rule:
         return Rule(condition)
     raise ParameterError(
         f"a rule is made of a str or a Formula; got {type(condition).__name__}. "
-        "Write for example fk.rule('odor = foul & gill_size >= 3')."
+        "Write, for example, fk.rule('odor = foul & gill_size >= 3')."
     )
 
 
 def _joins(join: Callable[[Formula, Formula], Formula]) -> Callable[[Rule, object], Rule]:
-    """Return an operator of rules, of that of formulas."""
+    """Return an operator of rules from an operator of formulas."""
 
     def joined(left: Rule, right: object) -> Rule:
         if not isinstance(right, Rule):
@@ -78,13 +78,13 @@ def _joins(join: Callable[[Formula, Formula], Formula]) -> Callable[[Rule, objec
 class Rule:
     """A condition on the rows of a table; build it with :func:`rule`.
 
-    Rules combine like formulas (``&``, ``|``, ``^``, ``~``, ``>>``), compare by value, and
-    ``str`` of one parses back to it.
+    Rules combine like formulas (``&``, ``|``, ``^``, ``~``, ``>>``) and compare by value.  The
+    ``str`` of a rule parses back to it.
 
     Parameters
     ----------
     formula : Formula
-        Its leaves are comparisons, Boolean columns and constants.
+        A formula of comparisons, Boolean columns and constants.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Rule:
 
     @lazily
     def __call__(self, table: Any) -> npt.NDArray[np.bool_]:
-        """The rows that satisfy the rule.
+        """Return True for each row that satisfies the rule.
 
         Parameters
         ----------
@@ -113,34 +113,34 @@ class Rule:
         Raises
         ------
         DataError
-            If a column is absent (the message names the nearest), or cannot be compared.
+            If a column is absent (the message names the nearest) or cannot be compared.
         """
         return evaluate_formula(self.formula, Table.of(table))
 
     def to_sql(
         self, table: TableName = "data", dialect: DialectName = "standard", *, types: Any = None
     ) -> str:
-        """The query of the rows of a database table that satisfy the rule.
+        """Return an SQL query that selects the rows of a table that satisfy the rule.
 
         Parameters
         ----------
         table : str, or sequence of str
-            Name of the table; dots separate a schema from its table, unless the parts are given:
-            ``("schema", "my.table")``.
+            The name of the table.  Dots separate a schema from its table, unless the parts are
+            given: ``("schema", "my.table")``.
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
             The dialect of SQL.
         types : mapping of column to type, or a table, optional
-            As for :meth:`formulakern.RuleEnsemble.to_sql`.
+            The types of columns, as for :meth:`formulakern.RuleEnsemble.to_sql`.
 
         Returns
         -------
         str
-            A comparison with NULL or NaN is false.
+            The query; in it, a comparison with NULL or NaN is false.
 
         Raises
         ------
         DataError
-            If a condition has no SQL, or a name cannot be written in this dialect.
+            If a condition cannot be written in SQL, or a name cannot be written in this dialect.
         ParameterError
             If the dialect, a type or the table is not valid.
 
@@ -156,7 +156,7 @@ class Rule:
         return query.rows(query.writer.expression(self.formula))
 
     def to_python(self) -> str:
-        """A file of Python with a function that decides whether one row satisfies the rule.
+        """Return a Python file with a function that decides if one row satisfies the rule.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class Rule:
         Raises
         ------
         DataError
-            If the rule is not about named columns.
+            If the rule does not read named columns.
 
         Examples
         --------
@@ -177,38 +177,37 @@ class Rule:
         """
         file = PythonFile()
         found = file.conditions.condition(self.formula).text
-        about = "Whether a row satisfies the rule."
+        about = "Return True if a row satisfies the rule."
         file.define("predict", about, "bool", [f"return {found}"], reads=True)
         return file.text()
 
     def simplify(
         self, form: WantedForm = "shortest", *, domains: Any = None, missing: bool = True
     ) -> MinimalRule:
-        """A rule that is true of the same rows, with the fewest conditions in the fewest terms.
+        """Return an equivalent rule with the fewest conditions in the fewest terms.
 
         Parameters
         ----------
         form : {"shortest", "dnf", "cnf"}
-            As for :meth:`formulakern.Formula.simplify`.
+            The form, as for :meth:`formulakern.Formula.simplify`.
         domains : mapping of column to allowed values or ``int``, or table, optional
-            The possible entries; None is a missing one, and ``int`` all whole numbers.  Other
-            columns may hold any entry.
+            The possible entries: None for missing, ``int`` for whole numbers; any entry by default.
         missing : bool
-            Whether entries of columns without allowed values may be missing.  Comparisons with a
-            missing entry are false, so that ``x <= 3 | x > 3`` means that x is not missing.
+            True if entries of columns without allowed values may be missing.  Comparisons with a
+            missing entry are false, so ``x <= 3 | x > 3`` means that x is not missing.
 
         Returns
         -------
         MinimalRule
-            ``rule``, and ``exact``: whether it is proved that no rule of this form is shorter that
-            is made of the same comparisons, their negations and ``is not missing``.
+            The ``rule``.  ``exact`` is True if it is proved that no rule of this form is shorter,
+            among rules made of the same comparisons, their negations and ``is not missing``.
 
         Raises
         ------
         FormulaError
-            If words are compared by an order that is not known.
+            If text is compared by an order that is not known.
         FormulaSizeError
-            If a decision diagram passes its limits.
+            If a decision diagram exceeds its limits.
 
         Examples
         --------
@@ -222,20 +221,20 @@ class Rule:
         return MinimalRule(**vars(simplified_condition(self.formula, form, domains, missing)))
 
     def equivalent(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether two rules are true of the same rows, of all possible rows.
+        """Return True if two rules are true of the same rows, among all possible rows.
 
         Parameters
         ----------
         other : Rule or str
         domains, missing
-            As for :meth:`simplify`.
+            The possible entries, as for :meth:`simplify`.
 
         Raises
         ------
         FormulaError
-            If the answer depends on a comparison of two columns, or on an unknown order.
+            If the result depends on a comparison of two columns, or on an unknown order.
         FormulaSizeError
-            If a decision diagram passes its limits.
+            If a decision diagram exceeds its limits.
 
         Examples
         --------
@@ -246,7 +245,7 @@ class Rule:
         return not self._somewhere(self ^ _as_rule(other), "equivalent()", domains, missing)
 
     def implies(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether this rule implies another one; parameters as in :meth:`equivalent`.
+        """Return True if this rule implies another one; parameters as for :meth:`equivalent`.
 
         >>> rule("x >= 5 & y = red").implies(rule("x > 3"))
         True
@@ -254,7 +253,7 @@ class Rule:
         return not self._somewhere(self & ~_as_rule(other), "implies()", domains, missing)
 
     def is_tautology(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of every possible row; parameters as in :meth:`equivalent`.
+        """Return True if every possible row satisfies the rule; parameters as for :meth:`simplify`.
 
         >>> split = rule("x <= 3 | x > 3")
         >>> split.is_tautology(), split.is_tautology(missing=False)
@@ -263,7 +262,7 @@ class Rule:
         return not self._somewhere(~self, "is_tautology()", domains, missing)
 
     def is_satisfiable(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of a possible row; parameters as in :meth:`equivalent`.
+        """Return True if a possible row satisfies the rule; parameters as for :meth:`simplify`.
 
         >>> rule("x = a & x = b").is_satisfiable()
         False
@@ -271,7 +270,7 @@ class Rule:
         return self._somewhere(self, "is_satisfiable()", domains, missing)
 
     def is_contradiction(self, *, domains: Any = None, missing: bool = True) -> bool:
-        """Whether the rule is true of no possible row; parameters as in :meth:`equivalent`.
+        """Return True if no possible row satisfies the rule; parameters as for :meth:`simplify`.
 
         >>> rule("x >= 5 & x < 3").is_contradiction()
         True
@@ -297,7 +296,7 @@ class Rule:
 
     @property
     def n_conditions(self) -> int:
-        """Number of comparisons and Boolean columns in it, with repetition.
+        """The number of comparisons and Boolean columns in the rule, with repetition.
 
         >>> rule("odor = foul & size >= 3 | odor = foul & ring").n_conditions
         4
@@ -315,7 +314,7 @@ class Rule:
         return Rule(~self.formula)
 
     def __bool__(self) -> bool:
-        return bool(self.formula)  # raises, with advice
+        return bool(self.formula)  # raises an error with advice
 
     def __str__(self) -> str:
         return str(self.formula)
@@ -324,11 +323,11 @@ class Rule:
         return f"fk.rule({str(self)!r})"
 
     def unicode(self) -> str:
-        """The rule in mathematical signs."""
+        """Return the rule in mathematical notation."""
         return self.formula.unicode()
 
     def latex(self) -> str:
-        """The rule in LaTeX, for use inside math mode."""
+        """Return the rule in LaTeX, for use inside math mode."""
         return self.formula.latex()
 
     def _repr_latex_(self) -> str:
@@ -342,10 +341,9 @@ def _as_rule(other: Rule | str) -> Rule:
 @parameters_from()
 @dataclass(frozen=True)
 class MinimalRule(MinimalForm):
-    """A rule that is short and true of the same rows, and what is proved of it.
+    """A short rule that is true of the same rows, with a proof if it is the shortest.
 
-    The proof is about rules that are made of the same comparisons, their negations and ``is not
-    missing``.
+    The proof covers rules made of the same comparisons, their negations and ``is not missing``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A saved model of rules without its learner: its rules predict, explain and are exported."""
+"""A saved model of rules without its learner: it predicts, explains and exports its rules."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Unread:
 
 
 class SavedEncoder(FittedPlans):
-    """A saved encoder of propositions, which reads later tables."""
+    """A saved encoder of propositions that reads later tables."""
 
     column_types_: dict[str, ColumnType]
 
     def read_table(self, table: Table) -> Table:
-        """Return a table of the columns of training; warn of values that training did not have."""
+        """Return the columns of training; warn of values that training did not have."""
         read = Table.of(table, [plan.name for plan in self.plans_])
         warn_of_unseen(read, self.plans_)
         return read
 
 
 class SavedRules:
-    """A saved model of rules, with the attributes of its learner and nothing to learn with.
+    """A saved model of rules, with the learner's fitted attributes but without its learning code.
 
     Its methods return the same values as those of the learner.
     """
@@ -59,7 +59,7 @@ class SavedRules:
 
     @property
     def suffices(self) -> bool:
-        """Whether the rules are on named columns, so that they need no other part of the model."""
+        """True if the rules read named columns, so that they need no other part of the model."""
         named = hasattr(self, "rules_") and hasattr(self, "feature_names_in_")
         return named and isinstance(self.encoder_, SavedEncoder)
 
@@ -72,7 +72,7 @@ class SavedRules:
 
     @property
     def predict_proba(self) -> Callable[[Table], FloatArray]:
-        """The function that returns the probability of each class, if the rules have some."""
+        """The function that returns class probabilities; AttributeError if there are none."""
         if isinstance(self.rules_, ScoreCard):
             card = self.rules_
             return lambda X: card.predict_proba(self.encoder_.read_table(X))
@@ -87,12 +87,12 @@ class SavedRules:
         return self.rules_.explain(self.encoder_.read_table(X) if read else X)
 
     def to_sql(self, table: TableName = "data", dialect: DialectName = "standard") -> str:
-        """Return a query that gives every row of a database table its prediction."""
+        """Return a query that predicts every row of a database table."""
         types = self.encoder_.column_types_
         return str(self.rules_.to_sql(table, dialect, types=types))
 
     def to_python(self) -> str:
-        """Return a file of Python with a function that gives one row its prediction."""
+        """Return a Python file with a function that predicts one row."""
         return str(self.rules_.to_python())
 
     def _values(self, X: Table) -> NDArray[Any]:
@@ -100,7 +100,7 @@ class SavedRules:
         table, rules = self.encoder_.read_table(X), self.rules_
         if isinstance(rules, ScoreCard):
             return rules.values(table)
-        if isinstance(rules, RuleEnsemble) or self._conditions is not None:  # of propositions
+        if isinstance(rules, RuleEnsemble) or self._conditions is not None:  # on propositions
             packed = self.encoder_.pack(table, self._encoding.terms).select(self._encoding.kept)
             if isinstance(rules, RuleEnsemble):
                 return feature_values(self._features, packed)

@@ -1,4 +1,4 @@
-"""Shorter lists, sets and ensembles of rules: of the same meaning, or of nearly the same scores."""
+"""Shorter lists, sets and ensembles of rules with equal predictions or nearly equal scores."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from formulakern.tables.table import Table
 D = TypeVar("D", bound=DecisionRules)
 V = TypeVar("V", bound=VotingRules)
 
-#: Relations that a reader turns round first.
+#: Relations that count as negations when one of two opposite rules is shown.
 NEGATIVE = ("!=", "not in", "is not missing")
-#: Scores may differ by so much more than the tolerance, by rounding.
+#: Rounding error of scores that is allowed in addition to the tolerance.
 ROUNDING = 1e-12
 
 
 class Simplifier(RowFunctions):
-    """Proofs about some conditions; what is too large to prove counts as not proved."""
+    """Proofs about conditions; a statement that is too large to prove counts as not proved."""
 
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
-        """Return whether each row in which a formula is true is one in which one of others is."""
+        """Return True if every row that satisfies the formula satisfies one of the others."""
         try:
             boxes = [box for other in others for box in self.assignments.boxes(other)]
             return self.assignments.covered(self.assignments.boxes(formula), boxes)
@@ -45,9 +45,9 @@ class Simplifier(RowFunctions):
             return False
 
     def shortened(self, formula: Formula, earlier: Sequence[Formula] = ()) -> Formula:
-        """Return a conjunction without the conditions that follow from the others.
+        """Return a conjunction without the conditions that follow from its other conditions.
 
-        It may differ from the given one in rows in which an earlier formula is true.
+        The result may differ in rows that satisfy an earlier formula.
         """
         parts = list(conditions_of(formula))
         for k in range(len(parts) - 1, -1, -1):
@@ -62,7 +62,7 @@ def _formulas(decision: DecisionRules) -> list[Formula]:
 
 
 def simplified_list(decision: D, domains: Any, missing: bool) -> D:
-    """Return what :meth:`formulakern.RuleList.simplified` documents."""
+    """Implement :meth:`formulakern.RuleList.simplified`."""
     logic, current = Simplifier(_formulas(decision), domains, missing), decision
     while True:
         shorter = _without_idle(_forward(current, logic), logic)
@@ -72,7 +72,7 @@ def simplified_list(decision: D, domains: Any, missing: bool) -> D:
 
 
 def simplified_set(decision: D, domains: Any, missing: bool) -> D:
-    """Return what :meth:`formulakern.RuleSet.simplified` documents."""
+    """Implement :meth:`formulakern.RuleSet.simplified`."""
     logic = Simplifier(_formulas(decision), domains, missing)
     rules = [
         replace(item, rule=Rule(logic.shortened(item.rule.formula)))
@@ -83,13 +83,13 @@ def simplified_set(decision: D, domains: Any, missing: bool) -> D:
 
 
 def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
-    """Return the rules of a list, each joined with the negations of those before that it needs."""
+    """Return the rules of a list, each with the negations of earlier rules that it needs."""
     logic = Simplifier(_formulas(decision))
     rules: list[ClassRule] = []
     for k, item in enumerate(decision):
         formula, earlier = item.rule.formula, [other.rule.formula for other in decision.rules[:k]]
         apart = [e for e in earlier if not logic.covered(both([formula, e]), ())]
-        for e in list(reversed(apart)):  # those go whose rows others take away already
+        for e in list(reversed(apart)):  # drop a rule if the others exclude its rows
             rest = [other for other in apart if other is not e]
             if logic.covered(both([formula, e]), rest):
                 apart = rest
@@ -103,7 +103,7 @@ def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
 
 
 def _forward(decision: D, logic: Simplifier) -> D:
-    """Remove rules that earlier ones cover, and conditions that the earlier ones imply."""
+    """Remove rules that earlier rules cover, and conditions that earlier rules imply."""
     kept: list[ClassRule] = []
     earlier: list[Formula] = []
     for item in decision:
@@ -153,12 +153,12 @@ def _heirs(rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier) 
     return heirs
 
 
-# -- ensembles of the same scores: equal rules added up, opposite ones joined, constants moved
+# -- ensembles with equal scores: equal and opposite rules are added up, constants are moved
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A rule of an ensemble: its row there, and whether it is the negation of its group's key."""
+    """A rule of an ensemble: its row, and True if it negates the key of its group."""
 
     row: int
     term: Term
@@ -166,7 +166,7 @@ class _Member:
 
     @property
     def length(self) -> tuple[int, ...]:
-        """What is shown of equal and of opposite rules is the first by this."""
+        """The sort key: the first of equal and opposite rules is shown."""
         if not isinstance(self.term, Rule):
             return (1, self.row)
         leaves = self.term.formula.leaves
@@ -176,7 +176,7 @@ class _Member:
 
 @dataclass
 class _Group:
-    """Rules that are one: their votes, the one that is shown, and all of them."""
+    """Equal and opposite rules: the sum of their votes, the shown rule, and all rules."""
 
     votes: FloatArray
     best: _Member
@@ -184,7 +184,7 @@ class _Group:
 
 
 def simplified_votes(ensemble: V, domains: Any, missing: bool) -> V:
-    """Return what :meth:`formulakern.RuleEnsemble.simplified` documents."""
+    """Implement :meth:`formulakern.RuleEnsemble.simplified`."""
     formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
     logic = Simplifier(formulas, domains, missing)
     start = ensemble.intercept.copy()
@@ -203,14 +203,14 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> V:
             votes = ensemble.votes[member.row]
             if member.negated == best.negated:
                 total = total + votes
-            else:  # 1 - r has the votes
+            else:  # opposite: v·(1 - r)
                 start, total = start + votes, total - votes
         found.append(_Group(total, best, members))
     return _of_groups(ensemble, found, start)
 
 
 def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> V:
-    """Return the ensemble of those groups that have votes."""
+    """Return the ensemble of the groups whose votes are not all 0."""
     kept = [group for group in groups if group.votes.any()]
     kept.sort(key=lambda group: -np.abs(group.votes).max())
     rows = [group.best.row for group in kept]
@@ -228,7 +228,7 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
 
 
 def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
-    """Return the precision and base rate for the class of a group; nan if not known."""
+    """Return the precision and base rate for the class of a group; nan if unknown."""
     winner, best = leading(group.votes.tolist()), group.best
     same = [m.row for m in [best, *group.members] if m.negated == best.negated]
     for row in same:
@@ -240,9 +240,9 @@ def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
 
 
 def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
-    """Return a key, whether the term is the negation of what has it, and the term, shortened.
+    """Return a key, True if the term is the negation of that key, and the shortened term.
 
-    Equal rules have one key, opposite ones too; the key of constants is TRUE.
+    Equal and opposite rules have the same key; the key of constants is TRUE.
     """
     if isinstance(term, Monomial):
         return (Monomial(tuple(sorted(term.columns))) if term.columns else TRUE), False, term
@@ -258,7 +258,7 @@ def _meaning(logic: Simplifier, term: Term) -> tuple[Hashable, bool, Term]:
     return key, negated, Rule(formula)
 
 
-# -- ensembles of nearly the same scores: rules that differ in one condition on one column
+# -- ensembles with nearly equal scores: rules that differ in one condition on one column
 
 
 @dataclass(frozen=True, repr=False)
@@ -271,10 +271,10 @@ class JoinedRules(Generic[V]):
     change : float
         max_i max_k |s_k(x_i) − s'_k(x_i)|, the largest change of any score on the rows.
     n_changed : int
-        Number of rows whose prediction changes; 0 if numbers are predicted.
+        The number of rows whose prediction changes; 0 if numbers are predicted.
     n_rows : int
     replaced : tuple of (Rule, Rule)
-        Every removed rule, and the rule that replaces it, itself or its negation.
+        Each removed rule, and the rule that replaces it (or whose negation does).
     """
 
     rules: V
@@ -295,15 +295,15 @@ class JoinedRules(Generic[V]):
 
     def _claim(self) -> str:
         return (
-            f"{len(self.replaced)} rules joined: scores change by at most {self.change:.3g}, "
-            f"{self.n_changed} of {self.n_rows} predictions"
+            f"{len(self.replaced)} rules joined: scores change by at most {self.change:.3g}; "
+            f"{self.n_changed} of {self.n_rows} predictions change"
         )
 
 
 def joined_votes(
     ensemble: V, X: Any, tolerance: float, max_changed: int, domains: Any, missing: bool
 ) -> JoinedRules[V]:
-    """Return what :meth:`formulakern.RuleEnsemble.joined` documents."""
+    """Implement :meth:`formulakern.RuleEnsemble.joined`."""
     check_number("tolerance", tolerance, 0)
     check_integer("max_changed", max_changed, 0)
     table = Table.of(X)
@@ -320,7 +320,7 @@ def joined_votes(
 
 
 class _Search:
-    """The rules that are left, and by how much their scores differ from those at the start."""
+    """The remaining rules, and the changes of the scores since the start."""
 
     def __init__(
         self, ensemble: VotingRules, table: Table, start: FloatArray, tolerance: float, most: int
@@ -343,7 +343,7 @@ class _Search:
             self.pairs += [(one, other, negated, rows), (other, one, negated, rows)]
 
     def join(self) -> bool:
-        """Join the pair that changes scores least; whether there is one that may be joined."""
+        """Join the allowed pair that changes scores least; return False if there is none."""
         options = []
         for place, (kept, gone, _, rows) in enumerate(self.pairs):
             votes = self.groups[gone].votes
@@ -368,7 +368,7 @@ class _Search:
         return bool((self.ensemble.places(after) != self.predicted).sum() <= self.most)
 
     def _replace(self, kept: int, gone: int, negated: bool) -> None:
-        """Give the votes of one rule to another one, or to its negation."""
+        """Add the votes of one rule to another rule or to its negation."""
         group, other = self.groups[kept], self.groups[gone]
         if negated:
             self.intercept += other.votes
@@ -399,7 +399,7 @@ def _near(ensemble: VotingRules) -> Iterator[tuple[int, int]]:
 
 
 def _comparable(left: Formula, right: Formula) -> bool:
-    """Return whether two conditions on one column are near if their values are, or are opposite.
+    """Return True if conditions on one column are opposite, or near if their values are near.
 
     >>> from formulakern.rules.rule import rule
     >>> pairs = ("n >= 1", "n = 0"), ("x = 3", "x != 3"), ("x = 3", "x = 4"), ("t", "~t")

@@ -1,4 +1,4 @@
-"""SQL of conditions and of queries of one table, in the dialects of several databases."""
+"""Conditions and queries of one table in SQL, in the dialects of several databases."""
 
 from __future__ import annotations
 
@@ -17,26 +17,23 @@ from formulakern.syntax.temporal import DAY, KINDS, PARTS_OF, UNITS, Temporal, T
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
-#: The parts of a qualified name, or them with dots between.
+#: A qualified name, with dots between its parts, or a sequence of the parts.
 TableName = str | Sequence[str]
 DialectName = Literal["standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""The syntax of one family of databases, and what its columns hold.
+    r"""The syntax of one family of databases, and the semantics of their columns.
 
-    This is a table of our own rather than sqlglot's, which translates queries from one dialect into
-    another.  A translation does not know that 0.1 is a decimal in some engines and a double in
-    others, that NaN is larger than every number, that texts which differ in case or in blanks at
-    the end are equal, that names are cut at 63 bytes.
+    This table replaces sqlglot, which translates queries between dialects.  A translation ignores
+    that 0.1 is a decimal in some engines and a double in others, that NaN can be larger than every
+    number, that texts differing in case may be equal, and that names may be cut at 63 bytes.
 
-    SQLite has no types of dates and times.  There a date or time stamp is text as in ISO 8601, such
-    as 2020-02-01, 2020-02-01 10:30 or 2020-02-01T10:30:15.25, a time of day 10:30:15.25; a time
-    stamp with a time zone is such a text with Z or an offset, in whole milliseconds.
+    SQLite has no types of dates and times.  There, a date or time stamp is ISO 8601 text, such as
+    2020-02-01, 2020-02-01 10:30 or 2020-02-01T10:30:15.25, and a time of day 10:30:15.25.  A time
+    stamp with a time zone has Z or an offset, and whole milliseconds.
 
-    Examples
-    --------
     >>> for name in ("standard", "postgres", "mysql", "bigquery"):
     ...     dialect = dialect_of(name)
     ...     print(dialect.identifier('a "b`'), dialect.string("it's\\"), dialect.number(0.5))
@@ -47,36 +44,36 @@ class Dialect:
     """
 
     name: str
-    #: Columns that tables have without having been given them, in lower case.
+    #: Implicit columns of every table, in lower case.
     hidden: str = ""
-    #: The quote around names; it is doubled inside, and has a backslash before it in BigQuery.
+    #: The quote around names; inside a name it is doubled, or escaped by a backslash in BigQuery.
     quote: str = '"'
-    #: A backslash in a text is one character; or begins an escape; or the text is written ``E'…'``,
-    #: in which it does; or in hexadecimal, if a setting of the server decides.
+    #: A backslash in text is plain, or begins an escape; or the text is written ``E'…'``, in which
+    #: it begins an escape; or in hexadecimal, if a setting of the server decides.
     backslash: Literal["plain", "escape", "E", "hex"] = "plain"
-    #: A text with NUL, as an expression of it in hexadecimal; empty if there is none.
+    #: The hexadecimal expression of a text with NUL; empty if there is none.
     nul: str = ""
-    #: A double-precision constant of its shortest decimal, and the type of such a number.
+    #: The form of a double-precision constant, and the name of its type.
     real: str = "{}"
     double: str = "DOUBLE PRECISION"
-    #: Whether columns hold truth values, rather than 1 and 0; and the literal (a column of SQLite
-    #: may be named ``true``).
+    #: True if columns have truth values rather than 1 and 0; and the literal of true (a column of
+    #: SQLite may be named ``true``).
     boolean: bool = True
     true: str = "TRUE"
-    #: The condition that a column of truth values or numbers equals 1, or 0.
+    #: The condition that a column of truth values or numbers equals 1 or 0.
     truth: str = "{column} = {number}"
-    #: NaN as text, empty if columns do not hold it; and whether the type of a column has NaN.
+    #: NaN as text, empty if columns cannot have it; and the condition that the type has NaN.
     nan: str = "'NaN'"
     floating: str = ""
-    #: The type of texts, and a column of texts that is compared character by character.
+    #: The type of text, and a column of text that is compared character by character.
     characters: str = "TEXT"
     text: str = "{column}"
     #: The function of the largest of several numbers.
     greatest: str = "GREATEST"
-    #: Longer names, in bytes, are cut; names that differ in case are one column.
+    #: The length of names in bytes, beyond which they are cut; True if names ignore case.
     longest: int | None = None
     folds: bool = True
-    #: Constants of dates and times, empty if columns do not hold them.
+    #: Constants of dates and times, empty if there is no such type.
     stamp: str = "TIMESTAMP '{}'"
     instant: str = "TIMESTAMP '{}+00:00'"
     time: str = "TIME '{}'"
@@ -84,16 +81,16 @@ class Dialect:
     #: Parts of a date.
     weekday: str = ""
     quarter: str = "EXTRACT(QUARTER FROM {})"
-    #: The type of stamps, to which dates are cast for their hours.
+    #: The type of time stamps, to which dates are cast to extract hours.
     whole: str = "TIMESTAMP"
     #: The resolution of columns of dates and times, in nanoseconds.
     resolution: int = UNITS["us"]
 
     def identifier(self, name: str) -> str:
-        """A name in quotes."""
+        """Return a name in quotes."""
         reason = ""
         if not name or "\0" in name or not is_unicode(name):
-            reason = "a name is not empty, and holds neither NUL nor half of a surrogate pair"
+            reason = "a name must not be empty, and has neither NUL nor half of a surrogate pair"
         elif self.longest is not None and len(name.encode()) > self.longest:
             reason = (
                 f"{self.name} cuts names at {self.longest} bytes, so it may mean another column"
@@ -105,15 +102,15 @@ class Dialect:
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
     def holds(self, text: str) -> bool:
-        """Whether a column of text can hold a text."""
+        """Return True if a column of text can have this entry."""
         return is_unicode(text) and (
             "\0" not in text or bool(self.nul or self.backslash == "escape")
         )
 
     def string(self, text: str) -> str:
-        """A text as an SQL expression."""
+        """Return a text as an SQL expression."""
         if not self.holds(text):
-            raise DataError(f"{self.name} SQL holds no text {text!r}. Write it without NUL.")
+            raise DataError(f"{self.name} SQL cannot represent the text {text!r}. Remove NUL.")
         if self.backslash == "escape":
             return "'" + _escaped(text, "'") + "'"
         if "\0" in text or ("\\" in text and self.backslash == "hex"):
@@ -123,7 +120,7 @@ class Dialect:
         return "E" + plain.replace("\\", "\\\\") if escapes else plain
 
     def number(self, value: int | float, exact: bool = True) -> str:
-        """A constant: whole numbers as they are; others, and those beyond 2⁶³, as doubles."""
+        """Return a constant: whole numbers below 2⁶³ as they are, other numbers as doubles."""
         if isinstance(value, int) and abs(value) < 2**63:
             return str(value)
         shown = repr(float(value))
@@ -133,13 +130,13 @@ class Dialect:
 
     @property
     def infinity(self) -> str:
-        """The largest double."""
+        """An infinite double."""
         return f"CAST('Infinity' AS {self.double})"
 
     # -- dates, times and durations -----------------------------------------------------------
 
     def instant_of(self, value: Temporal) -> str:
-        """A date, stamp, time or duration as an SQL expression.
+        """Return a date, time stamp, time or duration as an SQL expression.
 
         >>> from formulakern.syntax.temporal import read_temporal
         >>> for name in ("duckdb", "sqlite", "spark"):
@@ -154,7 +151,7 @@ class Dialect:
         days, clock = divmod(abs(value.nanoseconds), DAY)
         if value.kind == "duration":
             if abs(value.nanoseconds) >= 2**63 * UNITS["us"]:
-                raise DataError(f"no SQL for the duration {value}, which is beyond 64 bits of µs.")
+                raise DataError(f"no SQL for the duration {value}, which exceeds 64 bits of µs.")
             sign, count = "-" * (value.nanoseconds < 0), value.nanoseconds // UNITS["us"]
             return form.format(sign=sign, days=days, clock=_clock(clock), count=count)
         days, clock = divmod(value.nanoseconds, DAY)
@@ -163,7 +160,7 @@ class Dialect:
             return form.format(shown)
         year, month, day = date_of(days)
         if not 1 <= year <= 9999:
-            raise DataError(f"no SQL for {value}: the years of SQL are those from 1 to 9999.")
+            raise DataError(f"no SQL for {value}: the years of SQL are from 1 to 9999.")
         date = f"{year:04d}-{month:02d}-{day:02d}"
         if value.is_date and self.name != "sqlite":
             return f"DATE '{date}'"
@@ -172,15 +169,15 @@ class Dialect:
     def _form(self, kind: TemporalKind) -> str:
         if not (form := str(getattr(self, kind))):
             raise DataError(
-                f"{self.name} SQL has no columns of {KINDS[kind][0]}; make the column one of "
-                "numbers, such as of seconds, before the model is learned."
+                f"{self.name} SQL has no columns of {KINDS[kind][0]}. Convert the column to "
+                "numbers, such as seconds, before learning."
             )
         return form
 
     def bounded(self, relation: str, value: Temporal) -> tuple[str, Temporal]:
-        """An order as an equivalent one with a value that columns can hold.
+        """Return an equivalent order relation with a value that columns can have.
 
-        With c the next below x, y < x is y <= c, and y >= x is y > c.
+        If c is the largest such value below x, y < x is y <= c, and y >= x is y > c.
 
         >>> relation, value = dialect_of("duckdb").bounded(">=", Temporal("time", 1500))
         >>> print(relation, value)
@@ -195,7 +192,7 @@ class Dialect:
         return relation, Temporal(value.kind, count * unit)
 
     def compared(self, column: str, kind: TemporalKind) -> str:
-        """A column of dates or times for comparisons: in SQLite texts of one length."""
+        """Return a column of dates or times for comparisons; SQLite needs texts of equal length."""
         self._form(kind)
         if self.name != "sqlite":
             return column
@@ -207,7 +204,7 @@ class Dialect:
         return f"(REPLACE({column}, 'T', ' ') || {padded})"
 
     def part(self, column: str, part: str, kind: TemporalKind | None) -> str:
-        """The year, quarter, month, …, minute of a column, as a number.
+        """Return the year, quarter, month, …, or minute of a column as a number.
 
         >>> for dialect in ("postgres", "mysql", "sqlite"):
         ...     print(dialect_of(dialect).part("seen", "weekday", "stamp"))
@@ -218,7 +215,7 @@ class Dialect:
         if part in ("weekday", "quarter"):
             form = self.weekday if part == "weekday" else self.quarter
             if not form:
-                raise DataError(f"{self.name} SQL has no {part} of a date; choose a dialect.")
+                raise DataError(f"{self.name} SQL has no {part} of a date; choose another dialect.")
             return form.format(column)
         if self.name == "sqlite":
             if part in PLACES:
@@ -231,7 +228,7 @@ class Dialect:
         return f"EXTRACT({part.upper()} FROM {column})"
 
 
-#: The first character of a part of a date in a text of SQLite, and the number of its characters.
+#: The first character and the number of characters of each part of a date in SQLite's text.
 PLACES = {"year": "1, 4", "month": "6, 2", "day": "9, 2"}
 
 
@@ -243,7 +240,7 @@ def _clock(nanoseconds: int) -> str:
 
 
 def _escaped(text: str, quote: str) -> str:
-    r"""A text with a backslash before itself and the quote; control characters as ``\uXXXX``."""
+    r"""Escape backslashes and quotes in a text by a backslash, control characters as ``\uXXXX``."""
     return "".join(
         f"\\{c}" if c in ("\\", quote) else f"\\u{ord(c):04x}" if ord(c) < 32 or c == "\x7f" else c
         for c in text
@@ -252,7 +249,7 @@ def _escaped(text: str, quote: str) -> str:
 
 ZONED = "TIMESTAMP WITH TIME ZONE '{}+00:00'"
 COUNTED = "INTERVAL '{count} microseconds'"
-#: All dialects by name.  Constants with an exponent are doubles in most.
+#: All dialects by name.  In most of them, constants with an exponent are doubles.
 DIALECTS = {
     row.name: row
     for row in (
@@ -359,7 +356,7 @@ DIALECTS = {
 
 
 def dialect_of(name: str) -> Dialect:
-    """The dialect of this name."""
+    """Return the dialect of this name."""
     if not isinstance(name, str) or name not in DIALECTS:
         raise ParameterError(
             f"dialect={name!r}; expected one of {', '.join(map(repr, get_args(DialectName)))}."
@@ -368,19 +365,16 @@ def dialect_of(name: str) -> Dialect:
 
 
 TRUE, FALSE = "1 = 1", "1 = 0"
-#: A condition, and whether it may be unknown rather than false.
+#: A condition, and True if it may be unknown (NULL) rather than false.
 Condition = tuple[str, bool]
 
 
 @dataclass(frozen=True)
 class SqlConditions(ConditionWriter[Condition]):
-    """Writes conditions on the columns of one table, in one dialect.
+    """A writer of conditions on the columns of one table in one dialect.
 
-    Expressions of polars are written by the same class with other operations, which are the methods
-    of the first part.
+    A subclass writes polars expressions: it replaces the operations, which come first.
 
-    Examples
-    --------
     >>> from formulakern.syntax.parser import parse_rule
     >>> writer = SqlConditions(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
     >>> print(writer.expression(parse_rule("~ring & odor != foul")))
@@ -401,17 +395,17 @@ class SqlConditions(ConditionWriter[Condition]):
     # -- operations -------------------------------------------------------------------------------
 
     def column(self, name: str) -> str:
-        """A column, with its table."""
+        """Return a column, qualified by its table."""
         return f"{self.table}.{self.dialect.identifier(name)}"
 
     def present(self, name: str) -> Condition:
-        """Whether an entry is not missing, which is never unknown."""
+        """Return the condition that an entry is not missing; it is never unknown."""
         column, kind = self.column(name), self.types.get(name)
         if (finite := self._finite(name)) is not None:
             return f"({finite[0]}) IS TRUE", False
         if self.dialect.nan and kind in ("truth", "open", None):
             known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
-            if kind is None:  # perhaps text, and then not NaN but a word
+            if kind is None:  # perhaps text, in which NaN is a word
                 floating = self.dialect.floating.format(column=column)
                 known = f"CASE WHEN {floating} THEN {known} ELSE {column} IS NOT NULL END"
             return f"({known}) IS TRUE", False
@@ -424,15 +418,15 @@ class SqlConditions(ConditionWriter[Condition]):
         return f"{self.column(name)} IS NULL", False
 
     def _finite(self, name: str) -> Condition | None:
-        """Whether an entry is not NaN, which is larger than every number in most databases.
+        """Return the condition that an entry is not NaN, or None if the column cannot have NaN.
 
-        None if the column has no NaN.
+        NaN is larger than every number in most databases.
         """
         has_nan = self.dialect.nan and self.types.get(name) == "number"
         return (f"{self.column(name)} <= {self.dialect.infinity}", True) if has_nan else None
 
     def _equals(self, name: str, value: bool) -> Condition:
-        """Whether a column is true, or 1; or else whether it is false, or 0."""
+        """Return the condition that a column is true (or 1), or that it is false (or 0)."""
         column, kind = self.column(name), self.types.get(name, "open")
         if kind == "boolean" and self.dialect.boolean:
             return (column if value else f"NOT {column}"), True
@@ -440,7 +434,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return form.format(column=column, number=int(value), word=str(value).lower()), True
 
     def _one_or_zero(self, name: str) -> str:
-        """A column of truth values as numbers."""
+        """Return a column of truth values as numbers."""
         if not self.dialect.boolean:
             return self.column(name)
         true, false = self._equals(name, True)[0], self._equals(name, False)[0]
@@ -450,14 +444,14 @@ class SqlConditions(ConditionWriter[Condition]):
         return self.dialect.text.format(column=self.column(name))
 
     def _moment(self, name: str, kind: TemporalKind) -> str:
-        """A column of dates or times, for comparisons."""
+        """Return a column of dates or times for comparisons."""
         return self.dialect.compared(self.column(name), kind)
 
     def _part(self, name: str, part: str, kind: TemporalKind | None) -> str:
         return self.dialect.part(self.column(name), part, kind)
 
     def literal(self, value: Any) -> str:
-        """Return a constant that columns are compared with."""
+        """Return a constant to compare columns with."""
         if isinstance(value, Temporal):
             return self.dialect.instant_of(value)
         if isinstance(value, str):
@@ -465,11 +459,11 @@ class SqlConditions(ConditionWriter[Condition]):
         return self.dialect.number(value, exact=False)
 
     def _compared(self, column: str, relation: str, other: str) -> Condition:
-        """Whether a column is in a relation to another column or to a constant."""
+        """Return the condition that a column is in a relation to a column or constant."""
         return f"{column} {relation.replace('!=', '<>')} {other}", True
 
     def _among(self, column: str, relation: str, constants: Sequence[str]) -> Condition:
-        """Whether a column equals one of some constants, or none of them."""
+        """Return the condition that a column equals one of the constants, or none of them."""
         if len(constants) == 1:
             return self._compared(column, relation, constants[0])
         return f"{column} {'IN' if relation == '=' else 'NOT IN'} ({', '.join(constants)})", True
@@ -479,7 +473,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return (TRUE if value else FALSE), False
 
     def negated(self, part: Condition) -> Condition:
-        """Return the condition that another one is not true."""
+        """Return the negation of a condition, which is true if the condition is unknown."""
         text, unknown = part
         return (f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"), False
 
@@ -492,30 +486,30 @@ class SqlConditions(ConditionWriter[Condition]):
         return f"({text})", any(unknown for _, unknown in parts)
 
     def equal(self, left: Condition, right: Condition, same: bool) -> Condition:
-        """Return the condition that two others are both true or both not, or else differ."""
+        """Return the condition that two others are equal, or differ if ``same`` is False."""
         sides = [
             f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
             for text, unknown in (left, right)
         ]
         return f"{sides[0]} {'=' if same else '<>'} {sides[1]}", False
 
-    # -- conditions by these operations -----------------------------------------------------------
+    # -- conditions built from these operations ---------------------------------------------------
 
     def expression(self, formula: Formula) -> str:
-        """Return a condition that is true in the rows of a formula; in others false or unknown.
+        """Return a condition that is true in the rows of a formula, and false or unknown in others.
 
         A comparison with NULL is unknown in SQL and false in a rule.  The difference matters only
-        under ``NOT`` and connectives that contain one, which ask whether the comparison is true.
+        under ``NOT`` and connectives that contain it, which test if the comparison is true.
         """
         return self.condition(formula)[0]
 
     def number(self, name: str) -> str:
-        """A column of numbers, or of truth values, as a number."""
+        """Return a column of numbers or truth values as a number."""
         kind = self.types.get(name)
         if kind == "text":
             raise DataError(
-                f'column "{name}" holds text, and a rule reads it as numbers, which {self.TARGET} '
-                "does in another way. Make it a column of numbers, and give its type in types."
+                f'column "{name}" holds text, but a rule compares it with numbers; {self.TARGET} '
+                "does that differently. Make it a column of numbers, and give its type in types."
             )
         if kind in KINDS:
             raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are not numbers.')
@@ -523,12 +517,12 @@ class SqlConditions(ConditionWriter[Condition]):
         return self._one_or_zero(name) if truths else self.column(name)
 
     def truth(self, name: str, value: bool = True) -> Condition:
-        """Return the condition that a column is true, or 1; or else that it is false, or 0."""
+        """Return the condition that a column is true (or 1), or that it is false (or 0)."""
         kind = self.types.get(name)
         if kind == "text" or kind in KINDS:
             raise DataError(
                 f'column "{name}" holds {_held(kind)}, which is not a truth value in '
-                f"{self.TARGET}; compare it with a value: {Variable(name)} = …"
+                f"{self.TARGET}. Compare it with a value: {Variable(name)} = …"
             )
         return self._equals(name, value)
 
@@ -552,15 +546,15 @@ class SqlConditions(ConditionWriter[Condition]):
         kind = self._temporal(name)
         if kind == "instant":
             raise DataError(
-                f'the {part} of column "{name}" depends on a time zone. Make it a column of local '
-                "time, without one."
+                f'the {part} of column "{name}" depends on a time zone. Convert it to local '
+                "time without a time zone."
             )
         if kind is not None and part not in PARTS_OF[kind]:
             raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
         return self._part(name, part, kind)
 
     def _one_of(self, name: str, truths: Sequence[int]) -> Condition:
-        """Whether a column of truth values has one of these."""
+        """Return the condition that a column of truth values has one of these."""
         if len(truths) == 1:
             return self.truth(name, bool(truths[0]))
         return self.present(name) if truths else self.constant(False)
@@ -571,8 +565,8 @@ class SqlConditions(ConditionWriter[Condition]):
         if isinstance(value, Level):
             if (held := self.types.get(name)) not in (None, "text"):
                 raise DataError(
-                    f'column "{name}" holds {_held(held)}, and a rule compares it with categories '
-                    "in their order. Make it a column of text, and give its type in types."
+                    f'column "{name}" holds {_held(held)}, but a rule compares it with ordered '
+                    "categories. Make it a column of text, and give its type in types."
                 )
             return self._equal(name, "=", value.passed(relation))
         if (kind := self._temporal(name, value)) is not None:
@@ -588,33 +582,33 @@ class SqlConditions(ConditionWriter[Condition]):
         return self._guarded(compared, [name] if relation in (">", ">=") else [])
 
     def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
-        """The kind of dates or times of a column, or of a value that it is compared with."""
+        """Return the kind of dates or times of a column, or of a value compared with it."""
         kind = self.types.get(name)
         if kind in KINDS:
             return kind
         found = [value for value in values if isinstance(value, Temporal)]
         if found and kind is not None:
             raise DataError(
-                f'column "{name}" holds {_held(kind)}; it is compared with {found[0]}, one of '
-                f"{KINDS[found[0].kind][0]}. Make it a column of those, and give its type in "
+                f'column "{name}" holds {_held(kind)}, but a rule compares it with {found[0]}, of '
+                f"{KINDS[found[0].kind][0]}. Make it a column of these, and give its type in "
                 f"types: {{{name!r}: {found[0].kind!r}}}."
             )
         return found[0].kind if found else None
 
     def _guarded(self, condition: Condition, names: Iterable[str]) -> Condition:
-        """A comparison, and that these columns do not hold NaN."""
+        """Return a comparison joined with the condition that these columns are not NaN."""
         known = [finite for name in names if (finite := self._finite(name)) is not None]
         return self.joined("and", [condition, *known])
 
     def _pair(self, name: str, relation: str, other: str) -> Condition:
-        """A comparison of two columns."""
+        """Return the comparison of two columns."""
         kinds, names = [self.types.get(name), self.types.get(other)], (name, other)
         read: Callable[[str], str] = self.column
         if (kind := self._temporal(name) or self._temporal(other)) is not None:
             if not set(kinds) <= {kind, None}:
                 held = [f'"{c}" holds {_held(k)}' for c, k in zip(names, kinds, strict=True)]
                 raise DataError(
-                    f"two columns are compared that differ in kind: {' and '.join(held)}. "
+                    f"a rule compares two columns that differ in kind: {' and '.join(held)}. "
                     "Convert one of them, and give its type in types."
                 )
             read = partial(self._moment, kind=kind)
@@ -623,8 +617,8 @@ class SqlConditions(ConditionWriter[Condition]):
         elif "text" in kinds and None not in kinds:
             numbers, texts = names if kinds[1] == "text" else (other, name)
             raise DataError(
-                f'column "{texts}" holds text and "{numbers}" does not; {self.TARGET} does not '
-                "compare them as a rule does. Make them columns of one type, and give it in types."
+                f'column "{texts}" holds text and "{numbers}" does not; {self.TARGET} compares '
+                "them differently than a rule. Make them columns of one type, and give it in types."
             )
         elif None not in kinds and kinds != ["boolean", "boolean"]:
             read = self.number
@@ -632,7 +626,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return self._guarded(compared, dict.fromkeys(names))
 
     def _equal(self, name: str, sign: str, values: Sequence[Any]) -> Condition:
-        """Whether a column equals one of some constants, or none of them."""
+        """Return the condition that a column equals one of the constants, or none of them."""
         column, kind = self.column(name), self.types.get(name)
         if (temporal := self._temporal(name, *values)) is not None:
             found = [value_of_kind(value, temporal, name) for value in values]
@@ -643,9 +637,9 @@ class SqlConditions(ConditionWriter[Condition]):
             for value in values:
                 if not isinstance(value, str):
                     raise DataError(
-                        f'column "{name}" holds text, and is compared with {value!r}, which is '
-                        f'every text that spells it. Write {Variable(name)} = "{value}" for one '
-                        "of them."
+                        f'column "{name}" holds text, but a rule compares it with the number '
+                        f"{value!r}, which equals several texts. To compare with one text, write "
+                        f'{Variable(name)} = "{value}".'
                     )
         elif kind is not None:
             read = [number_of(value) if isinstance(value, str) else value for value in values]
@@ -667,18 +661,18 @@ class SqlConditions(ConditionWriter[Condition]):
 
 
 def _held(kind: ColumnType | None) -> str:
-    """Return what a column of a type holds, in words."""
+    """Return the content of a column of a type, in words."""
     if kind in KINDS:
         return KINDS[kind][0]
-    return {"text": "text", None: "what is not known"}.get(kind, "numbers or truth values")
+    return {"text": "text", None: "entries of an unknown type"}.get(kind, "numbers or truth values")
 
 
-#: A line break of an expression; texts in it may have line breaks of their own, but no NUL.
+#: A placeholder for line breaks of expressions; texts can have line breaks, but not NUL.
 BREAK = "\0"
 
 
 class Query:
-    """A query of one table, and the expressions in it."""
+    """A query of one table, and its expressions."""
 
     dialect: Dialect
     writer: SqlConditions
@@ -694,8 +688,8 @@ class Query:
         parts = table.split(".") if isinstance(table, str) else list(table)
         if not parts or not all(isinstance(part, str) and part for part in parts):
             raise ParameterError(
-                f"table={table!r}; expected a name such as 'data' or 'schema.data', or the parts "
-                "of one: ('schema', 'data')."
+                f"table={table!r}; expected a name such as 'data' or 'schema.data', or its "
+                "parts: ('schema', 'data')."
             )
         names = [self.dialect.identifier(part) for part in parts]
         self._from, qualifier = ".".join(names), names[-1]
@@ -703,28 +697,28 @@ class Query:
         if len(parts) > 1:
             self._from += f" AS {qualifier}"
         if {*self.dialect.hidden.split()} & {name.lower() for name in read}:
-            # a table answers to these names, a query of it only where it has such a column
+            # a table has these implicit columns; a subquery only if they are real columns
             qualifier = self.dialect.identifier("all rows")
             self._from = f"(SELECT * FROM {'.'.join(names)}) AS {qualifier}"
         folded: dict[str, str] = {}
         for name in read if self.dialect.folds else ():
             if (other := folded.setdefault(name.lower(), name)) != name:
                 raise DataError(
-                    f'columns "{other}" and "{name}" differ in case only, and are one column '
-                    f"in {self.dialect.name}. Rename one of them."
+                    f'columns "{other}" and "{name}" differ in case only; {self.dialect.name} '
+                    "treats them as one column. Rename one of them."
                 )
         self._known = {name.casefold() for name in (*read, *types)}
         self.writer = SqlConditions(self.dialect, qualifier, types)
 
     def text(self, answer: str, name: str = "predicted_class", scores: Sequence[str] = ()) -> str:
-        """The query: all columns, scores, and what is predicted."""
+        """Return the query of all columns, scores, and the prediction."""
         added = [*((total, f"score_{k}") for k, total in enumerate(scores, 1)), (answer, name)]
         columns = [f"{BREAK}{expression} AS {self._fresh(wanted)}" for expression, wanted in added]
         head = indented(",".join([f"SELECT {self.writer.table}.*", *columns]))
         return f"{head}{BREAK}FROM {self._from}".replace(BREAK, "\n")
 
     def rows(self, condition: str) -> str:
-        """The query of the rows in which a condition is true."""
+        """Return the query of the rows in which a condition is true."""
         return f"SELECT {self.writer.table}.*\nFROM {self._from}\nWHERE {condition}"
 
     def _fresh(self, wanted: str) -> str:
@@ -742,7 +736,7 @@ class Query:
     # -- expressions ------------------------------------------------------------------------------
 
     def label(self, label: Any) -> str:
-        """A class as a constant."""
+        """Return a class as a constant."""
         if label is None:
             return "NULL"
         if isinstance(label, bool):
@@ -752,9 +746,9 @@ class Query:
         return self.dialect.string(str(label))
 
     def total(self, intercept: float, terms: Iterable[str]) -> str:
-        """A sum, in the order of :func:`formulakern.rules.sums.weighted_sums`.
+        """Return a sum, in the order of :func:`formulakern.rules.sums.weighted_sums`.
 
-        The first number is a double, which makes all of them doubles, or all are integers.
+        The first number decides the type: all are doubles, or all are integers.
         """
 
         def added(parts: Sequence[str]) -> str:
@@ -766,9 +760,9 @@ class Query:
     def leading(
         self, sums: Sequence[str], labels: Sequence[str], first: Sequence[str], opposite: bool
     ) -> str:
-        """The label of the largest sum, the first one of several, after other cases.
+        """Return the label of the largest sum, the first of several, after the cases ``first``.
 
-        ``opposite``: there are two sums, and the second is the first times −1.
+        ``opposite`` means that there are two sums, and the second is −1 times the first.
         """
         if len(sums) == 2:
             other = " >= 0" if opposite else wrapped(" >= ", sums[1])
@@ -778,9 +772,9 @@ class Query:
         return cases(first, answer) if first else answer
 
     def largest(self, sums: Sequence[str], labels: Sequence[str], first: Sequence[str] = ()) -> str:
-        """The label of the largest sum, the first one of several.
+        """Return the label of the largest sum, the first of several.
 
-        ``first`` are cases about the largest sum, such as ``WHEN 0 THEN …``.
+        ``first`` are cases of the largest sum, such as ``WHEN 0 THEN …``.
         """
 
         def greatest(group: Sequence[str]) -> str:
@@ -793,16 +787,16 @@ class Query:
 
 
 def cases(conditions: Sequence[str], otherwise: str, of: str = "") -> str:
-    """A ``CASE`` with these conditions, and its value if none of them applies."""
+    """Return a ``CASE`` with these conditions, and its value if none of them applies."""
     lines = [*conditions, f"ELSE {otherwise}"]
     return f"CASE{of}{indented(''.join(BREAK + line for line in lines))}{BREAK}END"
 
 
 def wrapped(before: str, text: str) -> str:
-    """An expression in parentheses behind a word."""
+    """Return an expression in parentheses after a word."""
     return f"{before}({indented(BREAK + text) + BREAK if BREAK in text else text})"
 
 
 def indented(text: str) -> str:
-    """An expression whose lines behind the first are indented."""
+    """Indent all lines of an expression but the first."""
     return text.replace(BREAK, f"{BREAK}  ")

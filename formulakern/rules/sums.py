@@ -1,7 +1,7 @@
 """Sums of weighted rules, in an order of additions that is part of the model.
 
-If two classes have equal scores, rounding decides, and it depends on the order of additions.
-Exported models add in the same order.
+If two classes have equal scores, rounding decides between them, and it depends on the order of
+additions.  Exported models add in the same order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-#: Longer sums are sums of sums: databases limit how deep an expression may be.
+#: Longer sums are split into sums of sums, because databases limit the depth of expressions.
 LONGEST_CHAIN = 100
 T = TypeVar("T")
 
 
 def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequence[T]:
-    """At most ``LONGEST_CHAIN`` parts: of more, groups are joined, and groups of these.
+    """Return at most ``LONGEST_CHAIN`` parts; if there are more, join them in groups.
 
     >>> in_groups("a" * 201, "+".join) == ["+".join("a" * 100)] * 2 + ["a"]
     True
@@ -34,10 +34,8 @@ def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequenc
 def weighted_sums(
     values: npt.NDArray[Any], votes: FloatArray, intercept: FloatArray | None = None
 ) -> FloatArray:
-    """b_k + Σ_r V_rk x_ir, added from the left, the sums of 100 terms each where there are more.
+    """Return b_k + Σ_r V_rk x_ir, added from the left in groups of at most 100 terms.
 
-    Examples
-    --------
     >>> weighted_sums(np.array([[1, 0], [1, 1]]), np.array([[0.5], [2.0]]), np.array([1.0]))
     array([[1.5],
            [3.5]])

@@ -1,4 +1,4 @@
-"""Rules with a matrix of votes, as a value, as a sequence of its rows, and as a predictor."""
+"""Rules with a matrix of votes: a value, a sequence of its rows, and a predictor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formulakern.rules.sums import weighted_sums
 from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
 
-#: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
+#: The arrays of an ensemble: the first has one entry per class, the others one row per rule.
 NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate")
 
 
@@ -32,25 +32,23 @@ class WeightedRule:
     Parameters
     ----------
     rule : Rule, Monomial or LinearTerm
-        The latter two contribute their values, and are satisfied if these are not 0.
+        A monomial or linear term contributes its value, and is satisfied if that is not 0.
     weight : float
-        The gain of a row that satisfies the rule, for ``winner`` or for the predicted number.
-        Positive if there is a ``loser``.
+        The vote for ``winner``, or for the predicted number; positive if there is a ``loser``.
     winner : object
         The class that the rule votes for; None if a number is predicted.
     loser : object
         The class with the vote ``-weight``; None if no other class has a vote.
     support : int
-        Number of training rows that satisfy the rule.
+        The number of training rows that satisfy the rule.
     coverage : float
         ``support`` as a share of the training rows; nan if unknown.
     precision : float
-        Share of the supporting rows that are of class ``winner``, weighted by the user's sample
-        weights; nan if unknown.
+        The share of class ``winner`` in the supporting rows, with sample weights; nan if unknown.
     base_rate : float
         The same share among all training rows: the precision of a rule that is always true.
     votes : tuple of K floats
-        The votes for all classes, if ``weight``, ``winner`` and ``loser`` do not determine them;
+        The votes for all classes if ``weight``, ``winner`` and ``loser`` do not determine them,
         otherwise empty.  ``weight`` is the largest absolute vote, and ``winner`` its class.
 
     Examples
@@ -74,7 +72,7 @@ class WeightedRule:
     def of_votes(
         cls, rule: Term, votes: Sequence[float], classes: Sequence[Any] | None, *counts: Any
     ) -> Self:
-        """Return a rule with its votes for all classes, or the only one for a number.
+        """Return a rule from its votes for all classes, or from its only vote for a number.
 
         >>> from formulakern.rules.rule import rule
         >>> foul = WeightedRule.of_votes(rule("odor = foul"), (0.5, -2.0, 1.5), "abc")
@@ -93,7 +91,7 @@ class WeightedRule:
 
 
 def leading(votes: Sequence[float]) -> int:
-    """Return the place of the largest absolute vote, the positive one of w and -w.
+    """Return the position of the largest absolute vote, the positive one of w and -w.
 
     >>> leading([0.0, -2.0, 2.0]), leading([0.5, -2.0])
     (2, 1)
@@ -105,7 +103,7 @@ def leading(votes: Sequence[float]) -> int:
 class VotingRules:
     """The fields and predictions of a :class:`formulakern.RuleEnsemble`."""
 
-    #: The name of weights in print.
+    #: The heading of weights in print.
     AMOUNT = "weight"
 
     rules: tuple[Term, ...]
@@ -144,8 +142,8 @@ class VotingRules:
         if both or not right or (np.diff(self.thresholds) < 0).any():
             raise ParameterError(
                 f"levels {self.levels!r} with thresholds {self.thresholds.tolist()} and classes "
-                f"{self.classes!r}; expected no classes, two levels at least, and one threshold "
-                "less than levels: finite numbers, none smaller than the one before."
+                f"{self.classes!r}; expected no classes, at least two levels, and a finite "
+                "threshold between each level and the next, in ascending order."
             )
         if self.classes is not None and k < 2:
             raise ParameterError(f"classes {self.classes!r}; expected at least two classes.")
@@ -160,12 +158,12 @@ class VotingRules:
         levels: Sequence[Any] | None = None,
         thresholds: npt.ArrayLike = (),
     ) -> Self:
-        """An ensemble from its rows.
+        """Build an ensemble from its rows.
 
         Parameters
         ----------
         items : iterable of WeightedRule
-            A winner or loser of None is not a class; if None is a class, give ``votes``.
+            The rows.  A winner or loser of None is not a class; if None is a class, give ``votes``.
         classes : sequence of K, optional
             All classes, in the learner's order; None if a number is predicted.
         intercept : array-like of shape (K,), optional
@@ -173,7 +171,7 @@ class VotingRules:
         target : str
             The name of the predicted number.
         levels : sequence, optional
-            Ordered classes, into which thresholds divide the number.
+            Ordered classes, if thresholds divide the number into levels.
         thresholds : array-like
             The upper ends of all levels but the last.
 
@@ -204,8 +202,8 @@ class VotingRules:
                 raise ParameterError(
                     f"rule {str(item.rule)!r} votes {item.votes or item.weight} for "
                     f"{item.winner!r} against {item.loser!r}; expected classes among "
-                    f"{list(places)!r}, a positive weight if there is a loser, and the largest "
-                    "absolute vote as weight if there are votes."
+                    f"{list(places)!r}, a positive weight if there is a loser, and, if there are "
+                    "votes, the largest absolute vote as the weight."
                 )
             if item.votes:
                 votes[row] = item.votes
@@ -221,7 +219,7 @@ class VotingRules:
     # -- as a value, and as a sequence of its rows ----------------------------------------------
 
     def _key(self) -> tuple[Any, ...]:
-        """What is compared: numbers by their shortest text, which is the same for every nan."""
+        """Return the values to compare: numbers as text, which is the same for every nan."""
         numbers = (repr(getattr(self, name).tolist()) for name in NUMBERS)
         ends = repr(self.thresholds.tolist())
         return (self.rules, self.classes, self.target, *numbers, self.levels, ends)
@@ -254,25 +252,25 @@ class VotingRules:
 
     @property
     def n_conditions(self) -> int:
-        """Number of conditions in all rules; the factors of a monomial count as some."""
+        """The number of conditions in all rules; each factor of a monomial counts as one."""
         return sum(rule.n_conditions for rule in self.rules)
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether there are two classes, and the votes of every rule are w and -w."""
+        """True if there are two classes, and the votes of every rule are w and -w."""
         return self.votes.shape[1] == 2 and not self.votes.sum(axis=1).any()
 
     @property
     def is_opposite(self) -> bool:
-        """Whether there are two classes, and the score of the second is −1 times the first."""
+        """True if there are two classes with opposite scores."""
         return self.is_pairwise and bool(self.intercept[0] == -self.intercept[1])
 
     def head(self, n: int) -> Self:
-        """The first n rules, with the same classes and intercepts."""
+        """Return the first n rules, with the same classes and intercepts."""
         return self.take(range(len(self))[:n])
 
     def take(self, positions: Sequence[int]) -> Self:
-        """The rules at these positions, with the same classes and intercepts."""
+        """Return the rules at these positions, with the same classes and intercepts."""
         rows = np.array(positions, dtype=np.intp)
         numbers: dict[str, Any] = {name: getattr(self, name)[rows] for name in NUMBERS[1:]}
         return replace(self, rules=tuple(self.rules[r] for r in positions), **numbers)
@@ -281,12 +279,12 @@ class VotingRules:
 
     @lazily
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
-        """Return which rows of a table satisfy which rule, bool of shape (n, R)."""
+        """Return which rows of a table satisfy which rules, bool of shape (n, R)."""
         return np.asarray(self.values(table) != 0)
 
     @lazily
     def values(self, table: Any) -> FloatArray:
-        """Return 1 for a row that satisfies a rule, else 0; values of other terms; shape (n, R)."""
+        """Return the values of rules (1 if a row satisfies it, else 0) and terms, shape (n, R)."""
         rows = Table.of(table)
         known: dict[Formula, npt.NDArray[np.bool_]] = {}
         values = np.empty((len(self.rules), len(rows)))
@@ -299,25 +297,20 @@ class VotingRules:
 
     @lazily
     def scores(self, table: Any) -> FloatArray:
-        """Return the score of every class, shape (n, K); a predicted number is one column."""
+        """Return the score of each class, shape (n, K), or the predicted number, shape (n, 1)."""
         return self.scores_of(self.values(table))
 
     def scores_of(self, values: npt.NDArray[Any]) -> FloatArray:
-        """The scores of rows on which the rules have these values, shape (n, R)."""
+        """Return the scores of rows from the values of the rules on them, shape (n, R)."""
         return weighted_sums(np.asarray(values), self.votes, self.intercept)
 
     @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
-        """Return the class, level or number that is predicted for every row, shape (n,)."""
+        """Predict the class, level or number of each row, shape (n,)."""
         return self.decide(self.scores(table))
 
     def growing(self, values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-        """Iterate over the decisions of the first 0, 1, 2, … rules.
-
-        Parameters
-        ----------
-        values : ndarray of shape (m, R)
-            The values of all rules on m rows.
+        """Yield the predictions of the first 0, 1, 2, … rules, given the values of all rules.
 
         Yields
         ------
@@ -330,19 +323,19 @@ class VotingRules:
             yield self.decide(scores)
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
-        """What is predicted for rows of these scores, shape (n, K)."""
+        """Return the predictions for rows with these scores, shape (n, K)."""
         names = self.levels or self.classes
         return scores[:, 0] if names is None else class_array(names)[self.places(scores)]
 
     def places(self, scores: FloatArray) -> npt.NDArray[np.intp]:
-        """Return the class or level of every row by number; 0 if a number is predicted."""
+        """Return the number of each row's class or level; 0 if a number is predicted."""
         if self.levels is None:
             return np.asarray(scores.argmax(axis=1))
         return np.asarray(np.searchsorted(self.thresholds, scores[:, 0]))
 
 
 def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:
-    """Classes as an array: of their own dtype where all are of one type, else of objects.
+    """Return classes as an array of their dtype if all are of one type, else of objects.
 
     >>> class_array(["e", "p"]), class_array(["e", None])
     (array(['e', 'p'], dtype='<U1'), array(['e', None], dtype=object))
@@ -352,7 +345,7 @@ def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def class_codes(y: Any, classes: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """The place of the class of every row, −1 for what is none of them.
+    """Return the position of each row's class, −1 for other classes.
 
     >>> class_codes(["p", "e", "x"], ("e", "p"))
     array([ 1,  0, -1])

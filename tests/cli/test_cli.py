@@ -323,12 +323,15 @@ ERRORS = {
     "bad formula in learn": (("learn", "monks-1", "--formula", "a &"), "a &\n       ^"),
     "unknown set": (
         ("learn", "tictactoe", *LEARN),
-        'there is no file and no built-in data set "tictactoe"; did you mean tic-tac-toe?',
+        'there is no file and no built-in table "tictactoe"; did you mean tic-tac-toe?',
     ),
-    "unknown set, nothing near": (("learn", "zzz", *LEARN), "built in are tic-tac-toe, monks-1"),
+    "unknown set, nothing near": (
+        ("learn", "zzz", *LEARN),
+        "built-in tables are tic-tac-toe, monks-1",
+    ),
     "missing file": (("learn", "{tmp}/nowhere.txt", *LEARN), "there is no file {tmp}/nowhere.txt"),
     "misspelt file": (("learn", "{tmp}/friut.csv", *LEARN), "did you mean {tmp}/fruit.csv?"),
-    "nothing near": (("learn", "{tmp}/nosuch.csv", *LEARN), "no file {tmp}/nosuch.csv; built in"),
+    "nothing near": (("learn", "{tmp}/nosuch.csv", *LEARN), "no file {tmp}/nosuch.csv; built-in"),
     "missing folder": (("learn", "{tmp}/no/fruit.csv", *LEARN), "there is no folder {tmp}/no"),
     "folder": (("learn", "{tmp}", *LEARN), "{tmp} is a folder; expected a CSV or Parquet file."),
     "one class": (
@@ -364,7 +367,7 @@ ERRORS = {
     ),
     "target of a built-in set": (
         ("learn", "monks-1", *LEARN, "--target", "a1"),
-        'the class of the built-in set monks-1 is "class"; --target "a1" is for files.',
+        'the class of the built-in table monks-1 is "class"; --target "a1" is for files only.',
     ),
     "nominal": (
         ("learn", "{tmp}/fruit.csv", *LEARN, "--nominal", "sice"),
@@ -375,7 +378,7 @@ ERRORS = {
     "no text": (("gram", "a", "{tmp}/noise.csv", "--out", "{tmp}/K.npy"), "is not UTF-8 text"),
     "domains": (
         ("learn", "monks-1", "--formula", "a:gene & b"),
-        'the formula names the domain "gene", and the command line has no way to say',
+        'the formula has the domain "gene", but the command line cannot define',
     ),
     "inputs": (("inspect", "a", "--inputs", "fuzzy"), "expected one of 'binary', 'graded'"),
     "a formula for another learner": (

@@ -119,7 +119,7 @@ def test_identifiers_are_told(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     _, out, err = run(capsys, "learn", "bank.csv", "--model", "rules", "--cv", "0")
     assert (
-        '"id" has a different value in every row, as an identifier has; leave it out by --drop id'
+        '"id" has a different value in every row, like an identifier; leave it out with --drop id'
         in " ".join(out.split())
     )
     assert err == ""
@@ -132,7 +132,7 @@ def test_novelty(folder, capsys, monkeypatch):
     words = ("--model", "novelty", "--drop", "id", "--test", "test.csv", "-o", "new.json")
     status, out, _ = run(capsys, "learn", "train.csv", *words)
     assert status == 0
-    assert 'the column "y" is not used' in out
+    assert 'the column "y" is left out' in out
     assert "of 20 rows" in out
     rows = fk.datasets.read_table("bank.csv").data.select(["age", "job"])
     assert {*fk.load("new.json").predict(rows).tolist()} <= {-1, 1}
@@ -154,9 +154,9 @@ WRONG = {
         f"dialect='oracle'; expected one of {', '.join(map(repr, get_args(DialectName)))}.",
     ),
     "no such class": ("learn bank.csv --class z", 'no column "z" in bank.csv'),
-    "the class is dropped": ("learn bank.csv --drop y", "which is predicted"),
+    "the class is dropped": ("learn bank.csv --drop y", "which is the column to predict"),
     "no such set": ("datasets monks-9", "no built-in data set"),
-    "all sets in a file": ("datasets -o all.csv", "writes one table"),
+    "all sets in a file": ("datasets -o all.csv", "needs the name of a table"),
     "no such encoding": ("learn bank.csv --encoding utf-99", "expected an encoding of Python"),
     "a long delimiter": ("learn bank.csv --delimiter ;;", "expected one character"),
     "no picture": ("compare bank.csv --picture scores.doc", "a picture is a file of"),

@@ -85,7 +85,7 @@ def test_points_make_the_model_a_card(capsys, fruit):
     assert card.rules_.claim() in done(capsys, "show", model)
     status, _, err = run(capsys, "learn", fruit, "--model", "svm", "--points")
     assert status
-    assert "--points needs rules of classes, not svm. Use --model hkl." in err
+    assert "--points needs rules for classes, not svm. Use --model hkl." in err
 
 
 def test_numbers_are_learned(capsys, fruit):
@@ -95,8 +95,8 @@ def test_numbers_are_learned(capsys, fruit):
     status, _, err = run(capsys, "learn", fruit, "--model", "svm-regression")
     assert (status, err) == (
         1,
-        'formulakern: the column "class" is no number. Name another one by --target, or take a '
-        "learner of classes.\n",
+        'formulakern: the column "class" is not numeric. Name another column with --target, or use '
+        "a learner for classes.\n",
     )
 
 
@@ -109,9 +109,9 @@ def test_a_number_is_no_class(capsys, fruit, value):
         status, out, err = run(capsys, command[0], fruit, *command[1:], "--target", "amount")
         assert (status, out) == (1, "")
         assert err == (
-            'formulakern: the column "amount" is a number: it has 300 different values. Predict it '
-            "with --model hkl-regression (HKLRegressor in Python), or name a column of classes by "
-            "--target.\n"
+            'formulakern: the column "amount" is numeric, with 300 different values. Predict '
+            "it with --model hkl-regression (HKLRegressor in Python), or name a column of classes "
+            "with --target.\n"
         )
 
 
@@ -233,7 +233,7 @@ def test_no_model_is_saved_before_there_is_one(capsys, fruit, monkeypatch):
     model = fruit.with_name("m.json")
     monkeypatch.setattr(fk.RuleListClassifier, "fit", interrupted)
     status, _, err = run(capsys, "learn", fruit, "--model", "rules", "-o", model)
-    sentence = f"interrupted: no model was found yet; {model} is not written."
+    sentence = f"interrupted: no model was found yet; {model} was not written."
     assert (status, err) == (130, f"\nformulakern: {sentence}\n")
     assert not model.exists()
 
@@ -252,8 +252,8 @@ def test_a_column_that_gives_the_class_away_is_named(capsys, fruit):
     words = ("learn", fruit, "--model", "rules", "--cv", 0, "--drop", "size")
     said = " ".join(done(capsys, *words).replace("│", "").split())
     assert (
-        'warning: "colour" alone gives the right class in 100 % of held-out rows, as a copy of the '
-        "class would; unless it is known before the class is, leave it out by --drop size,colour"
+        'warning: "colour" alone predicts 100 % of the held-out rows correctly, like a copy of the '
+        "class; leave it out with --drop size,colour unless it is known before the class"
     ) in said
     assert "warning" not in done(capsys, *words[:-1], "size,colour")
     assert "--drop colour" in done(capsys, "compare", fruit, "--models", "rules", "--cv", 2)
@@ -328,7 +328,7 @@ def test_probabilities_and_names_that_are_there(capsys, fruit, name):
     err = run(capsys, "predict", model, path, "--probabilities")[2]
     assert "Learn it with --probabilities" in err
     err = run(capsys, "learn", fruit, "--model", "hkl-regression", "--probabilities")[2]
-    assert "predicts no classes" in err
+    assert "needs a model that predicts classes" in err
 
 
 def test_explain(capsys, fruit):
@@ -353,7 +353,7 @@ def test_export(capsys, fruit):
     assert fk.RuleEnsemble.from_json(done(capsys, "export", model, "--json")) == saved.rules_
     assert done(capsys, "export", model, "--latex").startswith("\\begin{tabular}")
     _, model = learned(capsys, fruit, "--model", "svm")
-    assert "FormulaSVC is no list of rules" in run(capsys, "export", model, "--json")[2]
+    assert "FormulaSVC is not a list of rules" in run(capsys, "export", model, "--json")[2]
 
 
 def test_compare(capsys, fruit):
@@ -442,7 +442,7 @@ def test_report(capsys, fruit, tmp_path):
     page = tmp_path / "report.html"
     status, out, err = run(capsys, "report", model, table, "-o", page, "--rows", 3)
     assert (status, err) == (0, "")
-    assert "class: class" in out
+    assert 'the class is the column "class"' in out
     first = page.read_text(encoding="utf-8")
     assert "The page holds the first 3 of" in first
     header, *lines = table.read_text().splitlines()
@@ -454,11 +454,11 @@ def test_report(capsys, fruit, tmp_path):
     bare.write_text("\n".join(line.rpartition(",")[0] for line in [header, *lines]) + "\n")
     status, out, _ = run(capsys, "report", model, bare, "-o", page, "--force", "--title", "<Fruit>")
     assert status == 0
-    assert "nothing is said of how good" in " ".join(out.split())
+    assert "so the page has no scores" in " ".join(out.split())
     assert "<h1>&lt;Fruit&gt;</h1>" in page.read_text(encoding="utf-8")
     more = tmp_path / "more.csv"
     more.write_text("\n".join(f"a,b,{line.rpartition(',')[0]}" for line in [header, *lines]) + "\n")
     status, _, err = run(capsys, "report", model, more, "-o", page, "--force")
     assert status == 1
-    assert "Name it by --target" in err
+    assert "Name the class with --target" in err
     assert run(capsys, "report", model, table, "-o", tmp_path)[0] == 1

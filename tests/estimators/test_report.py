@@ -184,7 +184,7 @@ def test_figures_are_those_of_the_rows(tmp_path):
     assert f"{model.score(X, y):.1%}" in page.text("dd")
     assert "The page holds the first 5 of 13 rows." in page.text("p")
     assert len(page.json()["rows"]) == 5
-    assert "Values that training did not show" in page.text("p")
+    assert "Values not seen in training" in page.text("p")
     assert "odor" in page.text("p")
     assert page.json()["rows"][0]["e"][1] == "new"
     predicted, places = model.predict(X), model.classes_.tolist()

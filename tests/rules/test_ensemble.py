@@ -150,7 +150,7 @@ def test_votes_and_classes_must_fit(ensemble, price):
     expect("a positive weight", [weighted("x = 1", -1.0, "a", "b")], ("a", "b"))
     for votes in ((1.0,), (2.0, 1.0), (1.0, -3.0)):
         item = replace(weighted("x = 1", 1.0, "a"), votes=votes)
-        expect("the largest absolute vote as weight", [item], ("a", "b"))
+        expect("the largest absolute vote as the weight", [item], ("a", "b"))
     expect(r"intercept of shape \(1,\); expected .* \(2,\)", (), ("a", "b"), (1.0,))
     expect("two classes", (), ("a",))
     expect("finite", [weighted("x = 1", math.inf, "a")], ("a", "b"))
@@ -208,9 +208,9 @@ def test_explanations_of_many_rows(ensemble, price, numbers):
     lines, page = str(found).splitlines(), found._repr_html_()
     assert len(lines) == 2 + len(values)
     assert lines[-1] == (
-        "every row begins with 10, the intercept"
+        "every score includes the intercept, 10"
         if numbers
-        else "every row begins with the intercepts b +0.1"
+        else "the scores include the intercepts b +0.1"
     )
     assert page.count("<tr>") == 1 + len(values)
     for row, one in enumerate(found):
@@ -220,7 +220,7 @@ def test_explanations_of_many_rows(ensemble, price, numbers):
     assert len(found[1:]) == len(values) - 1
     assert found[-1].scores == found[len(values) - 1].scores
     for ask in ("prediction", "scores", "rules", "contributions"):
-        with pytest.raises(fk.DataError, match=r"of one row; this explains 4"):
+        with pytest.raises(fk.DataError, match=r"for one row, but this explains 4"):
             getattr(found, ask)
     with pytest.raises(fk.ParameterError, match="expected"):
         found.added("no class")
@@ -257,7 +257,7 @@ def test_linear_terms_count_with_their_share_of_the_way():
     assert (ensemble.n_conditions, products.n_conditions) == (2, 4)
     found = Explanation.of(ensemble, ensemble.values(table)[3:4])
     assert str(found).splitlines() == [
-        "class a: the score is -1; above 0 b, else a",
+        "class a: the score is -1; predict b if it is above 0, else a",
         "  -2.0  u from 2 to 6, -0.5 per unit",
         "  +1.0  v = 1",
     ]

@@ -106,7 +106,9 @@ def test_near_thresholds_and_opposites():
     }  # fmt: skip
     assert found.rules.intercept.tolist() == [0.375, -0.375]
     assert (found.change, found.n_changed, len(found.replaced)) == (0, 0, 2)
-    assert str(found).endswith("2 rules joined: scores change by at most 0, 0 of 4 predictions")
+    assert str(found).endswith(
+        "2 rules joined: scores change by at most 0; 0 of 4 predictions change"
+    )
     # where an entry is missing x = 3 and x != 3 are no opposites
     gap = dict(X, x=[3, None, 4, 5])
     assert len(ensemble.joined(gap).rules) == 4

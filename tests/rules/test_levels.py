@@ -30,7 +30,7 @@ def test_levels_are_intervals_of_the_score():
     assert ensemble.predict(table).tolist() == ["low", "middle", "high", "high", "low"]
     assert ensemble.decide(np.array([[5.0], [20.0]])).tolist() == ["low", "middle"]
     text = str(ensemble)
-    first = "risk by Σ weight · rule: low up to 4.5, middle up to 19.5, high above"
+    first = "risk by the sum of weights: low up to 4.5, middle up to 19.5, high above"
     assert text.splitlines()[0] == first
     assert RuleEnsemble.from_json(ensemble.to_json()) == ensemble
     assert ensemble != replace(ensemble, thresholds=np.array([5.0, 6.0, 20.0]))
@@ -57,7 +57,7 @@ def test_levels_in_a_database():
     [(("a",), ()), (("a", "b"), ()), (("a", "b", "c"), (2.0, 1.0)), (("a", "b"), (np.nan,))],
 )
 def test_levels_that_are_none(levels, thresholds):
-    with pytest.raises(ParameterError, match="one threshold less than levels"):
+    with pytest.raises(ParameterError, match="finite threshold between each level and the next"):
         RuleEnsemble.of([], levels=levels, thresholds=thresholds)
     with pytest.raises(ParameterError, match="expected no classes"):
         RuleEnsemble.of([], ("a", "b"), levels=("a", "b"), thresholds=(0.0,))
@@ -70,7 +70,7 @@ def test_simplified_levels_predict_the_same():
     rows = {"n": [-1, 0, 1, 2]}
     assert len(shorter) == 1
     assert shorter.predict(rows).tolist() == ensemble.predict(rows).tolist() == [1, 1, 3, 3]
-    assert str(shorter).startswith("y by Σ weight · rule: 1 up to 0.5, 2 up to 1.5, 3 above")
+    assert str(shorter).startswith("y by the sum of weights: 1 up to 0.5, 2 up to 1.5, 3 above")
 
 
 def test_accuracy_of_the_first_rules():

@@ -221,10 +221,10 @@ def test_printed_card(ward):
     assert head.split() == ["points", "coverage", "rule"]
     assert [int(line.split()[0]) for line in lines[: len(card)]] == card.votes[:, 0].tolist()
     sums, end = lines[len(card) : lines.index("")], lines.index("")
-    assert sums[0] == "Sums of the rules above about one column alone:"
+    assert sums[0] == "Sums of the rules about a single column:"
     assert all(re.fullmatch(r"\S.*: (\+\d+|-\d+|0)", part.strip()) for part in sums[1].split(";"))
     loss, bound = re.fullmatch(
-        r"The mean smoothed log loss of training is (.*); no card with these rules is below (.*)\.",
+        r"The smoothed log loss on training rows is (.*); no card with these rules is below (.*)\.",
         lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
@@ -285,7 +285,7 @@ def test_refused():
         RuleEnsemble.of([item], two).to_points(5, table)
     with pytest.raises(ParameterError, match="both a table and y"):
         RuleEnsemble.of([item], two).to_points(5, sample_weight=[1, 1])
-    with pytest.raises(DataError, match="2 finite numbers, none negative"):
+    with pytest.raises(DataError, match="2 finite numbers of at least 0"):
         RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, -1])
     with pytest.raises(DataError, match="both classes"):
         RuleEnsemble.of([item], two).to_points(5, table, ["a", "b"], [1, 0])

@@ -73,7 +73,7 @@ def test_a_set_is_a_value():
     assert hash(pickle.loads(pickle.dumps(rules))) == hash(rules)
     assert repr(rules) == "<RuleSet: 2 rules for ['x', 'y']>"
     assert rules.predict({"p": [2]}).tolist() == ["x"]
-    with pytest.raises(fk.ParameterError, match=r"rule 1 has no counts .* vote='rules'"):
+    with pytest.raises(fk.ParameterError, match=r"rule 1 has no counts, .* vote='rules'"):
         RuleSet([items[0], ClassRule(items[1].rule, "y")], ("x", "y"))
     with pytest.raises(fk.ParameterError, match="vote='most'; expected one of 'counts', 'rules'"):
         RuleSet(items, ("x", "y"), vote="most")
@@ -83,7 +83,7 @@ def test_explanations():
     items = [ClassRule(fk.rule("p <= 2"), "x", (1, 0)), ClassRule(fk.rule("p <= 1"), "y", (0, 0))]
     rules = RuleSet(items, ("x", "y"), "y")
     assert str(rules.explain({"p": 1})).splitlines() == [
-        "class x (x: 1)", "  rule 1 votes x 1: p <= 2", "  rule 2 votes nothing: p <= 1",
+        "class x (x: 1)", "  rule 1 votes 1 for x: p <= 2", "  rule 2 votes nothing: p <= 1",
     ]  # fmt: skip
     assert str(rules.explain({"p": 3})) == "class y, the default: no rule votes"
     unknown = RuleSet(items, ("x", "y")).explain({"p": 3})
@@ -92,7 +92,7 @@ def test_explanations():
     assert [str(one) for one in many] == [str(rules.explain({"p": p})) for p in (1, 3)]
     assert many.predictions.tolist() == ["x", "y"]
     np.testing.assert_array_equal(many.sums, [[1, 0], [0, 0]])
-    assert str(many).splitlines()[1] == "  0  x      x 1: p <= 2; nothing: p <= 1"
+    assert str(many).splitlines()[1] == "  0  x      1 for x: p <= 2; nothing: p <= 1"
     assert many.to_frame()["votes x"].tolist() == [1, 0]
     assert many._repr_html_().count("<tr>") == 3
     assert "p &lt;= 2" in many[0]._repr_html_()

@@ -250,12 +250,14 @@ class HierarchicalBase(RuleModel):
         self.lower_bound_ = float(sum(model.grown.lower_bound for model in self._models))
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         most, scope = f"{100 * self.gap_:.2g} %", scope_of(rows.table)
-        self.certificate_ = f"The objective is at most {most} above the least over {scope}."
+        self.certificate_ = f"The objective is at most {most} above the minimum over {scope}."
         whole = [model.path[0] for model in self._models if model.path]
         gap = relative_gap(sum(own[2] for own in whole), self.lower_bound_)
         if self._limit is not None and len(whole) == len(self._models) and self.gap_ > gap:
             n = counted(sum(own[0] for own in whole), "rule")
-            self.certificate_ += f" Without a limit, {n} have at most {100 * gap:.2g} %."
+            self.certificate_ += (
+                f" Without the limit on rules, {n} are at most {100 * gap:.2g} % above it."
+            )
         self.n_weights_ = sum(one.n_weights for one in self._functions)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.text import clip
 
-#: Totals that are shown, and the probability below or above 1 minus which they become one line.
+#: Maximum number of lines; the probability (or 1 minus it) below which totals are merged.
 MAX_TOTALS, RARE = 16, 0.01
 
 
@@ -25,7 +25,7 @@ def chance(total: float, start: float, unit: float) -> float:
 
 
 def possible_totals(points: Sequence[int]) -> list[int]:
-    """Return the sums of all sets of points, ascending.
+    """Return the sums of all subsets of points in ascending order.
 
     >>> possible_totals([3, -1])
     [-1, 0, 2, 3]
@@ -40,10 +40,10 @@ def possible_totals(points: Sequence[int]) -> list[int]:
 def total_cells(
     points: FloatArray, start: float, unit: float, classes: Sequence[Any]
 ) -> tuple[dict[str, list[str]], list[float]]:
-    """Return totals with the probability of the second class and the prediction; probabilities.
+    """Return totals, probabilities of the second class and predictions, and the probabilities.
 
-    Of more totals than ``MAX_TOTALS``, those that decide little become one line at each end, and
-    every k-th of the others is shown, the first for the second class among them.
+    If there are more than ``MAX_TOTALS`` totals, those with nearly certain predictions become one
+    line at each end.  Every k-th of the others is shown, including the first for the second class.
 
     >>> cells, _ = total_cells(np.array([2, -1]), 0.5, 1.0, ("no", "yes"))
     >>> cells["total"], cells["probability of yes"], cells["class"]

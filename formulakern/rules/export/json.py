@@ -1,4 +1,4 @@
-"""Learned rules as JSON, with a format and its version."""
+"""Learned rules as JSON with a versioned format."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from formulakern.syntax.leaves import ORDERS, Comparison, Level
 
 
 class JsonRules:
-    """A dataclass of rules that is written as JSON: a line for each of its fields."""
+    """A dataclass of rules that converts to JSON, with a line for each field."""
 
-    #: The format, and its version.
+    #: The name of the format, and its version.
     FORMAT: ClassVar[str]
 
     def to_json(self) -> str:
-        """Return the rules as JSON; :meth:`from_json` reads equal ones back.
+        """Return the rules as JSON, which :meth:`from_json` reads back.
 
-        A rule is its text, a monomial the list of its columns, a linear term has its fields; nan is
-        null.  The orders of the categories that rules compare with are listed by column.
+        A rule is its text, a monomial the list of its columns, and a linear term the mapping of its
+        fields; nan is null.  The orders of compared categories are listed by column.
 
         Raises
         ------
@@ -52,12 +52,12 @@ class JsonRules:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the rules that :meth:`to_json` wrote.
+        """Read rules from the JSON that :meth:`to_json` returns.
 
         Raises
         ------
         DataError
-            If the text is not such JSON, or of another version.
+            If the text is not such JSON, or has another version.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class JsonRules:
 
 
 def _written(value: Any) -> Any:
-    """Return a field: an array, a tuple of rules or classes, or one class or setting."""
+    """Return a field as JSON: an array, a tuple of rules or classes, or one class or setting."""
     if isinstance(value, np.ndarray):
         return [None if number != number else number for number in value.tolist()]
     return list(map(_item, value)) if isinstance(value, tuple) else plain(value)
@@ -130,12 +130,12 @@ def _read_rule(text: Any, orders: Mapping[str, Any]) -> Rule:
 
 
 def plain(label: Any) -> Any:
-    """Return a class as JSON holds it."""
+    """Return a class as a JSON value."""
     value = label.item() if isinstance(label, (np.bool_, np.number, np.str_)) else label
     infinite = isinstance(value, float) and not math.isfinite(value)
     if infinite or not (value is None or isinstance(value, (str, int, float))):
         raise DataError(
-            f"class {label!r} is a {type(label).__name__} that JSON does not hold; use classes "
-            "that are text or finite numbers."
+            f"class {label!r} is a {type(label).__name__}, which JSON cannot represent. Use "
+            "classes that are text or finite numbers."
         )
     return value

@@ -1,4 +1,4 @@
-"""Rules of all kinds as SQL, as expressions of polars, and as Python."""
+"""Rules of all kinds as SQL, polars expressions and Python."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FirstRule:
-    """R rules, of which the first that covers a row decides its class.
+    """R rules; the first rule that covers a row decides its class.
 
-    ``labels`` are the classes of the R rules, and of rows that no rule covers; ``name`` is that of
-    such rules in an error; ``probabilities`` are those of the classes for each label.
+    ``labels`` are the classes of the R rules and of rows that no rule covers.  ``name`` describes
+    the rules in errors.  ``probabilities`` has the class probabilities of each label.
     """
 
     terms: Sequence[Rule]
@@ -64,10 +64,10 @@ class FirstRule:
 class Votes:
     """R terms that add up to a number, to a score of levels, or to scores of K classes.
 
-    ``votes`` has shape (R, K).  ``labels`` are classes or levels, None for a number; ``thresholds``
-    are the largest scores of all levels but the last; ``target`` is the name of a number;
-    ``default`` holds the class of rows whose scores are all 0, or is empty if they are of the first
-    class; ``is_opposite`` if there are two scores, the second the first times −1.
+    ``votes`` has shape (R, K).  ``labels`` are classes or levels, None for a number.
+    ``thresholds`` are the largest scores of all levels but the last.  ``target`` is the name of a
+    number.  ``default`` has the class of rows whose scores are all 0; if it is empty, that is the
+    first class.  ``is_opposite`` is True if the second of two scores is −1 times the first.
     """
 
     terms: Sequence[Term]
@@ -81,13 +81,13 @@ class Votes:
 
     @property
     def factors(self) -> list[str]:
-        """Return the columns of monomials; a row without them has no class."""
+        """The columns of monomials; a row in which one is missing has no class."""
         columns = (t.columns for t in self.terms if isinstance(t, Monomial))
         return list(dict.fromkeys(name for names in columns for name in names))
 
 
 def term_types(terms: Sequence[Term], types: Any = None) -> dict[str, ColumnType]:
-    """Return the types of the columns that terms read: those given, else what the terms suggest.
+    """Return the types of the columns of terms: the given types, else those that terms imply.
 
     >>> from formulakern.rules.rule import rule
     >>> term_types([rule("odor = foul"), Monomial(("size", "age"))], {"age": [1, 2]})
@@ -101,9 +101,9 @@ def term_types(terms: Sequence[Term], types: Any = None) -> dict[str, ColumnType
 def sql_query(
     rules: FirstRule | Votes, table: TableName, dialect: DialectName, types: Any, scores: bool
 ) -> str:
-    """Return the query of what rules predict; see :meth:`formulakern.RuleEnsemble.to_sql`."""
+    """Return the query of predictions; see :meth:`formulakern.RuleEnsemble.to_sql`."""
     if isinstance(rules, FirstRule) and scores:
-        raise ParameterError(f"{rules.name} has no scores; leave scores=False.")
+        raise ParameterError(f"{rules.name} has no scores. Use scores=False.")
     columns = (name for term in rules.terms for name in term.columns)
     query = Query(table, dialect, columns, term_types(rules.terms, types))
     lines: list[str] = []
@@ -133,9 +133,9 @@ def sql_query(
 
 
 def _sums(query: Query, rules: Votes) -> list[str]:
-    """Return the scores of all classes."""
+    """Return the scores of all classes as SQL."""
     texts = [_value(query, term) for term in rules.terms]
-    exact = len(texts) >= LONGEST_CHAIN  # then sums begin with weights too, and are of doubles
+    exact = len(texts) >= LONGEST_CHAIN  # then inner sums begin with weights, which must be doubles
     sums = []
     for first, column in zip(rules.intercept, rules.votes.T.tolist(), strict=True):
         parts = []
@@ -150,7 +150,7 @@ def _sums(query: Query, rules: Votes) -> list[str]:
 
 
 def _value(query: Query, term: Term) -> str:
-    """Return a rule as a condition, a monomial or a linear term as its value.
+    """Return a rule as a condition, or another term as its value.
 
     >>> from formulakern.rules.features import LinearTerm
     >>> query = Query("t", "sqlite", ["age"], {"age": "number"})
@@ -177,7 +177,7 @@ def _value(query: Query, term: Term) -> str:
 
 
 def python_file(rules: FirstRule | Votes) -> str:
-    """Return the file of what rules predict; see :meth:`formulakern.RuleEnsemble.to_python`."""
+    """Return a file that predicts; see :meth:`formulakern.RuleEnsemble.to_python`."""
     file = PythonFile()
     return _first_rule(file, rules) if isinstance(rules, FirstRule) else _votes(file, rules)
 
@@ -188,14 +188,14 @@ def _first_rule(file: PythonFile, rules: FirstRule) -> str:
         condition = file.conditions.condition(rule.formula)
         lines += [f"if {condition.text}:", f"    return {number}"]
     file.constants.append(f"LABELS = {_labels(rules.labels)}")
-    file.define("predict", "The class of a row.", "Any", ["return LABELS[place(row, missing)]"])
+    file.define("predict", "Return the class.", "Any", ["return LABELS[place(row, missing)]"])
     if rules.probabilities:
         shares = "".join(f"    {list(row)!r},\n" for row in rules.probabilities)
         file.constants.append(f"CLASSES = {_labels(rules.classes)}")
         file.constants.append(f"PROBABILITIES = [\n{shares}]")
         shown = ["return PROBABILITIES[place(row, missing)]"]
-        file.define("score", "The probability of each of CLASSES.", "list[float]", shown)
-    about = "Which rule covers a row first, counted from 0; behind the last if none does."
+        file.define("score", "Return the probability of each of CLASSES.", "list[float]", shown)
+    about = "Return the number of the first rule that covers a row, from 0, or of the default."
     last = f"return {len(rules.terms)}"
     file.define("place", about, "int", [*lines, last], reads=True)
     return file.text()
@@ -208,22 +208,22 @@ def _votes(file: PythonFile, rules: Votes) -> str:
     sums = _python_sums(rules)
     total = [*lines, f"return {sums[0]}"]
     if rules.labels is None:
-        file.define("predict", "The number that is predicted.", "float", total, reads=True)
-        file.define("score", "The same.", "float", ["return predict(row, missing)"])
+        file.define("predict", "Return the predicted number.", "float", total, reads=True)
+        file.define("score", "Return the number.", "float", ["return predict(row, missing)"])
         return file.text()
     if rules.thresholds is not None:
-        name, found, about = "LEVELS", "total", "The level of a row, one of LEVELS."
+        name, found, about = "LEVELS", "total", "Return the level of a row, one of LEVELS."
         file.constants.append(f"ENDS = {list(rules.thresholds)!r}")
         chosen = "LEVELS[sum(end < total for end in ENDS)]"
-        scored, kind = "The number that the levels part.", "float"
+        scored, kind = "Return the score that ENDS divide into levels.", "float"
     else:
-        name, found, about = "CLASSES", "scores", "The class of a row; of equal scores the first."
+        name, found, about = "CLASSES", "scores", "Return the class with the largest score."
         chosen = "CLASSES[scores.index(max(scores))]"
-        scored, kind = "The score of each of CLASSES.", "list[float]"
+        scored, kind = "Return the score of each of CLASSES.", "list[float]"
         total = [*lines, "return [", *(f"    {text}," for text in sums), "]"]
     if rules.default:
         file.constants.append(f"DEFAULT = {plain(rules.default[0])!r}")
-        about = "The class of a row; of equal scores the first, without votes the default."
+        about = "Return the class with the largest score, the first of several, or the default."
         chosen += " if any(scores) else DEFAULT"
     file.constants.insert(0, f"{name} = {_labels(rules.labels)}")
     file.define("predict", about, "Any", [f"{found} = score(row, missing)", f"return {chosen}"])
@@ -232,7 +232,7 @@ def _votes(file: PythonFile, rules: Votes) -> str:
 
 
 def _python_sums(rules: Votes) -> list[str]:
-    """Return the scores as sums of r1, r2, …, in :func:`formulakern.rules.sums`' order."""
+    """Return the scores as sums of r1, r2, …, in the order of :mod:`formulakern.rules.sums`."""
 
     def added(parts: Sequence[str]) -> str:
         return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
@@ -245,7 +245,7 @@ def _python_sums(rules: Votes) -> list[str]:
 
 
 def _expression(conditions: PythonConditions, term: Term) -> str:
-    """Return a term as a truth value or as a number."""
+    """Return a term as a truth value or a number."""
     if isinstance(term, Rule):
         return conditions.condition(term.formula).text
     if isinstance(term, Monomial):
@@ -261,24 +261,24 @@ Expression = Any
 
 
 def _of_one_type(labels: Sequence[Any], target: str) -> list[Any]:
-    """Return classes of which all are text, all truth values or all numbers, or None."""
+    """Return the classes if all are text, all truth values or all numbers (or None)."""
     values = [label.item() if hasattr(label, "item") else label for label in labels]
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return [None if value is None else float(value) for value in values]
     if len(kinds) > 1 and target != "sqlite SQL":
         raise DataError(
-            f"the classes {values!r} are of several types, which a column of {target} does not "
-            "hold; use classes that are all text or all numbers."
+            f"the classes {values!r} are of several types, which a column of {target} cannot "
+            "have. Use classes that are all text or all numbers."
         )
     return values
 
 
 @dataclass(frozen=True)
 class PolarsConditions(SqlConditions):
-    """Expressions of conditions and sums."""
+    """A writer of conditions and sums as polars expressions."""
 
-    TARGET = "expressions of polars"
+    TARGET = "polars expressions"
 
     pl: Any
 
@@ -311,7 +311,7 @@ class PolarsConditions(SqlConditions):
     _text = column
 
     def _moment(self, name: str, kind: TemporalKind) -> Expression:
-        """Microseconds since 1970, since midnight, or long."""
+        """Return a column in microseconds: since 1970, since midnight, or of duration."""
         column = self.pl.col(name)
         if kind == "duration":
             return column.dt.total_microseconds()
@@ -343,7 +343,7 @@ class PolarsConditions(SqlConditions):
         return self.pl.lit(value)
 
     def negated(self, part: Expression) -> Expression:
-        """Return the condition that another one is not true."""
+        """Return the negation of a condition, which is true if the condition is null."""
         return ~part.fill_null(False)
 
     def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
@@ -353,14 +353,14 @@ class PolarsConditions(SqlConditions):
         return reduce(operator.and_ if word == "and" else operator.or_, parts)
 
     def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
-        """Return the condition that two others are both true or both not, or else differ."""
+        """Return the condition that two others are equal, or differ if ``same`` is False."""
         left, right = left.fill_null(False), right.fill_null(False)
         return left == right if same else left != right
 
-    # -- numbers and answers ----------------------------------------------------------------------
+    # -- numbers and predictions ------------------------------------------------------------------
 
     def value(self, term: Term) -> Expression:
-        """A term as a number."""
+        """Return a term as a number."""
         when, lit, double = self.pl.when, self.pl.lit, self.pl.Float64
         if isinstance(term, Rule):
             return when(self.condition(term.formula)).then(lit(1.0)).otherwise(lit(0.0))
@@ -369,14 +369,14 @@ class PolarsConditions(SqlConditions):
             return reduce(lambda left, right: left * right, factors, lit(1.0))
         column = self.pl.col(term.column).cast(double)
         least, half = term.least / 2, term.largest / 2 - term.least / 2
-        # polars divides by a constant by a product with its rounded reciprocal
+        # polars divides by a constant by multiplying with its rounded reciprocal
         share = (column * 0.5 - least) / (column * 0.0 + half)
         inside = when(column < term.largest).then(share).otherwise(lit(1.0))
         inside = when(column <= term.least).then(lit(0.0)).otherwise(inside)
         return when(self.present(term.column)).then(inside).otherwise(lit(0.0))
 
     def sums(self, rules: Votes) -> list[Expression]:
-        """The scores of all classes, added as :func:`formulakern.rules.sums.weighted_sums` does."""
+        """Return the scores of all classes, in the order of :mod:`formulakern.rules.sums`."""
         values = [self.value(term) for term in rules.terms]
 
         def added(parts: Sequence[Expression]) -> Expression:
@@ -394,14 +394,14 @@ def _polars_classes(labels: Sequence[Any]) -> list[Any]:
     for label in labels:
         if isinstance(plain(label), str) and not is_unicode(label):
             raise DataError(
-                f"the class {label!r} holds half of a surrogate pair, which a column of polars "
-                "does not hold; rename it."
+                f"the class {label!r} holds half of a surrogate pair, which polars columns cannot "
+                "have. Rename the class."
             )
     return _of_one_type(labels, "polars")
 
 
 def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
-    """Return what rules predict; see :meth:`formulakern.RuleEnsemble.to_polars`."""
+    """Return the predictions; see :meth:`formulakern.RuleEnsemble.to_polars`."""
     import polars
 
     types = term_types(rules.terms, types)
@@ -432,16 +432,16 @@ def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
 
 
 class Written(ABC):
-    """Rules that give queries, expressions of data frames, and functions of a row."""
+    """Rules that export queries, data frame expressions, and functions of a row."""
 
     if TYPE_CHECKING:
 
         def predict(self, table: Any) -> npt.NDArray[Any]:
-            """Return the prediction for every row."""
+            """Predict the class or number of each row."""
 
     @abstractmethod
     def _exported(self) -> FirstRule | Votes:
-        """Return the rules as other programs get them."""
+        """Return the rules in the form that the exports read."""
 
     def to_sql(
         self,
@@ -451,39 +451,38 @@ class Written(ABC):
         types: Any = None,
         scores: bool = False,
     ) -> str:
-        """Return a query that gives every row of a database table its prediction.
+        """Return an SQL query that predicts every row of a database table.
 
         Parameters
         ----------
         table : str, or sequence of str
-            Name of the table, with the columns that the rules read.  Dots separate a schema from
+            The name of the table that has the columns of the rules.  Dots separate a schema from
             its table, unless the parts are given: ``("schema", "my.table")``.
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
             The dialect of SQL.
         types : mapping of column to type, or a table, optional
             The types of columns: "boolean", "truth" (truth values, or 1 and 0), "integer",
             "number", "text", "stamp" (dates, or time stamps without time zone), "instant" (with
-            one), "time" (of day), "duration"; or a table with such columns, such as the training
-            table.  By default they are inferred from the rules.  SQLite has text for dates: ISO
-            8601, such as ``2020-02-01 10:30:15.25``.
+            time zone), "time" (of day), "duration"; or a table with such columns, for example the
+            training table.  By default they are inferred from the rules.  SQLite uses ISO 8601 text
+            for dates, such as ``2020-02-01 10:30:15.25``.
         scores : bool, default=False
-            Whether to add a column ``score_k`` for each class, if the rules have scores.
+            True to add a column ``score_k`` for each class, if the rules have scores.
 
         Returns
         -------
         str
-            ``SELECT``: all columns, the scores, and ``predicted_class``, which is NULL if it is
-            unknown, or ``predicted`` with the name of a number.  A comparison with NULL or NaN is
-            false.  Scores are added in double precision and in the order of :meth:`predict`, so
-            that they are the same numbers.
+            ``SELECT`` with all columns, the scores, and ``predicted_class`` (NULL if unknown), or
+            ``predicted`` with the name of a number.  A comparison with NULL or NaN is false.
+            Scores are equal to those of :meth:`predict`, since doubles are added in the same order.
 
         Raises
         ------
         DataError
-            If a rule has no SQL, a name or a class cannot be written in this dialect, or the types
-            of columns do not fit the rules.
+            If a rule cannot be written in SQL, a name or class cannot be written in this dialect,
+            or the types of columns do not fit the rules.
         ParameterError
-            If the dialect, a type or the table is not valid, or there are no scores.
+            If the dialect, a type or the table is not valid, or ``scores=True`` but there are none.
 
         Examples
         --------
@@ -510,7 +509,7 @@ class Written(ABC):
         return sql_query(self._exported(), table, dialect, types, scores)
 
     def to_polars(self, types: Any = None) -> polars.Expr:
-        """Return an expression of polars that gives every row its prediction.
+        """Return a polars expression that predicts every row of a frame.
 
         Parameters
         ----------
@@ -520,14 +519,14 @@ class Written(ABC):
         Returns
         -------
         polars.Expr
-            For ``frame.with_columns(…)``, also of a lazy frame.  Null and NaN are missing; dates
-            and times count in microseconds.
+            An argument of ``frame.with_columns(…)``, also for lazy frames.  Null and NaN are
+            missing; dates and times have a resolution of microseconds.
 
         Raises
         ------
         DataError
-            If a rule has no expression, classes are of several types, or a column is compared with
-            a value of another type.
+            If a rule has no polars expression, classes are of several types, or a column is
+            compared with a value of another type.
 
         Examples
         --------
@@ -542,13 +541,13 @@ class Written(ABC):
         return expression
 
     def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """Return a function that gives the rows of a pandas data frame their predictions.
+        """Return a function that predicts the rows of a pandas data frame.
 
         Returns
         -------
         callable
-            From a DataFrame to a Series with its index.  NA and NaN are missing; an unknown class
-            is None.
+            From a DataFrame to a Series with its index; NA and NaN are missing, and an unknown
+            class is None.
 
         Examples
         --------
@@ -567,20 +566,20 @@ class Written(ABC):
         return answer
 
     def to_python(self) -> str:
-        """Return a file of Python with a function that gives one row its prediction.
+        """Return a Python file with a function that predicts one row.
 
         Returns
         -------
         str
-            It needs Python 3.10 or later and nothing else, and defines
+            The file needs Python 3.10 or later and no other package.  It defines
 
-            * ``predict(row, missing=())``: the class, level or number of a row, a mapping from the
-              names of columns to numbers, text, truth values or dates, also scalars of NumPy and
-              pandas.  None, nan and the texts in ``missing`` are missing, such as ``("", "?")`` for
-              rows of ``csv.DictReader``.  Text is read as a number if the rules compare numbers.
-              It raises KeyError if a column is absent and ValueError if one cannot be compared.
-            * ``score(row, missing=())``, not for trees: the score of every class, of a list its
-              probability; or the predicted number.
+            * ``predict(row, missing=())``: the class, level or number of a row, a mapping of column
+              names to numbers, text, truth values or dates, including NumPy and pandas scalars.
+              None, nan and the texts in ``missing`` are missing, such as ``("", "?")`` for rows of
+              ``csv.DictReader``.  Text is read as a number if the rules compare numbers.  Raises
+              KeyError if a column is absent, and ValueError if it cannot be compared.
+            * ``score(row, missing=())``, except for trees: the score of every class, or its
+              probability for a list; or the predicted number.
 
         Raises
         ------
@@ -603,13 +602,13 @@ class Written(ABC):
 
 @dataclass(frozen=True, repr=False)
 class WrittenRules(Written, JsonRules, DecisionRules):
-    """Rules that conclude a class, with what is written alike of lists and of sets."""
+    """The exports that lists and sets of rules share."""
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule, and a last one for the default: class, covered, accuracy, rule.
+        """Return one row per rule and one for the default: class, covered, accuracy, rule.
 
-        ``covered`` is the weight of the counts, ``accuracy`` the share of the rule's class in it;
-        both are nan where counts are not known.  The default has no rule.
+        ``covered`` is the sum of the counts, and ``accuracy`` the share of the rule's class in it;
+        both are nan if counts are unknown.  The default has None as its rule.
         """
         return data_frame(decision_columns(self))
 
@@ -619,12 +618,12 @@ class WrittenRules(Written, JsonRules, DecisionRules):
         return decision_html(self)
 
     def to_latex(self, top: int | None = None) -> str:
-        r"""A LaTeX ``tabular`` with one line per rule, and one for the default.
+        r"""Return a LaTeX ``tabular`` with one line per rule, and one for the default.
 
         Parameters
         ----------
         top : int, optional
-            Only the first rules; all by default.
+            The number of rules shown; all by default.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Lines below a table of rules: marked rules, linear terms, and rules about one column added up."""
+"""Notes below a table of rules: marked rules, linear terms, and sums of rules by column."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CONTRARY = (
     "rows."
 )
 LINEAR = (
-    'A term "x from a to b" adds 0 up to a, its {amount} from b on, and a proportional share '
-    "between."
+    'A term "x from a to b" rises linearly from 0 at a to its {amount} at b, and is constant '
+    "outside."
 )
 
-#: Between words that stay on one line.
+#: The space between words that stay on one line.
 GLUE = "\N{NO-BREAK SPACE}"
 
 
 def contrary(ensemble: VotingRules) -> list[bool]:
-    """Return whether the precision of each rule is below its base rate, as they are printed.
+    """Return True for each rule whose printed precision is below its printed base rate.
 
-    Rules for a number or for several classes are printed without a precision.
+    The rules for a number or for several classes are printed without precision.
     """
     if ensemble.classes is None or not ensemble.is_pairwise:
         return [False] * len(ensemble)
@@ -39,7 +39,7 @@ def contrary(ensemble: VotingRules) -> list[bool]:
 
 
 def lines_below(ensemble: VotingRules) -> list[str]:
-    """Return the lines below a table of these rules."""
+    """Return the notes below a table of these rules."""
     several = ensemble.classes is not None and not ensemble.is_pairwise
     lines = [CONTRARY] if any(contrary(ensemble)) else []
     if any(isinstance(rule, LinearTerm) for rule in ensemble.rules):
@@ -48,15 +48,15 @@ def lines_below(ensemble: VotingRules) -> list[str]:
 
 
 def sums_by_column(ensemble: VotingRules) -> list[str]:
-    """Return the sums of rules about one column of numbers, if some hold for the same numbers.
+    """Return the sums of rules about one numeric column, if some hold for the same numbers.
 
-    Each range and its sum are glued together.
+    GLUE joins each range and its sum.
 
     >>> from formulakern import RuleEnsemble, WeightedRule, rule
     >>> listed = {"x <= 3": 1.2, "x <= 5": 0.4, "y >= 1": 2.0}
     >>> items = [WeightedRule(rule(text), weight) for text, weight in listed.items()]
     >>> print("\\n".join(sums_by_column(RuleEnsemble.of(items))).replace(GLUE, " "))
-    Sums of the rules above about one column alone:
+    Sums of the rules about a single column:
       x: up to 3: +1.6; above 3 to 5: +0.4; above 5: 0
     """
     places: dict[str, list[int]] = defaultdict(list)
@@ -85,11 +85,11 @@ def sums_by_column(ensemble: VotingRules) -> list[str]:
     if not lines:
         return []
     which = "" if ensemble.classes is None else ", (for {1}) - (for {0})".format(*ensemble.classes)
-    return [f"Sums of the rules above about one column alone{which}:", *lines]
+    return [f"Sums of the rules about a single column{which}:", *lines]
 
 
 def _numbers_in(rule: Term) -> list[float]:
-    """Return the numbers of a rule that compares one column with numbers alone."""
+    """Return the numbers of a rule that only compares one column with numbers."""
     if not isinstance(rule, Rule) or len(rule.columns) != 1:
         return []
     known: list[float] = []
@@ -103,7 +103,7 @@ def _numbers_in(rule: Term) -> list[float]:
 
 
 def _ranges(numbers: list[float]) -> list[tuple[str, str, float]]:
-    """Return each of some numbers and each range between them: its ends, and a number in it.
+    """Return the given numbers and the ranges between them: two ends, and a number inside.
 
     >>> _ranges([3, 5])[1:4]
     [('3', '3', 3.0), ('above 3', 'below 5', 4.0), ('5', '5', 5.0)]

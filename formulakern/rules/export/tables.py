@@ -1,4 +1,4 @@
-"""Rules with votes or classes as columns of values, and as printed, HTML and LaTeX tables."""
+"""Rules with votes or classes as columns of values, and as text, HTML and LaTeX tables."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from formulakern.rules.voting import VotingRules
 from formulakern.syntax.connectives import latex_name
 from formulakern.text import aligned, clip, signed, significant, width
 
-#: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.
+#: Maximum rows of a printed table and characters of a rule; the least width of its lines.
 MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
-#: Characters that are kept for rules next to votes for several classes.
+#: Characters reserved for rules next to votes for several classes.
 RULE_WIDTH = 40
-#: Columns of text, which begin on the left.
+#: Left-aligned columns.
 LEFT = ("class", "votes", "rule")
-#: Signs after which a rule may be broken.
+#: Signs after which a rule may be split.
 BREAKS = ("&", "|", "^", "->")
 
 
 def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
     """Return weight, class, votes, support, coverage, precision, base rate and text of the rules.
 
-    Rules that predict a number have no class and no precision, and only rules for several classes
-    have votes, a column for each class.
+    Rules that predict a number have no class, precision and base rate.  Only rules for several
+    classes have votes, with a column for each class.
     """
     classes = ensemble.classes
     names = {"weight": "weight", "class": "winner"} if classes else {"weight": "weight"}
@@ -47,7 +47,7 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
 
 
 def listed_votes(votes: FloatArray, names: Sequence[str], limit: int) -> list[str]:
-    """Return the votes of each rule in one line, the largest first, as many as a limit allows.
+    """Return the votes of each rule in one line, in decreasing order, up to a width limit.
 
     >>> names = ["setosa", "versicolor", "virginica"]
     >>> listed_votes(np.array([[-0.9, 0.0, 1.2], [0.0, -0.5, 0.0]]), names, 30)
@@ -71,15 +71,15 @@ def ensemble_cells(
     said: Callable[[Term, float | None], str],
     name: Callable[[Any], str] = str,
 ) -> dict[str, list[str]]:
-    """Return columns of text with their titles: weight and class, or votes; shares; the rule.
+    """Return titled columns of text: weight and class, or votes; shares; the rule.
 
-    Rules for two classes have a weight without a sign and a class.  Other rules for classes have a
-    column of votes for each class if these leave room for the rule, otherwise one for all, and no
-    precision, which is about one class.  Columns of which nothing is known are left out.
+    Rules for two classes have an unsigned weight and a class.  Rules for several classes have no
+    precision, which is about one class.  They have a column of votes for each class if the width
+    suffices, otherwise one column.  Columns without known values are left out.
     """
     classes, votes = ensemble.classes, ensemble.votes
     shares = {"coverage": ensemble.coverage}
-    if classes is not None and ensemble.is_pairwise:  # else it is not seen whose these are
+    if classes is not None and ensemble.is_pairwise:  # otherwise the shares' class is unclear
         shares |= {"precision": ensemble.precision, "base rate": ensemble.base_rate}
     known = {
         title: [title, *("" if math.isnan(x) else f"{x:.1%}" for x in values.tolist())]
@@ -109,9 +109,9 @@ def ensemble_cells(
 
 
 def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
-    """Return the first rules as a table; rules are broken after connectives only.
+    """Return the first rules as a table, with lines split after connectives only.
 
-    ``decides``: whether a first line has the meaning of the weights, which holds for whole models.
+    If ``decides`` is true, the first line explains the weights, as for whole models.
     """
     about = how_it_decides(ensemble) if decides else ""
     lines = _wrapped(about)
@@ -127,7 +127,7 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
 
 
 def _marked(ensemble: VotingRules) -> dict[str, list[str]]:
-    """Return the cells of rules, with a mark at each that contradicts its precision."""
+    """Return the cells of rules, with a mark at each whose precision is below its base rate."""
     cells, marks = ensemble_cells(ensemble, said), contrary(ensemble)
     if any(marks):
         rules = cells.pop("rule")
@@ -136,7 +136,7 @@ def _marked(ensemble: VotingRules) -> dict[str, list[str]]:
 
 
 def said(term: Term, weight: float | None) -> str:
-    """Return a rule; a linear term with the contribution of a step of its column, if it has one."""
+    """Return a rule; with a weight, a linear term also shows its contribution per step."""
     return f"{term}{_effect(term, weight)}"
 
 
@@ -156,7 +156,7 @@ def how_it_decides(ensemble: VotingRules) -> str:
             least = int(ensemble.thresholds[0] - ensemble.intercept[0]) + 1
             how = f"Predict {yes} if the total is {least} or more, else {no}."
             return f"Add the points of the rules that hold. {how}"
-        return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
+        return f"{ensemble.target} by the sum of weights: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
     start, names = ensemble.intercept.tolist(), list(map(str, ensemble.classes))
@@ -166,18 +166,18 @@ def how_it_decides(ensemble: VotingRules) -> str:
         how = f"Predict {second} if {condition}, else {first}."
         return f"Add the weights of the rules that hold. {how}"
     if not any(start):
-        return "Add the votes of the rules that hold; the class with the largest sum is predicted."
+        return "Add the votes of the rules that hold. Predict the class with the largest sum."
     known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True))
     return (
-        "Add the votes of the rules that hold to the start of each class; the class with the "
-        f"largest sum is predicted. Start: {known}"
+        "Add the votes of the rules that hold to the intercept of each class. Predict the class "
+        f"with the largest sum. Intercepts: {known}"
     )
 
 
 def listed_levels(ensemble: VotingRules, scores: bool = False) -> str:
-    """Up to which sum of the weights each level is predicted; not those that never are.
+    """Return the largest sum of weights for each level; levels that never occur are left out.
 
-    ``scores``: up to which score, with the intercept.
+    With ``scores``, return the largest score, which includes the intercept.
     """
     ends = ensemble.thresholds - (0.0 if scores else ensemble.intercept[0])
     parts, before = [], -math.inf
@@ -189,9 +189,9 @@ def listed_levels(ensemble: VotingRules, scores: bool = False) -> str:
 
 
 def decision_columns(decision: DecisionRules) -> dict[str, list[Any]]:
-    """Class, weight covered, accuracy and text of the rules, and last of the default.
+    """Return class, covered weight, accuracy and text of each rule, and last of the default.
 
-    Weight and accuracy are nan where they are not known; the rule of the default is None.
+    Unknown weights and accuracies are nan; the rule of the default is None.
     """
     rules = [(item.label, item.counts, str(item.rule)) for item in decision]
     columns: dict[str, list[Any]] = {"class": [], "covered": [], "accuracy": [], "rule": []}
@@ -229,7 +229,7 @@ def decision_cells(
 
 
 def decision_text(decision: DecisionRules) -> str:
-    """The first rules and the default as a table; rules are broken after connectives only."""
+    """Return the first rules and the default as a table, with lines split after connectives."""
     lines = _listed(decision_cells(decision, MAX_ROWS))
     if len(decision) > MAX_ROWS:
         lines.insert(-1, f"… and {len(decision) - MAX_ROWS:,} more rules")
@@ -237,7 +237,7 @@ def decision_text(decision: DecisionRules) -> str:
 
 
 def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Columns of cells below their titles; the last holds the rules, broken after connectives."""
+    """Return lines of aligned cells; the last column has the rules, split after connectives."""
     *names, last = columns
     sides = "".join("<" if name in LEFT else ">" for name in names)
     cells = [*zip(*(columns[name] for name in names), strict=True)]
@@ -256,7 +256,7 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, most: int | None = None) -> list[str]:
-    """Return the lines of a text, which are broken at spaces that are not glue."""
+    """Return the lines of a text, split at spaces but not at glue."""
     lines = textwrap.wrap(
         text,
         most or width(),
@@ -306,7 +306,7 @@ def _html_table(
     caption: str,
     foot: str,
 ) -> str:
-    """Return columns of cells below their titles, some with bars from a start to these ends."""
+    """Return an HTML table of titled columns, some with bars between two numbers."""
     columns: dict[str, Sequence[str | Barred]] = {
         key: [clip(text, MAX_RULE) for text in texts[1:]] for key, texts in cells.items()
     }
@@ -335,7 +335,7 @@ def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
 
 
 def tabular(cells: Mapping[str, Sequence[str]]) -> str:
-    """Return columns of cells below their titles."""
+    """Return a LaTeX ``tabular`` of titled columns."""
     sides = "".join("l" if name in LEFT else "r" for name in cells)
     columns = (
         texts if name in LEFT else [texts[0], *(text.replace("%", r"\%") for text in texts[1:])]

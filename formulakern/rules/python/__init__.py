@@ -1,1 +1,1 @@
-"""Rules as a function of Python that needs nothing else."""
+"""Rules as a self-contained Python function."""

@@ -1,4 +1,4 @@
-"""Rules as Python: conditions on the entries of one row, in a file with all that they use."""
+"""Rules as Python: conditions on the entries of one row, in a file with all their functions."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from formulakern.rules.conditions import ConditionWriter
 from formulakern.syntax.leaves import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 
-#: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
+#: The precedence of expressions: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
-#: Expressions of more levels than this get a name.
+#: Maximum depth of an expression; deeper parts are assigned to a name.
 DEEPEST = 20
-#: Whole numbers up to this are the same as floating point numbers.
+#: Below this bound, floating point numbers represent whole numbers exactly.
 EXACT = 2**53
 
 
 @dataclass(frozen=True)
 class Text:
-    """An expression of Python, how tightly it binds, and how many levels it has."""
+    """A Python expression, its precedence and its depth."""
 
     text: str
     binds: int = NAME
     depth: int = 0
 
     def inside(self, least: int) -> str:
-        """The expression where parts have to bind at least so tightly."""
+        """Return the expression, in parentheses if its precedence is below ``least``."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
 @dataclass
 class PythonConditions(ConditionWriter[Text]):
-    r"""Writes conditions, and the lines that read what they need; names and values are literals.
+    r"""A writer of conditions, and of the lines that read their entries; values are literals.
 
     >>> from formulakern.syntax.parser import parse_rule
     >>> conditions = PythonConditions()
@@ -59,7 +59,7 @@ class PythonConditions(ConditionWriter[Text]):
     _parts: int = 0
 
     def read(self, function: str, name: str, *more: Any) -> str:
-        """The variable that holds an entry, read by a function of ``functions``."""
+        """Return the variable of an entry that a function of ``functions`` reads."""
         arguments = ", ".join(["row", repr(name), "missing", *map(repr, more)])
         return self._assigned(function, f"{function}({arguments})")
 
@@ -71,7 +71,7 @@ class PythonConditions(ConditionWriter[Text]):
         return self._names[call]
 
     def _shallow(self, part: Text) -> Text:
-        """The same, with a name if it has many levels."""
+        """Return the expression, or its name if it is too deep."""
         if part.depth < DEEPEST:
             return part
         self._parts += 1
@@ -79,7 +79,7 @@ class PythonConditions(ConditionWriter[Text]):
         return Text(f"c{self._parts}")
 
     def negated(self, part: Text) -> Text:
-        """Return the condition that another one is not true."""
+        """Return the negation of a condition."""
         part = self._shallow(part)
         return Text(f"not {part.inside(NOT)}", NOT, part.depth + 1)
 
@@ -88,7 +88,7 @@ class PythonConditions(ConditionWriter[Text]):
         return _joined(word, [self._shallow(part) for part in parts])
 
     def equal(self, left: Text, right: Text, same: bool) -> Text:
-        """Return the condition that two others are both true or both not, or else differ."""
+        """Return the condition that two others are equal, or differ if ``same`` is False."""
         sides = [self._shallow(part) for part in (left, right)]
         text = f" {'==' if same else '!='} ".join(part.inside(NAME) for part in sides)
         return Text(text, COMPARISON, max(part.depth for part in sides) + 1)
@@ -131,7 +131,7 @@ class PythonConditions(ConditionWriter[Text]):
         return _joined("or" if sign == "=" else "and", parts)
 
     def _among(self, sign: str, found: str, values: Sequence[Any], present: str = "") -> list[Text]:
-        """Whether an entry equals one of some values; or that it is not missing, and none."""
+        """Return conditions that an entry equals a value, or that it is present and equals none."""
         parts = [] if sign == "=" else [Text(present or f"{found} == {found}", COMPARISON)]
         alone = [value for value in values if _is_large(value)]
         listed = [value for value in values if value not in alone]
@@ -144,7 +144,7 @@ class PythonConditions(ConditionWriter[Text]):
         return parts + [self._compared(found, sign, value) for value in alone]
 
     def _compared(self, found: str, relation: str, value: Any) -> Text:
-        """Whether an entry is in a relation to a value; large numbers compare as in columns."""
+        """Return a comparison with a value; large numbers are compared as in columns."""
         if _is_large(value):
             self.functions.setdefault("compare")
             return Text(f"compare({found}, {relation!r}, {value!r})")
@@ -152,7 +152,7 @@ class PythonConditions(ConditionWriter[Text]):
         return Text(f"{found} {sign} {self._literal(value)}", COMPARISON)
 
     def _literal(self, value: Any) -> str:
-        """A literal; a date or time is a named constant."""
+        """Return a literal; a date or time becomes a named constant."""
         if isinstance(value, Temporal):
             return self.constants.setdefault(value, f"T{len(self.constants) + 1}")
         return repr(value)
@@ -185,7 +185,7 @@ def _is_large(value: Any) -> bool:
 
 
 def _meanings(word: str) -> list[Any]:
-    """Return the entries that are equal to a word: the word, a number, a date or time."""
+    """Return the entries that equal a word: the word itself, a number, a date or time."""
     found: list[Any] = [word]
     number = number_of(word)
     if number is not None:
@@ -202,18 +202,18 @@ def _joined(word: str, parts: Sequence[Text]) -> Text:
     return Text(text, binds, max(part.depth for part in parts) + 1)
 
 
-#: The modules whose functions and constants are copied; of equal names the last.
+#: The modules whose functions and constants are copied; the last of equal names counts.
 MODULES = (
     "tables.column", "tables.temporal", "encoding.propositions", "syntax.temporal",
     "rules.python.functions",
 )  # fmt: skip
 ROOT = __name__.partition(".")[0]
 HEAD = '''\
-"""predict(row) and what it needs, exported by formulakern.
+"""The function predict(row), exported by formulakern.
 
-It takes Python 3.10 or later, and nothing else.  A row is a mapping from the names of columns to
-values, such as a dict.  None and nan are missing, and so are the texts in ``missing``: where that
-names some, as ("", "?") for the rows of csv.DictReader, blanks around texts are dropped.
+It needs Python 3.10 or later and no other package.  A row is a mapping of column names to values,
+such as a dict.  None, nan and the texts in ``missing`` are missing values.  If ``missing`` is not
+empty, as ("", "?") for the rows of csv.DictReader, blanks around texts are removed.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ LINE, BLANK = "\n", "\n\n\n"
 
 @dataclass
 class PythonFile:
-    """Builds the file: conditions are written first, then functions, then the text is asked for."""
+    """A builder of the file: write conditions first, then define functions, then get the text."""
 
     constants: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
@@ -233,13 +233,13 @@ class PythonFile:
     def define(
         self, name: str, about: str, answer: str, lines: Sequence[str], *, reads: bool = False
     ) -> None:
-        """Add a function of a row; one that ``reads`` has the entries that conditions ask for."""
+        """Add a function of a row; with ``reads``, it reads the entries of the conditions."""
         whole = [f'"""{about}"""', *(self.conditions.lines if reads else ()), *lines]
         head = f"def {name}(row: Row, missing: Texts = ()) -> {answer}:"
         self._functions.append("\n    ".join([head, *whole]))
 
     def text(self) -> str:
-        """The whole file."""
+        """Return the whole file."""
         names = ["Row", "Texts", *self.conditions.functions, *self.functions]
         imports, definitions = _sources_of(names)
         moments = [f"{n} = {v.nanoseconds}  # {v}" for v, n in self.conditions.constants.items()]
@@ -254,7 +254,7 @@ class PythonFile:
 
 
 def _sources_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the imports and the definitions that a file with these functions needs."""
+    """Return the imports and definitions that a file with these functions needs."""
     imported, defined = _definitions()
     members: dict[str, set[str]] = {}
     found: set[str] = set()
@@ -276,9 +276,9 @@ def _sources_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 @cache
 def _definitions() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, list[str]]]]:
-    """Return what the modules import from elsewhere, and their functions and constants.
+    """Return the imports of the modules from elsewhere, and their functions and constants.
 
-    A definition is its source, with the first line of its docstring, and the names that it uses.
+    A definition has its source, with the first line of its docstring, and the names that it uses.
     """
     imported: dict[str, tuple[str, str]] = {}
     defined: dict[str, tuple[str, list[str]]] = {}
@@ -303,7 +303,7 @@ def _definitions() -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, lis
 
 
 def _used(node: ast.stmt) -> list[str]:
-    """Return the names that a definition uses and does not bind itself."""
+    """Return the names that a definition uses but does not bind."""
     inside = [*ast.walk(node)]
     names = [item for item in inside if isinstance(item, ast.Name)]
     own = {item.arg for item in inside if isinstance(item, ast.arg)}

@@ -1,8 +1,8 @@
-"""Functions of exported files: entries as a table of one row reads them, and Choquet integrals.
+"""Functions of exported files: entries of a row, read as in a table, and Choquet integrals.
 
-These functions are copied into what is exported, so they need Python alone.  An entry is None where
-it is missing, else a bool, a number, a str, or a moment: a kind of date or time with its
-nanoseconds.  Where a number is asked for, text is read as one, as from a file.
+These functions are copied into exported files, so they need only Python.  A missing entry is None.
+Other entries are bools, numbers, texts, or moments: a kind of date or time with nanoseconds.  Text
+is read as a number if a number is needed, because files contain text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Texts = Collection[str]
 
 
 def entry(row: Row, name: str, missing: Texts = ()) -> Any:
-    """The entry of a column."""
+    """Return the entry of a column; None if it is missing."""
     value = row[name]
     kind = type(value)
     if kind.__name__ in ("datetime64", "timedelta64"):
@@ -51,9 +51,9 @@ def entry(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
-    """The same, where dates, times and durations are moments."""
+    """Return the entry of a column, with dates, times and durations as moments."""
     value = row[name]
-    if type(value).__name__ == "NaTType":  # which is a datetime too
+    if type(value).__name__ == "NaTType":  # also an instance of datetime
         return None
     if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
         return _moment_of(value)
@@ -61,13 +61,13 @@ def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
     if found is not None and type(value).__name__ == "timedelta64":
         return ("duration", int(value.astype("m8[ns]").astype("int64")))
     if found is not None and type(value).__name__ == "datetime64":
-        plain = value.item()  # an int where Python has no such date
+        plain = value.item()  # an int if Python cannot represent the date
         return read_moment(found) if isinstance(plain, int) else _moment_of(plain)
     return found
 
 
 def _moment_of(value: Any) -> tuple[str, int]:
-    """The moment that an object of datetime or of pandas is."""
+    """Return an object of datetime or pandas as a moment."""
     kind, total = "time", datetime.timedelta()
     if isinstance(value, datetime.timedelta):
         kind, total = "duration", value
@@ -89,7 +89,7 @@ def _unlike(name: str, found: Any, expected: str) -> ValueError:
 
 
 def number(row: Row, name: str, missing: Texts = ()) -> Any:
-    """An entry as a number; nan where it is missing."""
+    """Return an entry as a number; nan if it is missing."""
     found = number_or_word(row, name, missing)
     if isinstance(found, str):
         raise _unlike(name, found, "a number")
@@ -97,7 +97,7 @@ def number(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def number_or_word(row: Row, name: str, missing: Texts = ()) -> Any:
-    """An entry as a number or, if it is another text, as text; nan if it is missing."""
+    """Return an entry as a number, or as text if it is not a number; nan if it is missing."""
     found = entry(row, name, missing)
     if isinstance(found, str):
         known = read_number(found)
@@ -106,7 +106,7 @@ def number_or_word(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def factor(row: Row, name: str, missing: Texts = ()) -> float:
-    """An entry as a floating point number, which is not missing."""
+    """Return an entry as a float; raise ValueError if it is missing."""
     found = float(number(row, name, missing))
     if found != found:
         raise ValueError(f"column {name!r} has no value; expected a number.")
@@ -114,13 +114,13 @@ def factor(row: Row, name: str, missing: Texts = ()) -> float:
 
 
 def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> float:
-    """Return the share of the way from ``least`` to ``largest``, from 0 to 1; 0 if missing."""
+    """Return the position of an entry between ``least`` (0) and ``largest`` (1); 0 if missing."""
     found = float(number(row, name, missing))
     return 0.0 if found != found else linear_degree(found, least, largest)
 
 
 def truth(row: Row, name: str, missing: Texts = ()) -> bool:
-    """Whether an entry is true, or 1; not where it is missing."""
+    """Return True if an entry is true or 1; False if it is missing."""
     found = entry(row, name, missing)
     if isinstance(found, str):
         known = number_of(found)
@@ -131,13 +131,13 @@ def truth(row: Row, name: str, missing: Texts = ()) -> bool:
 
 
 def word(row: Row, name: str, missing: Texts = ()) -> str | None:
-    """An entry as text, numbers as a rule spells them; None where it is missing."""
+    """Return an entry as text, with numbers as rules spell them; None if it is missing."""
     found = entry(row, name, missing)
     return None if found is None else spelled(found)
 
 
 def moment(row: Row, name: str, missing: Texts, kind: Any) -> Any:
-    """The nanoseconds of an entry of a kind of dates or times; nan where it is missing."""
+    """Return the nanoseconds of a date or time of this kind; nan if the entry is missing."""
     found = moment_or_word(row, name, missing, kind)
     if isinstance(found, str):
         raise _unlike(name, found, f"a {kind}")
@@ -145,7 +145,7 @@ def moment(row: Row, name: str, missing: Texts, kind: Any) -> Any:
 
 
 def moment_or_word(row: Row, name: str, missing: Texts, kind: Any) -> Any:
-    """The same, but text that spells none stays text."""
+    """Return the nanoseconds of a date or time of this kind; other text stays text."""
     found = dated_entry(row, name, missing)
     if found is None:
         return math.nan
@@ -158,18 +158,18 @@ def moment_or_word(row: Row, name: str, missing: Texts, kind: Any) -> Any:
 
 
 def part(row: Row, name: str, missing: Texts, of: str) -> Any:
-    """The year, quarter, month, day, weekday, hour or minute of an entry; nan if missing."""
+    """Return the year, quarter, month, day, weekday, hour or minute; nan if missing."""
     found = dated_entry(row, name, missing)
     if found is None:
         return math.nan
     known = read_moment(found) if isinstance(found, str) else found
     if not isinstance(known, tuple) or known[0] not in ("stamp", "time"):
-        raise _unlike(name, known or found, f"what has a {of}")
+        raise _unlike(name, known or found, f"a value with a {of}")
     days, clock = divmod(known[1], DAY)
     if of in ("hour", "minute"):
         return clock // UNITS["h"] if of == "hour" else clock // UNITS["m"] % 60
     if known[0] == "time":
-        raise _unlike(name, known, f"what has a {of}")
+        raise _unlike(name, known, f"a value with a {of}")
     if of == "weekday":
         return (days + 3) % 7 + 1
     year, month, day = date_of(days)
@@ -177,7 +177,7 @@ def part(row: Row, name: str, missing: Texts, of: str) -> Any:
 
 
 def compare(found: Any, relation: str, value: int | float) -> bool:
-    """Whether a number compares so with one of 2⁵³ or more, as columns of numbers do."""
+    """Compare a number with a number of at least 2⁵³, as columns of numbers do."""
     if isinstance(found, str):
         return False
     if isinstance(value, int) and abs(value) >= 2**63:
@@ -188,13 +188,13 @@ def compare(found: Any, relation: str, value: int | float) -> bool:
 
 
 def compare_columns(row: Row, name: str, other: str, missing: Texts, relation: str) -> bool:
-    """Whether two columns compare so: as numbers, as moments of one kind, else as text."""
+    """Compare two columns as numbers, as moments of one kind, or as text."""
     left, right = dated_entry(row, name, missing), dated_entry(row, other, missing)
     if left is None or right is None:
         return False
     if isinstance(left, tuple) or isinstance(right, tuple):
         if not isinstance(left, tuple) or not isinstance(right, tuple) or left[0] != right[0]:
-            raise _unlike(name, left, f"the same kind as column {other!r} does")
+            raise _unlike(name, left, f"the same kind as in column {other!r}")
         left, right = left[1], right[1]
     elif relation in ("<", "<=", ">", ">="):
         left, right = number(row, name, missing), number(row, other, missing)
@@ -209,17 +209,17 @@ def compare_columns(row: Row, name: str, other: str, missing: Texts, relation: s
 
 
 def linear_degree(x: float, least: float, largest: float) -> float:
-    """Return the share of the way from ``least`` to ``largest``, from 0 to 1."""
+    """Return the position of x between ``least`` (0) and ``largest`` (1), from 0 to 1."""
     return min(max((x / 2 - least / 2) / (largest / 2 - least / 2), 0.0), 1.0)
 
 
 def rank_degree(x: float, known: Sequence[float]) -> float:
-    """The share of sorted numbers below x, and half of those equal to it."""
+    """Return the share of sorted numbers below x, plus half of the share equal to x."""
     return (bisect_left(known, x) + bisect_right(known, x)) / (2 * len(known))
 
 
 def choquet_integral(degrees: Sequence[float], measure: Sequence[float]) -> float:
-    """The integral of degrees by a set function, whose set t holds column i where bit i is 1."""
+    """Return the integral of degrees by a set function; bit i of its index means column i."""
     order = sorted(range(len(degrees)), key=lambda column: -degrees[column])
     total, inside = 0.0, 0
     for place, column in enumerate(order):
@@ -230,7 +230,7 @@ def choquet_integral(degrees: Sequence[float], measure: Sequence[float]) -> floa
 
 
 def winner(scores: Sequence[float], n_classes: int) -> int:
-    """The first class with most votes of pairs; a pair's score is for its second."""
+    """Return the first class with the most votes of pairs; a score ≥ 0 votes for the second."""
     votes = [0] * n_classes
     for score, (first, second) in zip(scores, combinations(range(n_classes), 2), strict=True):
         votes[second if score >= 0 else first] += 1

@@ -122,7 +122,7 @@
   const STATES = { decides: "decides", false: "is false" };
   function asked(steps) {
     const table = make("table", null, "steps"), body = make("tbody");
-    table.append(make("caption", "In the order in which they are asked"));
+    table.append(make("caption", "In the order of the rules"));
     for (const [term, state, why] of steps) {
       const row = make("tr", null, state), said = make("td", null, "rule");
       said.append(make("code", data.terms[term]));
@@ -161,7 +161,7 @@
       const holder = make("div", null, "scroll");
       holder.tabIndex = 0;
       holder.setAttribute("role", "region");
-      holder.setAttribute("aria-label", "What adds up to the score");
+      holder.setAttribute("aria-label", "Contributions to the score");
       holder.append(waterfall(sums[which.value]));
       target.append(holder);
     }

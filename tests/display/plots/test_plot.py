@@ -146,7 +146,7 @@ def test_waterfall_of_chosen_classes_and_few_rules():
     with pytest.raises(fk.ParameterError, match="expected two classes"):
         fk.plot.waterfall(model, X, label="c", against="c")
     listed = fk.RuleList((fk.ClassRule(RULES[0], "x"),), ("x", "y"))
-    with pytest.raises(fk.ParameterError, match="A list of rules decides by its first one"):
+    with pytest.raises(fk.ParameterError, match="For a list of rules, use print"):
         fk.plot.waterfall(listed, X)
     levels = fk.RuleEnsemble.of(
         [fk.WeightedRule(RULES[0], 2.0)], levels=("low", "high"), thresholds=[1.0]
@@ -223,7 +223,7 @@ def test_coverage_and_precision():
     for given, sentence in (
         ((fk.RuleSet(items, ("x", "y")),), "share rows. Pass X and y"),
         ((number(), TABLE, y), "predict a number"),
-        ((rules, TABLE), "X and y go together"),
+        ((rules, TABLE), "X and y belong together"),
         ((fk.RuleEnsemble.of([fk.WeightedRule(RULES[0], 1.0, 0, 1)], (0, 1)),), "Pass X and y"),
     ):
         with pytest.raises(fk.ParameterError, match=sentence):
@@ -270,7 +270,7 @@ def test_kernel_pca_is_scikit_learns():
     ax = fk.plot.kernel_pca(K, y=generator.normal(size=20))
     assert len(ax.collections) == 1
     for given, kind, sentence in (
-        ({"components": (0, 20)}, fk.ParameterError, "of 20 rows"),
+        ({"components": (0, 20)}, fk.ParameterError, "below the number of rows, 20"),
         ({"components": 3}, fk.ParameterError, "expected two integers"),
         ({"y": [1, 2]}, fk.DataError, r"y has shape \(2,\); expected \(20,\)"),
     ):
@@ -281,7 +281,7 @@ def test_kernel_pca_is_scikit_learns():
 @pytest.mark.parametrize(
     ("given", "kind", "sentence"),
     [
-        ((fk.kernel("a"),), fk.ParameterError, "a kernel needs rows: pass X"),
+        ((fk.kernel("a"),), fk.ParameterError, "a kernel needs rows. Pass X"),
         (("a & b", [[1, 0]]), fk.ParameterError, "this is str; expected a kernel"),
         ((np.ones((2, 3)),), fk.DataError, r"shape \(2, 3\); expected \(n_rows, n_rows\)"),
         (([[np.nan]],), fk.DataError, "not finite"),
@@ -335,7 +335,7 @@ def test_paths_of_a_cross_validation():
     ],
 )
 def test_what_is_not_fitted_is_refused(draw, model):
-    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted; call"):
+    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted. Call"):
         draw(model)
     with pytest.raises(fk.ParameterError, match="this is Variable; expected"):
         draw(fk.parse("a"))
@@ -346,7 +346,7 @@ def test_other_refusals():
         fk.plot.rule_weights(fk.RuleEnsemble.of([], (0, 1)))
     with pytest.raises(fk.ParameterError, match="top=0; expected"):
         fk.plot.rule_weights(number(), top=0)
-    with pytest.raises(fk.ParameterError, match="ax is int; expected axes of matplotlib"):
+    with pytest.raises(fk.ParameterError, match="ax is int; expected matplotlib axes"):
         fk.plot.rule_weights(number(), ax=3)
     svm = fk.FormulaSVC()
     svm.kernel_ = fk.kernel("a")

@@ -94,15 +94,15 @@ def test_places_are_spread_as_little_as_possible(seed):
 
 @pytest.mark.parametrize("curve", [([1, 2], [0.5]), (3, 4), ([[1]], [[2]]), ([1], [2], [3])])
 def test_what_is_no_curve_is_refused(curve):
-    with pytest.raises(fk.ParameterError, match=r"curve 'a' .* expected two lists of one length"):
+    with pytest.raises(fk.ParameterError, match=r"curve 'a' .* expected two lists of equal length"):
         fk.plot.rule_curves({"a": curve})
 
 
 def test_what_is_no_learner_is_refused():
-    with pytest.raises(NotFittedError, match="this HKLClassifier is not fitted; call fit"):
+    with pytest.raises(NotFittedError, match=r"this HKLClassifier is not fitted\. Call fit"):
         fk.plot.rule_curves({"a": fk.HKLClassifier()}, [[1]], [1])
     with pytest.raises(fk.ParameterError, match="'a' is Variable; expected a learner"):
         fk.plot.rule_curves({"a": fk.parse("a")}, [[1]], [1])
     rules = fk.RuleEnsemble.of([], (0, 1))
-    with pytest.raises(fk.ParameterError, match="pass X and y"):
+    with pytest.raises(fk.ParameterError, match="Pass X and y"):
         fk.plot.rule_curves({"a": rules}, [[1]])

@@ -619,7 +619,9 @@ def test_the_certificate_names_what_the_proof_is_over(monkeypatch, columns, larg
 
 def test_the_certificate_of_words_has_no_cuts():
     model = HKLClassifier().fit({"kind": ["a", "b", "c"] * 6}, ["yes", "no", "no"] * 6)
-    assert model.certificate_.endswith("above the least over all conjunctions of its propositions.")
+    assert model.certificate_.endswith(
+        "above the minimum over all conjunctions of its propositions."
+    )
 
 
 def test_cut_points_lie_at_the_very_gap():

@@ -43,7 +43,7 @@ def test_every_form_predicts_the_same():
     np.testing.assert_array_equal(rules.simplified().predict(Z), predicted)
     assert answers(rules, Z.to_dict("list")) == predicted.tolist()
     head = str(rules).splitlines()[0]
-    assert head.startswith("class by Σ weight · rule: 0 up to ")
+    assert head.startswith("class by the sum of weights: 0 up to ")
     assert head.endswith(", 3 above")
     row = Z.iloc[:1]
     explained = model.explain(row)
@@ -113,7 +113,9 @@ def test_classes_in_the_order_of_a_categorical():
         np.testing.assert_allclose(model.predict_proba(X), numbers.predict_proba(X))
         np.testing.assert_allclose(model.adjustment_, numbers.adjustment_)
         assert model.score(X, np.asarray(given)) == numbers.score(X, y)
-    assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith("shirt by Σ")
+    assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith(
+        "shirt by the sum of weights"
+    )
     sorted_names = HKLClassifier(ordinal=True).fit(X, names[y])
     assert sorted_names.classes_.tolist() == ["large", "medium", "small"]
 

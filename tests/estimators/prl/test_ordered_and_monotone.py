@@ -113,7 +113,7 @@ def test_ordered_classes_are_a_scorecard():
     assert model.rules_.levels == tuple(names)
     assert model.stopped_ == "optimal"
     assert model.gap_ <= 0.01 * model.bound_
-    assert str(model.rules_).startswith("risk by Σ weight · rule: low up to ")
+    assert str(model.rules_).startswith("risk by the sum of weights: low up to ")
     np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
     plain = PRLClassifier(max_rules=None).fit(X, codes)
     off = np.abs(np.searchsorted(model.rules_.thresholds, model.decision_function(X)) - codes)

@@ -208,7 +208,7 @@ def test_what_is_refused():
     with pytest.raises(DataError, match="column"):
         model.predict({"b": ["x"]})
     assert model.explain(X).predictions.tolist() == model.predict(X).tolist()
-    with pytest.raises(DataError, match="of one row"):
+    with pytest.raises(DataError, match="for one row"):
         assert model.explain(X).rule is None
 
 

@@ -76,7 +76,7 @@ def test_what_the_rules_suggest():
     columns = {"when": day, "x": [1.0, float("nan"), 2.0, 1.0], "word": ["a", "a", "NaN", None]}
     expected = decision.predict(columns).tolist()
     assert expected == ["late", "no x", "word", "rest"]
-    with pytest.raises(DataError, match="compared with 5"):
+    with pytest.raises(DataError, match="compares it with the number 5"):
         RuleList([ClassRule(fk.rule("word = 5"), 1)], (1, 2), 2).to_polars({"word": "text"})
     frame = polars.DataFrame(columns)
     assert frame.with_columns(decision.to_polars())["predicted_class"].to_list() == expected

@@ -45,16 +45,16 @@ MIXED = RuleEnsemble.of(
 
 def test_text():
     assert str(ENSEMBLE).splitlines() == [
-        "Add the votes of the rules that hold to the start of each class; "
-        "the class with the largest sum is",
-        "predicted. Start: a +0, b +0.1, c +0",
+        "Add the votes of the rules that hold to the intercept of each class. "
+        "Predict the class with the",
+        "largest sum. Intercepts: a +0, b +0.1, c +0",
         "    a      b      c  coverage  rule",
         "+2.00  -2.00            30.0%  color = red",
         "       +1.50  -1.50     30.0%  size >= 3",
         "              +0.25     30.0%  color = blue & size < 2",
     ]
     assert str(MIXED).splitlines() == [
-        "Add the votes of the rules that hold; the class with the largest sum is predicted.",
+        "Add the votes of the rules that hold. Predict the class with the largest sum.",
         "    a      b      c  coverage  rule",
         "+1.25  -3.00  +2.00     30.0%  x = 1",
         "       +2.00            30.0%  y = 1",
@@ -74,7 +74,7 @@ def test_all_intercepts_are_shown():
     names = [f"a-class-{k}" for k in range(40)]
     items = [weighted("x = 1", 2.0, names[0])]
     text = str(RuleEnsemble.of(items, names, [k + 1.5 for k in range(40)]))
-    start = " ".join(text.partition("Start: ")[2].partition("\nvotes")[0].split())
+    start = " ".join(text.partition("Intercepts: ")[2].partition("\nvotes")[0].split())
     assert start == ", ".join(f"{name} +{k + 1.5:.4g}" for k, name in enumerate(names))
     assert max(map(len, text.splitlines())) <= 100
 
@@ -120,7 +120,7 @@ def test_what_two_classes_are_decided_by(start):
 
 
 LINEAR = (
-    'A term "x from a to b" adds 0 up to a, its {} from b on, and a proportional share between.'
+    'A term "x from a to b" rises linearly from 0 at a to its {} at b, and is constant outside.'
 )
 
 
@@ -202,7 +202,7 @@ def test_rules_about_one_column_are_added_up(bounds, classes):
     _, found, listed = text.partition(" x: ")
     assert bool(found) == (values.sum(axis=1).max() > 1)
     if found:
-        assert ("alone, (for b) - (for a):" if classes else "alone:") in text
+        assert ("single column, (for b) - (for a):" if classes else "single column:") in text
         parts = [part.rpartition(": ") for part in listed.split("; ")]
         for x, total in zip(numbers, values @ ensemble.votes[:, -1], strict=True):
             [shown] = [float(number) for words, _, number in parts if inside(words, x)]
@@ -228,14 +228,14 @@ def test_which_rules_are_added_up():
     items.append(WeightedRule(LinearTerm("c", 1, 4), 1.0))
     text = str(RuleEnsemble.of(items))
     assert text.splitlines()[-4:] == [
-        "Sums of the rules above about one column alone:",
+        "Sums of the rules about a single column:",
         "  `a b`: below 0.5: 0; 0.5 to below 2.5: +1.50; from 2.5: +1.25",
         "  c (without its linear term): below 1: 0; 1 to below 2: +1.0; 2: +3.0; "
         "above 2 to 4: +1.0;",
         "    above 4: 0",
     ]
     with within(60):
-        assert "\n    " in str(RuleEnsemble.of(items)).partition("alone:")[2]
+        assert "\n    " in str(RuleEnsemble.of(items)).partition("single column:")[2]
 
 
 def test_text_of_numbers():

@@ -177,11 +177,11 @@ def test_what_has_no_sql_is_refused():
         return fk.rule(text).to_sql(table, dialect, types=types)
 
     for text, dialect, types, message in (
-        ("zip = 123", "sqlite", {"zip": "text"}, 'Write zip = "123"'),
+        ("zip = 123", "sqlite", {"zip": "text"}, 'write zip = "123"'),
         ("zip > 123", "sqlite", {"zip": "text"}, "Make it a column of numbers"),
         ("`a` = `b`", "duckdb", {"a": "text", "b": "number"}, "columns of one type"),
         ("A & a", "duckdb", {}, "differ in case only"),
-        ("a", "postgres", {"a": "text"}, "compare it with a value"),
+        ("a", "postgres", {"a": "text"}, "Compare it with a value"),
     ):
         with pytest.raises(DataError, match=message):
             query(text, dialect, **types)
@@ -203,7 +203,7 @@ def test_which_dates_have_no_sql():
     for text, dialect, types, message in (
         ("d > 3d", "mysql", {}, "no columns of durations"),
         ("t > 10:30", "spark", {}, "no columns of times of day"),
-        ("weekday(w) = Monday", "standard", {}, "no weekday of a date; choose a dialect"),
+        ("weekday(w) = Monday", "standard", {}, "no weekday of a date; choose another dialect"),
         ("month(z) = June", "duckdb", {"z": "instant"}, "depends on a time zone"),
         ("month(t) = June", "duckdb", {"t": "time"}, "which have no month"),
         ("w > 12345-01-01", "duckdb", {}, "years of SQL"),
@@ -217,7 +217,7 @@ def test_which_dates_have_no_sql():
             fk.rule(text).to_sql("data", dialect, types=types)
     ranked = fk.Rule(Comparison("grade", ">=", Level("mid", ("low", "mid", "high"))))
     assert ranked.to_sql(dialect="spark").endswith("IN ('mid', 'high')")
-    with pytest.raises(DataError, match="categories in their order"):
+    with pytest.raises(DataError, match="compares it with ordered categories"):
         ranked.to_sql(types={"grade": "number"})
 
 
