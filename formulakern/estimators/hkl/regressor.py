@@ -21,40 +21,55 @@ from formulakern.partitions.lazy_rows import lazily
 class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
 
-    The problem of :class:`HKLClassifier` with squared errors, ::
+    The problem, in the notation of :class:`HKLClassifier` but with squared errors, is ::
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 
-    over all conjunctions, to a proven relative gap.  ``C="auto"`` is 300/√n.  In other units of y
-    the same C gives the same rules, with weights in these units; so ``tol`` does not depend on the
-    units either.
+    over all conjunctions, to a proven relative gap.  Internally y is centred and scaled, so the
+    rules and ``tol`` do not depend on the units of y; the weights are in these units.
 
     Parameters
     ----------
-    rho, C, depth_penalty, max_rules, tol, max_active, time_limit
-        As in :class:`HKLClassifier`; its notation too.
-    linear, encoder
-        As in :class:`HKLClassifier`, without cuts that are chosen by classes.
+    rho : float in [1, 2], default=1.0
+        ρ.  1: few rules and cut points anywhere.  Above 1 a rule with weight brings in all its
+        parts, and columns are cut at the quantiles of the encoder.
+    C : "auto" or float, default="auto"
+        Penalty parameter of errors.  ``"auto"`` is 300/√n, where n is the total weight of the rows.
+    depth_penalty : "auto" or float ≥ 1, default="auto"
+        a; larger values give shorter rules.  ``"auto"`` is 3.
+    max_rules : "auto", int or None, default="auto"
+        The limit of rules and linear terms.  ``"auto"``: 15.  None: no limit.
+    tol : float, default=1e-2
+        The relative duality gap to reach.
+    max_active : int, default=5000
+        The limit of conjunctions held at once.
+    linear : bool, default=True
+        Whether numeric columns have linear terms, for encoders as in :class:`HKLClassifier`.
+    encoder : "auto", None or transformer, default="auto"
+        The encoder of the table, or None for a 0/1 table.  Cut points cannot be chosen by classes.
     monotone : mapping of column to 1 or −1, optional
-        As there; the number that is predicted does not fall, or does not rise, with the column.
-    verbose
-        As there.
+        The predicted number does not fall (1) or does not rise (−1) with the column.
+    time_limit : float, optional
+        Seconds for the whole fit; then the best solution so far is kept, with a warning.
+    verbose : int, default=0
+        1: a progress bar, or a line per round without a terminal.  2: both.
 
     Attributes
     ----------
     rules_ : RuleEnsemble
-        What it predicts is what :meth:`predict` predicts, called as y is.  Weights have signs.
+        The rules and linear terms with signed weights; the ensemble predicts the same numbers.
     intercept_ : float
         b.
     objective_, lower_bound_, gap_, path_, hull_size_, n_weights_, history_, n_iter_, stopped_
-        As in :class:`HKLClassifier`, in the units of y².
+        The certificate, path and history of the fit, described in :class:`HKLClassifier`.
+        Objectives and bounds are in the units of y².
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     References
     ----------
-    As in :class:`HKLClassifier`.
+    The papers on the problem and on linear terms in :class:`HKLClassifier`.
 
     Examples
     --------
@@ -74,7 +89,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     score = number_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one number per row.
+        """Fit the model to one number per row.
 
         Parameters
         ----------
@@ -83,19 +98,19 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
         y : array-like of shape (n_rows,)
             Finite numbers.
         sample_weight : array-like of shape (n_rows,), optional
-            Not negative; s.
+            Non-negative weights s.
 
         Returns
         -------
         HKLRegressor
-            Itself.
+            The fitted model.
 
         Raises
         ------
         DataError
             If the table or the numbers cannot be read.
         ParameterError
-            If a parameter is wrong.
+            If a parameter is out of range.
 
         Warns
         -----
@@ -130,7 +145,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
 
     @lazily
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The number that is predicted for every row.
+        """Return the predicted number of each row.
 
         Parameters
         ----------

@@ -167,7 +167,7 @@ def fit(X, y, **parameters):
     model = PRLClassifier(**parameters, **TIGHT)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
-        warnings.filterwarnings("ignore", message="no rule is worth")
+        warnings.filterwarnings("ignore", message="no rule has weight")
         return model.fit(X, y)
 
 
@@ -444,11 +444,11 @@ def test_label_ranking():
 def test_contradictory_rows_have_no_hard_margin():
     X = np.array([[0, 1], [0, 1], [1, 0], [1, 1]])
     y = [0, 1, 1, 0]
-    with pytest.warns(UserWarning, match=r"value is 0: .*: 2 preferences are opposite.*soft"):
+    with pytest.warns(UserWarning, match=r"value is 0: .*; 2 preferences contradict others.*soft"):
         model = PRLClassifier(margin="hard").fit(X, y)
     assert model.bound_ < 1e-5
     assert PRLClassifier(C=10).fit(X, y).score(X, y) == 0.75
-    with pytest.warns(UserWarning, match="no rule is worth its weight at C=1e-05"):
+    with pytest.warns(UserWarning, match="no rule has weight at C=1e-05"):
         PRLClassifier(C=1e-5).fit(X, y)
 
 
@@ -643,7 +643,7 @@ def test_a_price_that_is_nearly_infinite(C):
     assert soft.value_ <= hard.bound_ * (1 + 1e-9) + 1 / C  # slack secures at most 1/C more
     assert hard.value_ <= soft.bound_ * (1 + 1e-9)
     assert max(hard.gap_ / hard.bound_, soft.gap_ / soft.bound_) <= 0.01
-    with pytest.warns(UserWarning, match="2 preferences are opposite"):
+    with pytest.warns(UserWarning, match="2 preferences contradict others"):
         clash = PRLClassifier(C=C, bias_rule=False).fit([["x"], ["x"]], ["p", "q"])
     assert 0 <= clash.value_ <= 1 / C
     assert clash.bound_ <= 1 / C + 1e-6
@@ -745,7 +745,7 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
 def test_limits_leave_a_valid_bound():
     X, y = datasets.tic_tac_toe()
     best = PRLClassifier(degree=2, C=0.2, tol=1e-3).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="2 epochs closed the gap"):
+    with pytest.warns(ConvergenceWarning, match="of the bound after 2 epochs, above"):
         short = PRLClassifier(degree=2, C=0.2, epochs=2).fit(X, y)
     assert short.value_ <= best.bound_
     assert short.bound_ >= best.value_
