@@ -35,8 +35,7 @@ CHANCE, WIDEST = 1e-3, 20_000
 def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
     """Warn if a variable of a formula has the name of a column of the model's table.
 
-    Variables range over all columns.  Names of one or two letters are common variables, so they do
-    not count.
+    Variables range over all columns.  Names of one or two letters do not count.
     """
     columns = {*map(str, getattr(model, "feature_names_in_", ()))}
     for given in formulas if columns else ():
@@ -96,10 +95,7 @@ def warn_if_told(
     instead: str = "a larger C, class_weight='balanced', or weaker limits",
     stacklevel: int = 4,
 ) -> None:
-    """Warn that all rows are predicted as ``found``, if a proposition distinguishes the classes.
-
-    ``names`` are the names of the columns of ``table``; see :func:`warn_of_one_class`.
-    """
+    """Warn that all rows are predicted as ``found``, if one of ``names`` distinguishes classes."""
     some, truth = _some_of_each(table, labels, np.arange(len(labels)))
     if isinstance(some, PackedTable):
         truths: NDArray[Any] = some.unpacked()
@@ -123,9 +119,8 @@ def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
     class of the rows with the same entry.  Without such rows, a number or time uses the next lower
     entry, and a text the largest class.  This finds copies and codes of the class, identifiers
     sorted by the class, and numbers computed from it.  The errors of a leaking column are at most
-    2 % of the rows outside the largest class, and there must be at least 30 such rows.  Classes of
-    fewer than 10 rows do not count.  If more than half of all columns leak, the classes are easy,
-    and the result is empty.
+    2 % of the rows outside the largest class, at least 30 rows.  Classes of fewer than 10 rows do
+    not count.  If more than half of all columns leak, the classes are easy: the result is empty.
 
     >>> size, code = [k * k % 97 for k in range(80)], ["n", "y"] * 40
     >>> leaks(Table({"size": size, "code": code}), np.array([0, 1] * 40))

@@ -73,16 +73,10 @@ Problems = Callable[[Made], Rows]
 
 
 class SeenRows(NamedTuple):
-    """Rows, or groups of rows on which every rule is constant.
+    """Rows, or groups of rows of one class on which every rule is constant.
 
-    Parameters
-    ----------
-    table : PackedTable of m rows
-    labels : ndarray of shape (m,)
-        Classes.
-    weights, counts, numbers : float64 (m,)
-        For each group: its weight in learning, the sum of its sample weights, and its number of
-        rows.
+    ``weights``, ``counts`` and ``numbers`` (m,) are the weight of each group in learning, the sum
+    of its sample weights, and its number of rows.
     """
 
     table: PackedTable
@@ -186,10 +180,7 @@ class HierarchicalBase(RuleModel):
         deadline: Deadline,
         n_thresholds: int = 0,
     ) -> Rows:
-        """Solve the problem of each name, set the attributes, and return the last problem's rows.
-
-        ``total`` is the weight of all rows.  For ordered classes a row has ``n_thresholds`` losses.
-        """
+        """Solve the problem of each name, set the attributes, and return the rows of the last."""
         squared = self.loss == "squared"
         automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         automatic *= self._C_factor / math.sqrt(max(1, n_thresholds))
@@ -314,10 +305,9 @@ class HierarchicalBase(RuleModel):
     def _rules_of(
         self, directions: FloatArray, table: PackedTable, counts: RowCounts, of_classes: bool = True
     ) -> list[tuple[Feature, WeightedRule]]:
-        """Return the rules of all functions, without duplicates, with their counts on the rows.
+        """Return the distinct rules of all functions, with their counts on the rows.
 
-        ``directions``, (functions, K), are the votes of each function per unit of weight, for the
-        K classes or for one number.
+        ``directions`` (functions, K) are the votes of each function per unit of weight.
         """
         names = self.classes_.tolist() if of_classes else None
         votes: dict[Node | int, FloatArray] = defaultdict(lambda: np.zeros(directions.shape[1]))

@@ -46,9 +46,9 @@ class HKLClassifier(HierarchicalClassifier):
         s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
     where D(v) are the supersets of v and d_v = a^|v|.  A long conjunction pays for all its subsets,
-    so most weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| ‖f_w‖.  The
-    fit never lists all 2^p conjunctions.  It grows a small set until the dual solution on this set
-    proves that no weights on any conjunctions are better by more than ``tol``::
+    so most weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| ‖f_w‖.  A
+    small set of conjunctions grows until its dual solution proves that no weights on any
+    conjunctions are better by more than ``tol``::
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
@@ -170,8 +170,6 @@ class HKLClassifier(HierarchicalClassifier):
     linear terms in use; if linear terms have many different values, use ``linear=False``.  The
     bound then comes from sums over covers alone, and is weak for ``rho`` near 2.
 
-    Ties between two classes go to the first class.
-
     References
     ----------
     P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule ensemble learning using
@@ -246,8 +244,7 @@ class HKLClassifier(HierarchicalClassifier):
     ) -> Rows:
         """Fit the functions, and return the rows of the last problem.
 
-        Each class has a function; of two classes only the second.  Ordered classes share one
-        function with thresholds.
+        Each class has a function, or only the second of two; ordered classes share one function.
         """
         self.classes_, present = data.classes, data.present
         check_one_score(self, len(present))
@@ -274,10 +271,9 @@ class HKLClassifier(HierarchicalClassifier):
         return model
 
     def _tell(self, data: TrainingData, rows: Rows) -> None:
-        """Set the rules of the functions.
+        """Set the rules.
 
-        After an early end drop the adjustment, then the rules, if the largest class alone does
-        better.
+        If a fit that ended early is worse than the largest class, drop the adjustment or the rules.
         """
         present, learned = data.present, self._learned(data.present)
         shares, tau = self._shares(data.sums * data.factors)

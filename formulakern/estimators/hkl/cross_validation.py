@@ -78,29 +78,13 @@ def calibrated(
     With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), where b_k = ln π_k, and
     ±ln π_1/π_0 for two classes.  For the thresholds of ordered classes b_k are the log odds of the
     classes above, and thresholds keep their order.  With the probabilities p_k of the scores, t
-    maximises the weighted mean of ln p̃_y, where p̃_k ∝ p_k/π_k^τ and a row of class k weighs
-    π_k^{−τ}.
+    from 1/20 to 20 maximises the weighted mean of ln p̃_y, where p̃_k ∝ p_k/π_k^τ and a row of
+    class k weighs π_k^{−τ} (1 on average).  The values (m,) are the weighted ln p̃_y.
 
-    Parameters
-    ----------
-    scores : float64 (m, K), or (m, K − 1) for ordered classes
-    codes : intp (m,)
-        The number of the true class.
-    shares : float64 (K,)
-        π.
-    tau : float
-
-    Returns
-    -------
-    t : float
-        From 1/20 to 20.
-    values : float64 (m,)
-        The values of ln p̃_y, times the weights, which are 1 on average.
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks",
-    ICML 2017, arXiv:1706.04599 (temperature scaling).
+    ``scores`` have the shape (m, K), or (m, K − 1) for ordered classes; ``codes`` (m,) are the true
+    classes and ``shares`` (K,) are π.  The method is temperature scaling: C. Guo, G. Pleiss,
+    Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks", ICML 2017,
+    arXiv:1706.04599.
     """
     ordered = scores.shape[1] < len(shares)
     base = base_scores(shares, ordered)
@@ -191,10 +175,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     ----------
     C_, depth_penalty_ : float
         The chosen values, with C for all rows.
-    best_score_ : float
-        The mean score of the chosen candidate.
-    best_index_ : int
-        The position of the chosen candidate in ``cv_results_``.
+    best_score_, best_index_ : float, int
+        The mean score of the chosen candidate, and its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (candidates,)
         ``C`` (for all rows), ``depth_penalty``, ``max_rules``, ``mean_score``, ``std_score`` (over
         the folds), ``behind`` and ``error``, the mean difference to the best and its standard
@@ -312,8 +294,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _paths(self, search: PathSearch) -> Iterator[Path]:
         """Yield the pairs of each depth penalty, the largest first.
 
-        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones, from its
-        solutions.
+        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones.
         """
         pairs, least = search.settings, 0.0
         for depth in sorted({pair.depth_penalty for pair in pairs}, reverse=True):
@@ -383,8 +364,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         """Return the unadjusted scores of all classes on the held-out rows.
 
         A class that the fold lacks has scores of −∞.  For ordered classes return the score less
-        each threshold, (rows, classes − 1); thresholds around a class that the fold lacks are
-        equal.
+        each threshold, (rows, classes − 1).
         """
         levels, classes = model.rules_.levels, self._numbers
         if levels is not None:
@@ -431,8 +411,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
         """Choose a candidate, preferably one that predicts several classes; return its rule limit.
 
-        Without any trial choose the automatic C, or the middle one of ``Cs``, and the largest
-        depth penalty.
+        Without any trial choose the automatic or middle C and the largest depth penalty.
         """
         sizes: list[Any] = self._sizes or [self.max_rules]
         nothing: list[Any] = [None] * len(sizes)

@@ -30,29 +30,15 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
 
     Parameters
     ----------
-    rho : float in [1, 2], default=1.0
-        ρ.  1: few rules and cut points anywhere.  Above 1 a rule with weight brings in all its
-        parts, and columns are cut at the quantiles of the encoder.
+    rho, depth_penalty, max_rules, tol, max_active, time_limit
+        Norm, penalty and limits of the fit, described in :class:`HKLClassifier`.
     C : "auto" or float, default="auto"
         Penalty parameter of errors.  ``"auto"`` is 300/√n, where n is the total weight of the rows.
-    depth_penalty : "auto" or float ≥ 1, default="auto"
-        a; larger values give shorter rules.  ``"auto"`` is 3.
-    max_rules : "auto", int or None, default="auto"
-        The limit of rules and linear terms.  ``"auto"``: 15.  None: no limit.
-    tol : float, default=1e-2
-        The relative duality gap to reach.
-    max_active : int, default=5000
-        The limit of conjunctions held at once.
-    linear : bool, default=True
-        Whether numeric columns have linear terms, for encoders as in :class:`HKLClassifier`.
-    encoder : "auto", None or transformer, default="auto"
-        The encoder of the table, or None for a 0/1 table.  Cut points cannot be chosen by classes.
+    linear, encoder, verbose
+        Linear terms, encoder and output, described in :class:`HKLClassifier`.  Cut points cannot be
+        chosen by classes.
     monotone : mapping of column to 1 or −1, optional
         The predicted number does not fall (1) or does not rise (−1) with the column.
-    time_limit : float, optional
-        Seconds for the whole fit; then the best solution so far is kept, with a warning.
-    verbose : int, default=0
-        1: a progress bar, or a line per round without a terminal.  2: both.
 
     Attributes
     ----------

@@ -383,10 +383,7 @@ class PRLClassifier(PreferenceModel):
         return tuple(parse(item) if isinstance(item, str) else item for item in listed)
 
     def _of_classes(self, data: TrainingData) -> tuple[Preferences, RowCounts | RowGroups]:
-        """Return the preferences of rows with classes, and the counts of rows; set ``classes_``.
-
-        A row prefers its class to all others; for ordered classes, a side of each threshold.
-        """
+        """Return the preferences of rows with classes, and the counts of rows; set ``classes_``."""
         self.classes_ = data.classes
         known = data.present if self.ordinal else np.ones(len(data.classes), dtype=np.bool_)
         self._levels = data.classes[known].tolist() if self.ordinal else None
@@ -585,8 +582,7 @@ def rules_of(
 
     The start is the vote of the bias rule for each class.  Ordered classes (``names`` is None) have
     one score with signed weights, and thresholds in place of the start.  A proposition that most
-    rows satisfy is replaced by its opposite.  ``rows`` counts the training rows of each row of the
-    family's table, and ``words`` are the columns of the encoded table.
+    rows satisfy is replaced by its opposite.  ``words`` are the columns of the encoded table.
     """
     ordered = names is None
     if outcome.few is not None:

@@ -96,10 +96,8 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     ----------
     C_, degree_, depth_penalty_ : float, int, float
         The chosen values, with C for all rows.
-    best_score_ : float
-        The mean score of the chosen setting.
-    best_index_ : int
-        The position of the chosen setting in ``cv_results_``.
+    best_score_, best_index_ : float, int
+        The mean score of the chosen setting, and its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (settings,)
         ``C`` (for all rows), ``degree``, ``depth_penalty``, ``mean_score``, ``std_score`` (over the
         folds), ``behind`` and ``error``, the mean difference to the best and its standard error,

@@ -101,10 +101,7 @@ def _climbed(
 
 
 def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
-    """Return the nodes of all trees of a fitted classifier, and category sets, bool (S, 256).
-
-    Categories of a set go left.
-    """
+    """Return the nodes of all trees, and the sets of categories that go left, bool (S, 256)."""
     if not isinstance(model, KINDS):
         raise ParameterError(
             f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
@@ -273,8 +270,6 @@ def _in_set(column: RankedColumn, inside: Truths) -> Formula:
 def negation(leaf: Formula, table: Table) -> Formula:
     """Return the negation of a proposition, which is also true for missing values.
 
-    Examples
-    --------
     >>> table = Table({"odor": ["foul", None], "size": [1, 2]})
     >>> negation(Comparison("size", "<=", 1), table), negation(Variable("size"), table)
     (Formula('size > 1'), Formula('size = 0'))

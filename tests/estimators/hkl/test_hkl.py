@@ -361,7 +361,7 @@ def test_one_class_constant_duplicated_and_contradictory():
         ({"time_limit": -1}, "time_limit=-1"),
         ({"time_limit": True}, "time_limit=True"),
         ({"encoder": "none"}, "encoder='none'"),
-        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
+        ({"encoder": fk.PropositionEncoder}, "is not a transformer"),
         ({"C": 1e60}, "C=1e"),
     ],
 )

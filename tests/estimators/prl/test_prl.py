@@ -521,8 +521,8 @@ def test_more_than_there_is():
         ({"bias_rule": "no"}, "bias_rule='no'"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"encoder": "none"}, "encoder='none'"),
-        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
-        ({"encoder": object()}, "is no transformer"),
+        ({"encoder": fk.PropositionEncoder}, "is not a transformer"),
+        ({"encoder": object()}, "is not a transformer"),
         ({"C": np.array([1.0, 2.0])}, "C=array"),
     ],
 )
@@ -663,7 +663,7 @@ def test_few_rounds_are_no_worse_than_no_rule(solver):
 @pytest.mark.parametrize("weights", [[1e-200, 1, 1, 1], [1e300, 1e300, 1e300, 1e300]])
 def test_weights_beyond_measure(weights):
     for learner in (PRLClassifier(), fk.HKLClassifier()):
-        with pytest.raises(fk.DataError, match="the weights of rows lie between"):
+        with pytest.raises(fk.DataError, match="the weights of rows are from"):
             learner.fit([[0], [1], [0], [1]], [0, 1, 0, 1], sample_weight=weights)
 
 

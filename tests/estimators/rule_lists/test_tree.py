@@ -271,7 +271,10 @@ def test_what_is_refused():
     for model, message in (
         (LogisticRegression(), "got LogisticRegression. Expected a DecisionTreeClassifier"),
         (scaled, "step 'standardscaler' of the pipeline, StandardScaler, changes the columns"),
-        (boosted, "AdaBoostClassifier of GaussianNB; expected estimators of type DecisionTreeClassifier"),
+        (
+            boosted,
+            "AdaBoostClassifier of GaussianNB; expected estimators of type DecisionTreeClassifier",
+        ),
         (DecisionTreeClassifier().fit(X, np.c_[y, y]), "predicts 2 outputs at once"),
     ):
         with pytest.raises(ParameterError, match=message):

@@ -327,7 +327,7 @@ def test_refusals(boards, binary):
         fk.DataError, match="X has 2 features, but PropositionEncoder is expecting 9"
     ):
         model.predict(later.select(X.names[:2]))
-    with pytest.raises(fk.DataError, match='column 0 is "bottom-right-square" and was "top-left'):
+    with pytest.raises(fk.DataError, match='column 0 is "bottom-right-square" but was "top-left'):
         model.predict(later.select(X.names[::-1]))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(later.to_pandas().rename(columns={"top-left-square": "corner"}))
