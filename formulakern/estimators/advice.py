@@ -72,7 +72,7 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
 
 
 def warn_of_one_class(model: Any, data: TrainingData) -> None:
-    """Warn if a model predicts one class for all rows, although a proposition distinguishes them.
+    """Warn if a model predicts only one class although a proposition distinguishes the classes.
 
     The proposition is more frequent in one class than chance allows (see :func:`telling`).  A
     sample of each class is tested, without rows of weight 0.

@@ -166,7 +166,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return table if len(useful) == len(names) else table.select(useful)
 
     def _gathered(self, table: PackedPartitions) -> PackedTable | PackedPartitions:
-        """Return the rows in this process if they fit, otherwise in partitions or DataError."""
+        """Return the rows in this process if they fit; else in partitions, or raise DataError."""
         most = gathered_bytes()
         if table.nbytes <= most:
             return table.gathered()

@@ -125,7 +125,7 @@ class PropositionModel(TableEstimator):
         return getattr(self.encoder_, "column_types_", {}) | read_types(types)
 
     def _exclusive(self) -> NDArray[np.int64]:
-        """Return the nominal column (or −1) of each proposition; its values exclude each other."""
+        """Return the number of the nominal column of each proposition, or −1."""
         leaves = self._encoding.leaves
         groups = np.full(len(leaves), -1, dtype=np.int64)
         if isinstance(self.encoder_, PropositionEncoder):

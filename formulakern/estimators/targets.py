@@ -408,8 +408,8 @@ def check_spread(weights: FloatArray) -> None:
 def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any) -> FloatArray:
     """Return the factor of every class, float64 of shape (K,), from the counts of their rows.
 
-    A class that a mapping lacks has factor 1, unless a name of the mapping is not a class.  Raise
-    DataError otherwise, and for a factor that is negative or not finite.
+    A class that a mapping lacks has factor 1.  Raise DataError if the mapping lacks a class but has
+    an unknown name, if ``class_weight`` has another type, or for a negative or infinite factor.
     """
     if class_weight is None:
         return np.ones(len(classes))

@@ -76,8 +76,8 @@ class HKLClassifier(HierarchicalClassifier):
         hierarchical kernel learning, in which a rule with weight brings in all its parts.  Above 1
         columns are cut at the quantiles of the encoder.
     C : "auto" or float, default="auto"
-        Penalty parameter of errors.  ``"auto"`` is 6000/√n, where n is the sum of the row weights,
-        times K − 1 for K ordered classes, whose rows have K − 1 losses.
+        Penalty parameter of errors.  ``"auto"`` is 6000/√n, where n is the sum of the row weights
+        (times K − 1 for K ordered classes, whose rows have K − 1 losses).
     depth_penalty : "auto" or float ≥ 1, default="auto"
         a; larger values give shorter rules.  ``"auto"`` is 3.  For tables without numeric columns,
         with a limit of rules and the logistic loss, it is 1 and ``C="auto"`` is ten times larger.
@@ -97,9 +97,10 @@ class HKLClassifier(HierarchicalClassifier):
         linear term, pass a number such as days since a date.
     monotone : mapping of column to 1 or −1, optional
         The score (of the second of two classes) does not fall (1) or does not rise (−1) with a
-        numeric or Boolean column, given by name or position.  So f_w ≥ 0 if a proposition of w can
-        become true as the score may rise, f_w ≤ 0 if one can become false, f_w = 0 if both; the
-        same for g_j.  Only for two or ordered classes, and with encoders as for ``linear``.
+        numeric or Boolean column, given by name or position.  If columns change so that the score
+        may rise, f_w ≥ 0 if a proposition of w can become true, f_w ≤ 0 if one can become false,
+        f_w = 0 if both; the same for g_j.  Only for two or ordered classes, and with encoders as
+        for ``linear``.
     tol : float, default=1e-2
         The relative duality gap to reach, for all classes together (for each class if learned
         separately).
@@ -161,9 +162,10 @@ class HKLClassifier(HierarchicalClassifier):
     Notes
     -----
     Constant propositions are left out, and propositions that are equal on all training rows are
-    merged.  Rows of equal propositions and class are merged too; this is exact.  ``objective_`` is
-    computed before conjunctions of equal covers are merged into the shortest one, and before the
-    smallest weights are dropped as far as ``tol`` allows.  Ctrl-C keeps the best solution so far.
+    merged.  Rows of equal propositions and class are merged too; this is exact.  Conjunctions of
+    equal covers are merged into the shortest, and the smallest weights are dropped as far as
+    ``tol`` allows; ``objective_`` contains the norm of the weights before the merge.  Ctrl-C keeps
+    the best solution so far.
 
     Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions.  The
     local problem has one example for each group of rows of equal class and equal propositions and

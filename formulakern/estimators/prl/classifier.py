@@ -103,7 +103,7 @@ class PRLClassifier(PreferenceModel):
 
     *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ q·φ(x), with signed q,
     and thresholds θ_1 ≤ … ≤ θ_{K−1}; class k is predicted if θ_{k−1} < s(x) ≤ θ_k.  A row has one
-    preference for each threshold, for a score above or below it.  θ_1 is the weight of the bias
+    preference for each threshold, for a score above or below it.  −θ_1 is the weight of the bias
     rule, and θ_k − θ_{k−1} the weight of a column that votes for "below" from the k-th threshold
     on.  So the bound covers all rules and all thresholds.
 

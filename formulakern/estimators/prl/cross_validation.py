@@ -72,7 +72,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         decisions, with one score per fold.  Larger is better.
     selection : {"best", "1se"}, default="best"
         ``"best"``: the largest mean score; ties go to the fewest rules.  With ``Cs="auto"`` the
-        setting of ``PRLClassifier()`` wins if it is within one standard error of the best.
+        setting of ``PRLClassifier()``, if compared, wins within one standard error of the best.
         ``"1se"``: the fewest rules (mean over folds) among the settings within one standard error
         of the best; ties go to the best score.  The standard error is that of the mean difference,
         over rows, or over folds with a scorer.  Settings that predict several classes, on held-out
