@@ -56,10 +56,10 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
 
     * A *Boolean* column (bool, or only numbers 0 and 1) is one proposition with the name of the
       column, and is never dropped.  So a 0/1 table is unchanged.
-    * A *nominal* column (text, categories) becomes ``x = v`` for every value v in training.  With
-      ``nominal="auto"``, a column with a declared order (an ordered categorical of pandas, an
-      ``Enum`` of polars) also becomes ``x <= v`` and ``x >= v`` in that order, with the cut points
-      of numbers.  Both are false for a value outside the order.
+    * A *nominal* column (text, categories) becomes ``x = v`` for every value v in training.  An
+      *ordered* column (an ordered categorical of pandas, an ``Enum`` of polars) also becomes
+      ``x <= v`` and ``x >= v``, with ``nominal="auto"``.  Its order is cut like numbers, and both
+      propositions are false for a value outside the order.
     * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values.  A cut
       separates some training rows from others; c is the shortest number in the gap.  If the two
       values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` for
@@ -219,8 +219,8 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         """Return the share of entries of each nominal column with values not seen in training.
 
         Missing entries do not count.  Methods that read later tables warn if at least 10 entries
-        are unseen and their share exceeds 10 % plus twice the share of training entries with a
-        unique value.
+        are unseen and their share is large.  The limit is 10 % plus twice the share of training
+        entries with a unique value.
 
         Parameters
         ----------

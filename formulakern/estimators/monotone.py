@@ -1,8 +1,8 @@
 """Monotone constraints of columns as signs of weights.
 
-If the score must not fall with a column, a proposition x ≥ c needs a weight of at least 0, and
-x ≤ c a weight of at most 0.  If the score must not rise, the signs are opposite.  x = v and x ≠ v
-are not steps in one direction, so they get no weight.
+If the score must not fall with a column, the weight of x ≥ c must be at least 0, and the weight of
+x ≤ c at most 0.  If the score must not rise, the signs are opposite.  x = v and x ≠ v are not steps
+in one direction, so they get no weight.
 """
 
 from __future__ import annotations

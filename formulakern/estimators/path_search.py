@@ -289,11 +289,10 @@ class Fold:
 class SearchedModel:
     """The shared fit of cross-validated rule models.
 
-    A subclass has the methods ``_settings`` (named tuples that begin with C), ``_paths``,
-    ``_model`` (the model of a setting, for a fold or all rows, with a method ``_fit_encoded``),
-    ``_unit`` (the automatic C of the rows of a fold), ``_held_out`` (scores), ``_calibrated``
-    (scores and the numbers of the true classes → the factor and values of :func:`stretched`),
-    ``_everyone`` (all rows, with the names of classes within folds), and ``_fit_chosen``.
+    A subclass has ``_settings`` (named tuples that begin with C), ``_paths`` and ``_fit_chosen``.
+    ``_model`` returns the model of a setting, with a method ``_fit_encoded``, and ``_unit`` the
+    automatic C of a fold.  ``_held_out`` returns scores, and ``_calibrated`` the factor and values
+    of :func:`stretched` for them.  ``_everyone`` returns all rows, with class names for the folds.
     """
 
     #: A path over automatic Cs ends at a C that is this number of standard errors behind.

@@ -94,9 +94,9 @@ OTHER_CLASS = "class_weight='balanced', or weaker limits"
 class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
     r"""Rules of the form "if conditions then class": decision lists and rule sets.
 
-    A rule is a conjunction of conditions on columns: ``x = v`` for a nominal column, ``x <= c`` and
-    ``x >= c`` for a numeric one, at *every* cut between two neighbouring values, ``x in {…}`` for
-    the lower or upper part of an ordered category, and ``x is missing``.
+    A rule is a conjunction of conditions on columns.  A nominal column has ``x = v``; a numeric
+    column has ``x <= c`` and ``x >= c`` at *every* cut between neighbouring values; an ordered
+    category has ``x in {…}`` for a lower or upper part.  Any column may have ``x is missing``.
 
     * ``"ripper"`` (Cohen 1995) learns rules class by class, the rarest class first; the most
       frequent class is the default.  Each rule is learned from the remaining rows.  It is grown on
@@ -107,14 +107,13 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
 
       where p rows of the class and n others satisfy the rule with the condition, and p₀ and n₀
       without it.  The rule is then pruned, from the last condition, to the largest
-      (p − n)/(p + n) on the other third.  The class ends when the description length of its rules
-      and exceptions is 64 bits above the shortest so far, or a rule is wrong on half of its rows.
-      Then, ``optimizations`` times, every rule competes with a new rule and a longer rule, both
-      pruned for the errors of the whole set, and the shortest description wins.  Remaining rows
-      get new rules, and rules that lengthen the description are removed.
+      (p − n)/(p + n) on the other third.  The class ends if a rule is wrong on half of its rows, or
+      the description length of rules and exceptions is 64 bits above the shortest so far.  Then,
+      ``optimizations`` times, every rule competes with a new rule and a longer rule, both pruned
+      for the errors of the whole set.  The shortest description wins, remaining rows get new rules,
+      and rules that lengthen the description are removed.
     * ``"irep"`` (Fürnkranz & Widmer 1994) uses no description lengths.  It prunes rules by
-      (p + N − n)/(P + N), and a class ends at the first rule that is wrong on half of the pruning
-      rows.
+      (p + N − n)/(P + N).  A class ends at the first rule wrong on half of the pruning rows.
     * ``"cn2"`` (Clark & Niblett 1989) learns a list.  It searches for a rule of the smallest
       entropy by beam search, removes the rows that the rule covers, and repeats.
     * ``"cn2-unordered"`` (Clark & Boswell 1991) learns a set: for every class, rules of the largest

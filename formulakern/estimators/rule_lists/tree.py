@@ -426,9 +426,9 @@ def rules_from_tree(
     Notes
     -----
     *Missing values.*  A comparison with a missing value is false, but a tree sends the value to one
-    side of each split.  If a column has missing values in X, a rule on their path has the condition
-    ``x <= 3 | x is missing``, so the list before pruning predicts as the tree does.  If the column
-    has none, a missing value in later rows satisfies no condition on it.
+    side of each split.  If a column has missing values in X, a rule on their path has a condition
+    such as ``x <= 3 | x is missing``.  So the list before pruning predicts as the tree does.  If
+    the column has none, a missing value in later rows satisfies no condition on it.
 
     *Cost.*  O(R·k²·n / 64) for R rules of k conditions on n rows, and R·n / 8 bytes: two to five
     seconds for the 6,000 leaves of a tree on 32,561 rows, or for a forest of 100 such trees.
