@@ -303,7 +303,7 @@ def test_a_kernel_of_large_values():
         ({"formula": "a & | b"}, fk.FormulaSyntaxError, "two connectives in a row"),
         ({"formula": 3}, fk.ParameterError, "made of a str or a Formula; got int"),
         ({"variables": "loose"}, fk.ParameterError, "'bound', 'free', 'distinct'"),
-        ({"encoder": "onehot"}, fk.ParameterError, "'auto', None or a transformer"),
+        ({"encoder": "onehot"}, fk.ParameterError, "'auto', None or an instance of a transformer"),
         ({"C": -1.0}, fk.ParameterError, "C=-1.0"),
         ({"tol": 0}, fk.ParameterError, "tol=0"),
         ({"time_limit": -1}, fk.ParameterError, "time_limit"),
