@@ -308,7 +308,7 @@ def tuned(model, grid, X, y, scoring="accuracy"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="The least populated class")
-        warnings.filterwarnings("ignore", message="no rule is worth")  # a small C, in some fold
+        warnings.filterwarnings("ignore", message="no rule has weight")  # a small C, in some fold
         return GridSearchCV(model, grid, scoring=scoring, cv=folds()).fit(X, y)
 
 

@@ -1,1 +1,1 @@
-"""Estimators in the manner of scikit-learn: encoding, classification, evaluation."""
+"""Estimators in the style of scikit-learn, for encoding, classification and evaluation."""

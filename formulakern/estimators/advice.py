@@ -1,4 +1,4 @@
-"""Warnings after a fit that succeeds and is hardly what was meant, a sentence each."""
+"""Warnings after a successful fit whose model is probably not what the user intended."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
 from formulakern.text import clip
 
-#: Propositions of each ordered column and side that are looked at.
+#: The number of propositions to test for each ordered column and side.
 CUTS = 8
-#: At most so many rows are looked at, and as many rows of each class as that leaves.
+#: The largest number of rows to test, shared equally among the classes.
 LOOKED_AT = 1000
-#: A column gives the class away if it alone is wrong for at most this share of the rows that are
-#: not of the largest class; the least number of such rows, and of rows of a class that counts.
+#: A column leaks the class if its errors are at most the share ``WRONG`` of the rows outside the
+#: largest class, of at least ``FEWEST_OTHERS``.  Classes below ``FEWEST_ALIKE`` rows do not count.
 WRONG, FEWEST_OTHERS, FEWEST_ALIKE = 0.02, 30, 10
-#: Shorter names are those of variables.
+#: The least length of a name that may be meant as a column.
 LONG = 3
-#: A proposition tells classes apart if chance does so with at most this probability; and at most so
-#: many are looked at.
+#: A proposition distinguishes classes if its p-value is below ``CHANCE``; at most ``WIDEST``
+#: propositions are tested.
 CHANCE, WIDEST = 1e-3, 20_000
 
 
 def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
-    """Warn of variables of formulas that are called like columns of the table of a fitted model.
+    """Warn if a variable of a formula has the name of a column of the model's table.
 
-    Variables range over all columns.  Names of one or two letters do not count: formulas have
-    such variables, whatever the columns are called.
+    Variables range over all columns.  Names of one or two letters do not count.
     """
     columns = {*map(str, getattr(model, "feature_names_in_", ()))}
     for given in formulas if columns else ():
@@ -47,17 +46,17 @@ def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
         same = [name for name in names if name in columns and len(name) >= LONG]
         if same:
             _warn(
-                f'the variable "{same[0]}" of {clip(str(formula), 40)!r} is called like a column, '
-                "and variables range over all columns. For this column alone write a rule, "
-                f"fk.rule({clip(str(formula), 40)!r}); else name the variable otherwise."
+                f'the variable "{same[0]}" of {clip(str(formula), 40)!r} has the name of a column, '
+                "but variables range over all columns. To use only this column write a rule, "
+                f"fk.rule({clip(str(formula), 40)!r}); otherwise rename the variable."
             )
             return
 
 
 def warn_of_zeros(kernel: Any, table: Any) -> bool:
-    """Warn if a kernel is 0 for every pair of rows, and return whether it is.
+    """Warn and return True if a kernel is 0 for every pair of rows.
 
-    It is where its diagonal is, as |K(x, z)|² ≤ K(x, x)·K(z, z).
+    A zero diagonal is enough, since |K(x, z)|² ≤ K(x, x)·K(z, z).
     """
     for start in range(0, table.n_rows, LOOKED_AT):
         rows = np.arange(start, min(start + LOOKED_AT, table.n_rows))
@@ -65,19 +64,18 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
         if diagonal.any():
             return False
     _warn(
-        f"{clip(repr(kernel), 80)} is 0 for every pair of rows of this table, as nothing that can "
-        "be substituted makes the formula true in a row: the model is constant. Choose another "
+        f"{clip(repr(kernel), 80)} is 0 for every pair of rows of this table, because no "
+        "substitution makes the formula true in any row; so the model is constant. Choose another "
         "formula."
     )
     return True
 
 
 def warn_of_one_class(model: Any, data: TrainingData) -> None:
-    """Warn if rows of several classes are all given one, though a proposition tells them apart.
+    """Warn if a model predicts only one class although a proposition distinguishes the classes.
 
-    Of many rows some of each class are looked at.  The proposition is more frequent in one class
-    than chance allows (see :func:`telling`); if there is none, one class may well be right.
-    Rows of weight 0 do not count.
+    The proposition is more frequent in one class than chance allows (see :func:`telling`).  A
+    sample of each class is tested, without rows of weight 0.
     """
     some, truth = _some_of_each(data.table, data.labels, np.flatnonzero(data.weights))
     found = np.unique(model.predict(some)).tolist()
@@ -97,10 +95,7 @@ def warn_if_told(
     instead: str = "a larger C, class_weight='balanced', or weaker limits",
     stacklevel: int = 4,
 ) -> None:
-    """Warn that all rows are given the class ``found``, if a proposition tells classes apart.
-
-    ``names`` are those of the columns of the table; see :func:`warn_of_one_class`.
-    """
+    """Warn that all rows are predicted as ``found``, if one of ``names`` distinguishes classes."""
     some, truth = _some_of_each(table, labels, np.arange(len(labels)))
     if isinstance(some, PackedTable):
         truths: NDArray[Any] = some.unpacked()
@@ -111,22 +106,21 @@ def warn_if_told(
     if place is not None:
         column = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
-            f"the model gives all training rows one class, {found!r}, though {column} alone says "
-            f"more. Use {instead}.",
+            f"the model predicts {found!r} for all training rows, although {column} alone "
+            f"distinguishes the classes. Use {instead}.",
             stacklevel,
         )
 
 
 def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
-    """Return the columns that give the class away, as a copy of it does, and how often each does.
+    """Return the columns that leak the class, with the accuracy of each alone.
 
-    A column alone predicts the class of every row in one half of the rows, drawn at random, from
-    the other half: the most frequent class of the rows with the same entry.  If there are none, a
-    number or time counts as the largest lower one, and a text is of the largest class.  So a copy
-    of the class, a code of it, an identifier that is sorted by the class and a number that was
-    computed from it are found.  Such a column is wrong for at most 2 % of the rows that are not of
-    the largest class, of which there are at least 30; classes of fewer than 10 rows do not count.
-    If more than half of all columns are like that, the classes are easy, and none is named.
+    Each random half of the rows is predicted from the other half: an entry has the most frequent
+    class of the rows with the same entry.  Without such rows, a number or time uses the next lower
+    entry, and a text the largest class.  This finds copies and codes of the class, identifiers
+    sorted by the class, and numbers computed from it.  The errors of a leaking column are at most
+    2 % of the rows outside the largest class, at least 30 rows.  Classes of fewer than 10 rows do
+    not count.  If more than half of all columns leak, the classes are easy: the result is empty.
 
     >>> size, code = [k * k % 97 for k in range(80)], ["n", "y"] * 40
     >>> leaks(Table({"size": size, "code": code}), np.array([0, 1] * 40))
@@ -159,7 +153,7 @@ def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
 def _some_of_each(
     table: Any, labels: NDArray[Any], rows: NDArray[np.intp]
 ) -> tuple[Any, NDArray[Any]]:
-    """Rows to look at, and their classes: all of these, or of many some of each class."""
+    """Return a sample of the rows with about equally many of each class, and their classes."""
     if len(rows) > LOOKED_AT:
         classes, codes = np.unique(labels[rows], return_inverse=True)
         most = max(1, LOOKED_AT // len(classes))
@@ -169,12 +163,11 @@ def _some_of_each(
 
 
 def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
-    """The column that is most surely more often true in one class than in others, if one is.
+    """Return the column that is most significantly true more often in one class, or None.
 
-    Fisher's exact test, one-sided, for every column and class: the probability that as many or more
-    of the rows where the column is true are of the class by chance.  The smallest, times the number
-    of tests, is to be below 1/1000.  (R. A. Fisher, Journal of the Royal Statistical Society
-    85:87-94, 1922, doi:10.2307/2340521.)
+    Every column and class has a one-sided p-value by Fisher's exact test.  The smallest p-value,
+    times the number of tests, must be below 1/1000.  (R. A. Fisher, Journal of the Royal
+    Statistical Society 85:87-94, 1922, doi:10.2307/2340521.)
 
     >>> column = np.repeat([[1, 0], [0, 1]], 10, axis=0)
     >>> telling(np.hstack([np.ones((20, 1), dtype=int), column]), column[:, 0])

@@ -1,4 +1,4 @@
-"""The base of the estimators: any table comes in, is encoded once, and is packed once."""
+"""The base of the estimators, which encodes and packs any table once."""
 
 from __future__ import annotations
 
@@ -34,20 +34,17 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import column_positions, default_names, is_sparse
 
-#: Attributes of a table that was read.
+#: The attributes of scikit-learn for the columns of a training table.
 FEATURES = ("n_features_in_", "feature_names_in_")
 
 
 @contextmanager
 def showing(self: Any) -> Iterator[Progress]:
-    """Show the progress of a fit as ``verbose`` asks; Ctrl-C keeps a model that is found.
-
-    Raises ParameterError if ``verbose`` is neither True or False nor a number.
-    """
+    """Show the progress of a fit as ``verbose`` requires; Ctrl-C keeps a complete model."""
     verbose = getattr(self, "verbose", 0)
     check_verbosity(verbose)
     limit = getattr(self, "time_limit", None)
-    self.__dict__.pop("training_", None)  # of the model that a file had
+    self.__dict__.pop("training_", None)  # from the model file
     with completed(), Progress(type(self).__name__, verbose, limit) as bar:
         self.__dict__["_progress"] = bar
         try:
@@ -58,7 +55,7 @@ def showing(self: Any) -> Iterator[Progress]:
 
 
 def bar_of(self: Any) -> Progress:
-    """The progress of this fit; within another fit, lines alone."""
+    """Return the progress of the current fit; within another fit it prints only lines."""
     found = self.__dict__.get("_progress")
     if isinstance(found, Progress):
         return found
@@ -95,12 +92,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
     """
 
-    #: Whether a cross-validation inside fits an encoder that reads classes anew for each fold.
+    #: Whether the estimator refits an encoder that reads classes for each fold.
     encodes_folds: ClassVar[bool] = False
-    #: Whether it can learn from rows that stay in their partitions.
+    #: Whether the estimator can learn from rows that stay in their partitions.
     learns_in_partitions: ClassVar[bool] = False
 
     _: KW_ONLY
@@ -115,15 +112,15 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     _bar = property(bar_of)
 
     def _auto_encoder(self) -> PropositionEncoder:
-        """What ``encoder="auto"`` stands for."""
+        """Return the encoder of ``encoder="auto"``."""
         return PropositionEncoder()
 
     def _graded(self) -> bool:
-        """Whether it learns from degrees of truth from 0 to 1."""
+        """Return True if the estimator learns from degrees of truth from 0 to 1."""
         return False
 
     def _searches(self) -> bool:
-        """Whether it searches for cut points between all values."""
+        """Return True if the estimator searches for cut points between all values."""
         return False
 
     def _next_to(
@@ -132,20 +129,18 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         table: Any,  # noqa: ARG002
         summaries: Mapping[str, Summary],  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Return the fields of an encoding next to the propositions of a training table."""
+        """Return additional fields of the encoding of a training table."""
         return {}
 
     def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:  # noqa: ARG002
-        """The positions of the propositions to learn from; ``table`` has all."""
+        """Return the positions of the propositions to learn from; ``table`` has all."""
         return np.arange(len(encoding.names))
 
     def _fit_table(self, X: Any, y: Any) -> Any:
-        """Fit the encoder, and return the encoded training table, a PackedTable.
+        """Fit the encoder and return the encoded training table, usually a PackedTable.
 
         If the packed rows of a dask collection exceed :func:`.gather_limit`, an estimator that
-        ``learns_in_partitions`` gets PackedPartitions.  Raises DataError if others have such rows,
-        the table cannot be read, or no proposition is left, and ParameterError if ``encoder`` is
-        none.
+        ``learns_in_partitions`` gets PackedPartitions, and others raise DataError.
         """
         self.__dict__.pop("feature_names_in_", None)
         encoder, table, more = self._new_encoder(), None, {}
@@ -154,7 +149,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
                 encoder, table = None, self._read_plain(X, reset=True)
         own = isinstance(encoder, PropositionEncoder)
         searched = own and not self._graded() and self._searches()
-        if searched and is_dask(X):  # codes and linear terms take 12 bytes an entry
+        if searched and is_dask(X):  # codes and linear terms take 12 bytes per entry
             searched = 12 * X.shape[1] * n_rows_of(X) <= gathered_bytes()
         if own and not self._graded():
             read, summaries = encoder.fit_table(X, y, searched)
@@ -186,7 +181,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return table if len(useful) == len(names) else table.select(useful)
 
     def _gathered(self, table: PackedPartitions) -> PackedTable | PackedPartitions:
-        """The rows in this process, if they fit; else where they are, or DataError."""
+        """Return the rows in this process if they fit; else in partitions, or raise DataError."""
         most = gathered_bytes()
         if table.nbytes <= most:
             return table.gathered()
@@ -196,13 +191,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         raise DataError(
             f"{type(self).__name__} needs all rows in this process. The {table.n_rows:,} rows "
             f"of {table.n_columns:,} propositions take {table.nbytes:,} bytes, above the limit "
-            f"of {most:,}, within which {fit:,} rows fit. Draw that many rows, raise "
+            f"of {most:,}, which allows {fit:,} rows. Sample that many rows, raise "
             "formulakern.gather_limit, or use PRLClassifier or HKLClassifier, which leave rows "
             "in their partitions."
         )
 
     def _take_encoding(self, encoding: Encoding) -> None:
-        """Learn from the propositions of an encoding; it may be that of another estimator."""
+        """Set the encoding to learn from, possibly from another estimator."""
         self.__dict__.pop("feature_names_in_", None)
         self._encoding, self.encoder_ = encoding, encoding.encoder
         self.propositions_ = encoding.names
@@ -218,19 +213,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         ordered: bool = False,
         what: str = "the class of every row",
     ) -> TrainingData:
-        """Read the training table, and the class and the weight of every row.
-
-        Raises DataError if y is None (``what`` says what to pass), or one of them cannot be read.
-        """
+        """Read the training table, classes and weights; DataError names ``what`` if y is None."""
         require_target(self, y, what)
         table = self._fit_table(X, y)
         return TrainingData.of(table, y, class_weight, sample_weight, ordered, X)
 
     def _read_table(self, X: Any) -> Any:
-        """Encode a later table; one that is encoded already is taken as it is.
-
-        Raises DataError if it cannot be read as in training, or has no rows.
-        """
+        """Encode a later table, or raise DataError; an encoded table is returned unchanged."""
         if isinstance(X, (OrderedTable, PackedTable, RealTable)):
             return X
         encoder, kept = self._encoding.encoder, self._encoding.kept
@@ -250,10 +239,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return table if len(kept) == table.shape[1] else table.select(kept)
 
     def _domains_of(self, X: Any, domains: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Domains over the columns of a table as domains over those of the encoded one.
+        """Return domains of columns as domains of encoded columns.
 
-        With a :class:`PropositionEncoder` a domain holds all propositions about its columns;
-        other encoders' columns are named by themselves.
+        With a :class:`PropositionEncoder` a domain contains all propositions about its columns.
         """
         if domains is not None and not isinstance(domains, Mapping):
             raise ParameterError(
@@ -270,7 +258,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         }
 
     def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:
-        """Its own values of the parameters that another estimator has too, but ``verbose``."""
+        """Return the parameters shared with another estimator, except ``verbose``."""
         own = self.get_params(deep=False)
         return {name: own[name] for name in own.keys() & other.get_params().keys() - {"verbose"}}
 
@@ -286,27 +274,27 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             return self._checked(self._auto_encoder())
         if isinstance(self.encoder, (str, type)) or not hasattr(self.encoder, "transform"):
             raise ParameterError(
-                f"encoder={self.encoder!r} is no transformer; expected 'auto', None or a "
-                "transformer as an instance, such as PropositionEncoder()."
+                f"encoder={self.encoder!r} is not a transformer; expected 'auto', None or an "
+                "instance of a transformer, such as PropositionEncoder()."
             )
         return self._checked(clone(self.encoder))
 
     def _checked(self, encoder: Any) -> Any:
-        """An encoder, unless it wants classes where there are none that it may read."""
+        """Return the encoder, or raise ParameterError if it reads classes but may not."""
         if not isinstance(encoder, PropositionEncoder) or not encoder.reads_classes:
             return encoder
         reason = "learns numbers" if is_regressor(self) else ""
         if hasattr(self, "cv") and not self.encodes_folds:
-            reason = "encodes the rows that it holds out together with the others"
+            reason = "encodes held-out rows together with training rows"
         if reason:
             raise ParameterError(
-                f'cuts by "{encoder.strategy}" are chosen by the classes of training, and '
-                f'{type(self).__name__} {reason}. Write "quantile", "uniform" or "all".'
+                f'strategy="{encoder.strategy}" chooses cut points by class, but '
+                f'{type(self).__name__} {reason}. Use "quantile", "uniform" or "all".'
             )
         return encoder
 
     def _strict(self, table: Any) -> Any:
-        """Read a table of 0 and 1, or of degrees."""
+        """Read a table of 0 and 1, or of degrees of truth."""
         return read_real(table) if self._graded() else read_packed(table)
 
     def _read_plain(self, X: Any, *, reset: bool) -> Any:
@@ -316,14 +304,14 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _transformed(self, encoder: Any, X: Any) -> Any:
         """Read the output of a fitted transformer, of 0 and 1 or degrees."""
-        if not needs_rows() and not self._graded():  # others refuse a table without rows
+        if not needs_rows() and not self._graded():  # other encoders refuse a table without rows
             n_columns = len(encoder.get_feature_names_out())
             return PackedTable.of_columns(np.empty((n_columns, 0), dtype=np.uint64), 0)
         encoded = encoder.transform(X)
         return self._strict(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _validated(self, X: Any, advice: str, **options: Any) -> Any:
-        """The table as an array, checked by scikit-learn against that of training."""
+        """Return the table as an array, checked by scikit-learn against the training table."""
         try:
             return validate_data(
                 self, in_memory(X), ensure_min_samples=int(needs_rows()), **options
@@ -341,12 +329,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return the share of the rows, or of their weight, whose class is predicted.
+    """Return the accuracy, weighted if there are weights.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_columns)
-        Of a collection of dask, predictions and classes are collected, not the rows.
+        For a dask collection only predictions and classes are collected, not the rows.
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), optional
 
@@ -358,12 +346,12 @@ def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 
 def number_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return R², 1 less the share of the variance of y that is not predicted.
+    """Return R², 1 minus the unexplained share of the variance of y.
 
     Parameters
     ----------
     X : table of shape (n_rows, n_columns)
-        Of a collection of dask, predictions and numbers are collected, not the rows.
+        For a dask collection only predictions and numbers are collected, not the rows.
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), optional
 
@@ -380,9 +368,9 @@ def _scored(score: Any, model: Any, X: Any, y: Any, weights: Any) -> float:
 
 
 def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:
-    """What the columns of an encoded table say: the rules that their names are, or the names.
+    """Return the meaning of encoded columns: names that are rules are parsed, others are variables.
 
-    A column that is called ``0`` or ``true`` is a column, not a constant.
+    A column named ``0`` or ``true`` is a variable, not a constant.
 
     >>> propositions_of(["odor = foul", "0"])
     (Formula('odor = foul'), Formula('`0`'))

@@ -1,7 +1,7 @@
-"""From any table to 0 and 1: the encoder whose output columns are propositions that rules can use.
+"""The encoder of any table as 0/1 columns, which are propositions for rules.
 
-A nominal column becomes ``odor = foul``, …; a numeric one ``gill_size <= 3``, …; a Boolean one
-stays what it is.  The rule language reads the names of the output columns back.
+A nominal column becomes ``odor = foul``, …; a numeric column ``gill_size <= 3``, …; a Boolean
+column is unchanged.  The rule language can read the names of the output columns.
 """
 
 from __future__ import annotations
@@ -54,84 +54,86 @@ from formulakern.tables.table import Table
 class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
-    * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the
-      column, and is never dropped. A table that is already 0/1 so goes through unchanged.
-    * A *nominal* column (text, categories) becomes ``x = v`` for every value v that training shows.
-      A column with a declared order (an ordered categorical of pandas, an ``Enum`` of polars) also
-      becomes ``x <= v`` and ``x >= v`` in that order, cut as numbers are, with ``nominal="auto"``.
-      A value outside of the order is neither.
-    * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values. A cut
-      separates some training rows from others; c is the shortest number in the gap.  Where the two
-      values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` of
-      whole numbers, ``x <= 1.6`` and ``x >= 1.7`` of tenths.
-    * A column of *dates, time stamps, times of day or durations* is cut as numbers are, exactly in
-      its unit; c is the roundest one in the gap: ``x >= 2020-02-01``, ``x >= 10:30``,
-      ``x >= 3d4h``; ``x >= 2020-02-01T10:30Z`` where there is a time zone.
+    * A *Boolean* column (bool, or only numbers 0 and 1) is one proposition with the name of the
+      column, and is never dropped.  So a 0/1 table is unchanged.
+    * A *nominal* column (text, categories) becomes ``x = v`` for every value v in training.  An
+      *ordered* column (an ordered categorical of pandas, an ``Enum`` of polars) also becomes
+      ``x <= v`` and ``x >= v``, with ``nominal="auto"``.  Its order is cut like numbers, and both
+      propositions are false for a value outside the order.
+    * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values.  A cut
+      separates some training rows from others; c is the shortest number in the gap.  If the two
+      values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` for
+      whole numbers, ``x <= 1.6`` and ``x >= 1.7`` for tenths.
+    * A column of *dates, time stamps, times of day or durations* is cut like numbers, exactly in
+      its unit; c is the roundest value in the gap: ``x >= 2020-02-01``, ``x >= 10:30``,
+      ``x >= 3d4h``, or ``x >= 2020-02-01T10:30Z`` with a time zone.
 
     Parameters
     ----------
     negations : bool, default=False
         Also ``x != v`` for nominal and ``x = 0`` for Boolean columns.
     numeric : {"both", "<=", ">="}, default="both"
-        The relations for columns of numbers, dates and times, and for ordered categories; of
-        degrees, ``x`` for ">=" and ``~x`` for "<=".
+        The relations for columns of numbers, dates and times, and for ordered categories.  For
+        degrees of truth, ">=" gives ``x`` and "<=" gives ``~x``.
     cut_points : int or "auto", default="auto"
-        At most so many cuts per column of numbers, dates or times, or of an ordered category.
-        ``"auto"``: 4, or inside a learner that searches for cut points those that its rules use,
-        among the gaps between all values.
+        The largest number of cuts per column of numbers, dates or times, or ordered categories.
+        ``"auto"``: 4.  Inside a learner that searches for cut points, ``"auto"`` means all gaps
+        between values, and the encoder keeps the cut points that rules use.
     strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
-        Cuts that split the rows evenly; at equal distances between smallest and largest value;
-        where they tell most about the classes, as many as the minimum description length principle
-        accepts, but at least one; or between all values, whatever ``cut_points`` is.
+        ``"quantile"``: cuts that split the rows evenly.  ``"uniform"``: at equal distances between
+        the smallest and largest value.  ``"mdlp"``: cuts that are most informative about the
+        classes, as many as the minimum description length principle accepts, but at least one.
+        ``"all"``: between all values, regardless of ``cut_points``.
     nominal : "auto", "all", or list of names or positions, default="auto"
         ``"auto"``: columns of text and categories, and numeric columns with two to ``max_nominal``
-        different whole values. ``"all"``: every column that is not Boolean. A list: these columns
-        (also Boolean ones), and those of text.
+        different whole values.  ``"all"``: every column that is not Boolean.  A list: these columns
+        (Boolean ones too), and columns of text.
     max_nominal : int, default=2
-        For ``nominal="auto"``: numeric columns with at most so many whole values are nominal. Raise
-        it for tables that code categories as small integers.
+        For ``nominal="auto"``: the largest number of whole values of a nominal numeric column.
+        Raise it for tables that code categories as small integers.
     min_frequency : int or float, default=1
-        Values of a nominal column with fewer training rows (or a smaller share of them) have one
-        proposition together, ``x not in {…}``, which lists the others; it holds for values that
-        training did not show, too.  Columns with an order are left as they are.
+        Values of a nominal column with fewer training rows (or a smaller share of them) share one
+        proposition ``x not in {…}``, which lists the other values.  It is also true for values not
+        seen in training.  Columns with an order are unchanged.
     missing : {"value", "false", "error"}, default="value"
         ``"value"``: a column with missing entries in training gets the proposition ``x is missing``
-        (with ``negations`` also ``x is not missing``). ``"false"``: no proposition for it. In both
-        cases all other propositions of a missing entry are false. ``"error"``: refuse.
+        (with ``negations`` also ``x is not missing``).  ``"false"``: no such proposition.  All
+        other propositions are false for a missing entry.  ``"error"``: raise DataError.
     unknown : {"false", "error"}, default="false"
-        A value of a nominal or Boolean column that training did not show: ``x = v`` is false for
-        every v (and ``x != v``, if asked for, true), or refuse.
+        For a value of a nominal or Boolean column not seen in training: ``"false"`` makes ``x = v``
+        false for every v (and ``x != v`` true), ``"error"`` raises DataError.
     graded : bool, "linear", "rank" or mapping, default=False
-        Numeric columns become degrees of truth from 0 to 1 in place of cut points, for kernels with
-        graded inputs: ``x`` for large values, and ``~x``, 1 less that.  ``"linear"``, or True: from
-        the smallest to the largest training value.  ``"rank"``: the share of the training values
-        below, and half of the equal ones.  A mapping from names to these is for its columns; other
-        numeric ones keep cut points, as dates and times do.  Degrees of missing entries are 0.
+        Encode numeric columns as degrees of truth from 0 to 1 instead of cut points, for kernels
+        with graded inputs: ``x`` for large values, and ``~x`` = 1 − x.  ``"linear"``, or True: from
+        the smallest to the largest training value.  ``"rank"``: the share of smaller training
+        values, plus half of the equal ones.  A mapping from names to scales applies to these
+        columns; others keep cut points, as dates and times do.  Missing entries have degree 0.
     calendar : list of str, default=()
-        Of columns of dates and times also ``month(x) = June``, … for every value that training
-        shows; of "year", "quarter", "month", "day", "weekday", "hour" and "minute".  They are
-        those of the local time: of a column with a time zone take that off first.
+        For columns of dates and times, add ``month(x) = June``, … for every value in training: any
+        of "year", "quarter", "month", "day", "weekday", "hour" and "minute", in local time.  Remove
+        the time zone of a column first.
     sparse_output : bool, default=False
         Return a SciPy CSR array instead of a dense one.
     dtype : dtype, default=numpy.uint8
-        Of the output; float64 where that has degrees and ``dtype`` holds none.
+        The dtype of the output; float64 if the output has degrees that ``dtype`` cannot hold.
 
     Attributes
     ----------
     propositions_ : tuple of Formula
-        One per output column; a Variable for a Boolean column, it or its negation for degrees.
+        One per output column; a Variable for a Boolean column, or a Variable or its negation for
+        degrees.
     plans_ : tuple of ColumnPlan
         One per input column.
     column_types_ : dict
-        What each column holds, as :meth:`formulakern.RuleEnsemble.to_sql` has it.
+        The type of each column, for :meth:`formulakern.RuleEnsemble.to_sql`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), object
-        If the training table had names.
+        Only if the training table has names.
 
     Notes
     -----
-    ``transform`` agrees with evaluating ``propositions_[j]`` on the table, for every j. Fitting
-    sorts each numeric column; transforming costs one pass per column and the output.
+    ``transform`` gives the values of ``propositions_[j]`` on the table, for every j.  Fitting sorts
+    each numeric column; transforming costs one pass per column and the output.
 
     Examples
     --------
@@ -173,23 +175,23 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Whatever :meth:`formulakern.Table.of` reads, or a frame or array of dask, of which one
-            partition is read at a time: the propositions are the same.
+            Anything that :meth:`formulakern.Table.of` reads, or a dask frame or array, which is
+            read one partition at a time; the propositions are the same.
         y : array-like of shape (n_rows,), optional
-            The class of every row, for ``strategy="mdlp"``; else it is not read.
+            The class of every row, for ``strategy="mdlp"``; otherwise ignored.
 
         Returns
         -------
         PropositionEncoder
-            Itself.
+            The fitted encoder.
 
         Raises
         ------
         DataError
-            If X is no table, is empty, has a missing entry under ``missing="error"``, if no
-            column distinguishes any two rows, or if classes are needed and y has none.
+            If X is not a table, is empty, has a missing entry with ``missing="error"``, if no
+            column distinguishes any two rows, or if classes are needed but y has none.
         ParameterError
-            If a parameter is outside its range.
+            If a parameter is out of range.
         """
         self.fit_table(X, y)
         return self
@@ -199,7 +201,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
     ) -> tuple[Table | PartitionedTable, dict[str, Summary]]:
         """Find the propositions, and return the table and the summaries of its columns.
 
-        If ``searched`` for cut points, those of numbers and times follow by :meth:`choose`.
+        If a search is to find cut points (``searched``), :meth:`choose` sets them later.
         """
         check_options(self)
         table = self._read(X, reset=True)
@@ -208,20 +210,21 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         return table, {one.name: one for one in summaries}
 
     def read_table(self, X: Any) -> Table:
-        """Read a later table, whose columns must be those of training; see :meth:`transform`."""
+        """Read a later table with the columns of training; see :meth:`transform`."""
         table = self._later(X)
         warn_of_unseen(table, self.plans_)
         return table
 
     def unseen(self, X: Any) -> dict[str, float]:
-        """The share of the entries of each nominal column whose values training did not show.
+        """Return the share of entries of each nominal column with values not seen in training.
 
-        Missing ones do not count.  Methods that read later tables warn of 10 such entries or
-        more, above 10 % and twice the share of training entries whose value was there once.
+        Missing entries do not count.  Methods that read later tables warn if at least 10 entries
+        are unseen and their share is large.  The limit is 10 % plus twice the share of training
+        entries with a unique value.
 
         Parameters
         ----------
-        X : as in :meth:`transform`
+        X : table of shape (n_rows, n_features)
 
         Examples
         --------
@@ -243,17 +246,17 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            With the columns of the training table.
+            A table with the columns of training.
 
         Returns
         -------
         ndarray or csr_array of shape (n_rows, n_propositions), of ``dtype``
-            1 where the proposition is true in the row. (A frame, if ``set_output`` asks for it.)
+            1 if the proposition is true in the row, else 0.  (A frame after ``set_output``.)
 
         Raises
         ------
         DataError
-            If the columns are others than in training, or hold what the parameters refuse.
+            If the columns differ from training, or hold values that the parameters refuse.
         """
         table = self.read_table(X)
         shape = (len(table), len(self.propositions_))
@@ -273,12 +276,12 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         return hstack(parts, format="csr") if dense is None else dense
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
-        """The propositions as text, which the rule language reads back.
+        """Return the propositions as text, which the rule language can read.
 
         Parameters
         ----------
         input_features : array of str of shape (n_features,), optional
-            The names of the input columns, if training had none; else they must be the same.
+            The names of the input columns; if training had names, they must be equal.
 
         Returns
         -------
@@ -287,7 +290,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         Raises
         ------
         DataError
-            If the names are not those of the training table, or not as many.
+            If the names or their number differ from training.
         """
         check_is_fitted(self)
         leaves = self.propositions_
@@ -301,7 +304,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
     def learn(
         self, table: Table | PartitionedTable, y: Any = None, searched: bool = False
     ) -> list[Summary]:
-        """Find the propositions of a table that was read, and return its summaries."""
+        """Find the propositions of a table, and return the summaries of its columns."""
         if self.reads_classes:
             require_target(self, y)
         codes = read_codes(y, len(table))[1].astype(np.intp) if self.reads_classes else None
@@ -330,8 +333,8 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         if not any(plan.propositions or plan.gaps for plan in plans.values()):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
-                f"no proposition in {rows}: every column is numeric and constant, so it tells no "
-                'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
+                f"no proposition in {rows}: every column is numeric and constant. Pass rows that "
+                'differ, or nominal="all" to keep the constant values.'
             )
         self._set_plans(tuple(plans[name] for name in table.names))
         self.column_types_ = {name: kind for name, kind in types.items() if kind is not None}
@@ -342,7 +345,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
     def coded(self, table: Table | PartitionedTable, terms: Sequence[Any] = ()) -> OrderedTable:
-        """Return the propositions of a table that was read as codes, and linear terms."""
+        """Return a table as codes of its propositions, with linear terms."""
         if isinstance(table, PartitionedTable):
             return coded_rows(table, self, terms)
         columns = [one for _, plan in self._checked_plans(table) for one in plan.coded(table)]
@@ -352,7 +355,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         return OrderedTable(columns, len(table), degrees)
 
     def keep_order(self, names: Container[str]) -> None:
-        """Write x <= 0 and not x = 0 of gaps of these columns."""
+        """Use x <= 0 instead of x = 0 for gaps of these columns."""
         self._set_plans(
             tuple(
                 replace(plan, gaps=replace(plan.gaps, counts=False))
@@ -363,9 +366,9 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         )
 
     def choose(self, leaves: Leaves, used: Iterable[int]) -> dict[int, int]:
-        """Make propositions of the gaps that were used; return the new places of all.
+        """Keep only the propositions of gaps in use, and return the new places of all propositions.
 
-        ``used`` are places in the ``leaves`` of a table that :meth:`coded` returned.
+        ``used`` are places in the ``leaves`` of a table from :meth:`coded`.
         """
         chosen = sorted(used)
         places: dict[int, int] = {}
@@ -388,14 +391,11 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
 
     @property
     def reads_classes(self) -> bool:
-        """Whether propositions depend on y, so that every part of a table has its own."""
+        """True if propositions depend on y."""
         return self.strategy == "mdlp"
 
     def pack(self, table: Any, terms: Sequence[Any] = ()) -> Any:
-        """Evaluate the propositions, and linear terms, on a table that was read.
-
-        Of a partitioned table nothing is read yet.
-        """
+        """Evaluate the propositions, and linear terms, on a table; lazily on a partitioned one."""
         if isinstance(table, PartitionedTable):
             return PackedPartitions.of(table, self, terms)
         return super().pack(table, terms)
@@ -407,10 +407,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         return table
 
     def _read(self, X: Any, *, reset: bool) -> Table | PartitionedTable:
-        """Read a table, and check its columns against training, or remember them.
-
-        Raises DataError if it is no table, has no columns, or others than in training.
-        """
+        """Read a table, and check its columns against training, or store them with ``reset``."""
         if is_dask(X):
             head = self._read(head_of(X), reset=reset)
             return PartitionedTable.of(X, tuple(head.names))
@@ -420,12 +417,12 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         return table if reset else Table.of(table, [plan.name for plan in self.plans_])
 
     def _check_columns(self, X: Any, table: Table, reset: bool) -> None:
-        """Compare names and number of columns with training, as scikit-learn does for frames."""
+        """Compare the names and number of columns with training."""
         own = isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X))
         labels = list(table.names) if own else X.columns.tolist() if is_pandas(X) else []
         known = list(getattr(self, "feature_names_in_", labels * own))
         source = X if hasattr(X, "shape") else table
-        with refused("Pass the columns of training, by their names."):
+        with refused("Pass the columns of training by name."):
             if reset and {*map(type, labels)} == {str}:
                 self.feature_names_in_ = np.array(labels, dtype=object)
             elif not own and (labels != known or not labels):
@@ -434,7 +431,7 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         if own and not reset and labels != known:
             place = next(j for j, name in enumerate(labels) if name != known[j])
             raise DataError(
-                f'column {place} is "{labels[place]}" and was "{known[place]}" in training. '
+                f'column {place} is "{labels[place]}" but was "{known[place]}" in training. '
                 f"Pass the columns of training in their order: table.select(names)."
             )
 

@@ -1,8 +1,8 @@
-"""Monotone constraints: from columns that a score must not fall or rise with, to signs of weights.
+"""Monotone constraints of columns as signs of weights.
 
-A proposition x ≥ c of a column that the score must not fall with asks for weights of at least 0,
-and x ≤ c for weights of at most 0; of a column that it must not rise with it is the other way
-round.  x = v and x ≠ v are no steps in one direction, and get no weight.
+If the score must not fall with a column, the weight of x ≥ c must be at least 0, and the weight of
+x ≤ c at most 0.  If the score must not rise, the signs are opposite.  x = v and x ≠ v are not steps
+in one direction, so they get no weight.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from formulakern.syntax.leaves import ORDERS, Comparison
 from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 
-#: What each relation asks for where the score must not fall with the column.
+#: The sign of weights for each relation, if the score must not fall with the column.
 ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
 
 
@@ -46,12 +46,12 @@ def read_directions(
     summaries: Mapping[str, Summary],
     automatic: bool,
 ) -> dict[str, int]:
-    """The direction of each column by name: 1 for not falling, −1 for not rising.
+    """Return the direction of each column by name: 1 for not falling, −1 for not rising.
 
-    Numeric columns of two values are learned anew as numbers, where the encoder is ``automatic``.
+    An ``automatic`` encoder is refitted to cut numeric columns of two values.
 
-    Raises DataError if a column is unknown, and ParameterError if it is no mapping, a direction is
-    another one, or a column holds no numbers.
+    Raise DataError if a column is unknown, and ParameterError if ``monotone`` is not a mapping, a
+    direction is not 1 or −1, or a column holds no numbers.
     """
     if monotone is None:
         return {}
@@ -64,15 +64,15 @@ def read_directions(
     if wrong:
         raise ParameterError(
             f"monotone has {monotone[wrong[0]]!r} for the column {wrong[0]!r}; expected 1 (the "
-            "score does not fall with the column) or -1 (it does not rise). Leave out columns that "
-            "are free."
+            "score does not fall with the column) or -1 (it does not rise). Leave out columns "
+            "without a constraint."
         )
     places = column_positions(table, list(monotone)) if monotone else ()
     names = [table.names[place] for place in places]
     nominal = [
         plan.name
         for plan in encoder.plans_
-        if plan.kind == "nominal"  # ordered categories of three values have an order all the same
+        if plan.kind == "nominal"  # but not ordered categories, which have order relations
         and not any(getattr(leaf, "relation", None) in ORDERS for leaf in plan.propositions)
     ]
     some = [name for name in names if name in nominal]
@@ -80,11 +80,11 @@ def read_directions(
     if texts:
         raise ParameterError(
             f'the column "{texts[0]}" of monotone holds text; expected a column of numbers, dates, '
-            "times, or three ordered categories, which has an order."
+            "times, or at least three ordered categories."
         )
     if some and not (automatic and encoder.nominal == "auto"):
         raise ParameterError(
-            f'the column "{some[0]}" of monotone is encoded by its values. Write '
+            f'the column "{some[0]}" of monotone is encoded by its values. Use '
             "PropositionEncoder(max_nominal=0), which cuts numbers of two values too."
         )
     if some:
@@ -94,7 +94,7 @@ def read_directions(
 
 
 def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
-    """The sign that a proposition asks weights for, 0 for any; None where it gets no weight.
+    """Return the required sign of a proposition's weight: 0 for any, None for no weight.
 
     >>> directions = {"age": 1, "bmi": -1}
     >>> [asked_of(Comparison(name, "<=", 3), directions) for name in ("age", "bmi", "sex")]
@@ -111,7 +111,7 @@ def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
 
 
 def asked_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> IntArray:
-    """Return the signs of the weights of propositions, ``NEVER`` for those without weight."""
+    """Return the required signs of the weights of propositions, ``NEVER`` for no weight."""
     if isinstance(leaves, Leaves):
         return np.concatenate([asked_in(part, directions) for part in leaves.parts])
     if isinstance(leaves, Gaps):

@@ -1,9 +1,9 @@
-"""One search over settings: along paths with warm starts, on folds, with a deadline.
+"""The search over settings: along paths with warm starts, on folds, with a deadline.
 
-The settings of a path are fitted one after the other, each fold from what it knows of the setting
-before, and scored on the rows that the folds hold out.  A path may end early when its scores fall.
-The settings of a round do not depend on each other: they are fitted at once, to folds of the round.
-After Ctrl-C, or when the time is over, the settings that are known are compared.
+The settings of a path are fitted in order and scored on held-out rows.  Each fit starts from the
+last fit of the path to the same fold.  A path may end early when its scores fall.  The settings of
+a round are independent, and are fitted in parallel to folds of the round.  After Ctrl-C or at the
+time limit the search compares the finished settings.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from formulakern.progress import Progress
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
 
-#: ``cv="auto"``: the number of folds, repeated until this number of rows is held out, at most
-#: ``REPEATS`` times.
+#: For ``cv="auto"``: the number of folds, the number of held-out rows to reach by repetition, and
+#: the limit of repetitions.
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
-#: The share of a time limit in which settings are compared, and of that the share for one setting.
+#: The share of a time limit for comparing settings, and the least share of that for one setting.
 COMPARING, ONE = 0.5, 0.25
-#: The logarithm of the factor that stretches scores has at most this absolute value, and that of a
-#: probability is at least this.
+#: Limits of logarithms: the absolute value for the factor that stretches scores, and the least
+#: value for a probability.
 WIDEST, LEAST = float(np.log(20)), float(np.log(1e-6))
 
 
 class Trial(NamedTuple):
-    """What the folds found about one setting.
+    """The results of all folds for one setting.
 
-    ``scores`` are of every row or of every fold, NaN where nothing was held out, and ``splits`` of
-    every fold.  ``shapes`` (folds, s) are facts about every fit, such as its number of rules and
-    its gap.  ``temperature`` is the factor that stretches scores best; ``several`` is whether the
-    rows held out have their largest scores in several classes.
+    ``scores`` has one score per row or fold, NaN if nothing was held out, and ``splits`` one per
+    fold.  ``shapes`` (folds, s) are facts about every fit, such as its number of rules.
+    ``temperature`` is the factor that stretches scores best.  ``several`` is True if several
+    classes are predicted on held-out rows.
     """
 
     scores: FloatArray
@@ -63,9 +63,10 @@ class Trial(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Positions of settings, in order; what each fold knows before; how many may be behind.
+    """The positions of settings in order, the start of each fold, and the patience.
 
-    A round has ``folds`` of its own, and its settings do not depend on each other.
+    The path ends after ``patience`` consecutive settings that are behind.  A round has its own
+    ``folds`` and independent settings.
     """
 
     places: Sequence[int]
@@ -81,29 +82,26 @@ class PathSearch:
     Parameters
     ----------
     settings, folds : sequence of objects
-        What every fit to a fold reads; no folds if the time is over before the first fit.
+        The inputs of fits; no folds if time runs out before the first fit.
     fit : callable
-        ``fit(fold, *arguments, deadline)`` → an answer, and what the next setting of the path
-        begins with.  A function of a module or class.
+        A function of a module or class: ``fit(fold, *arguments, deadline)`` → a result, and the
+        start of the next setting of the path.
     arguments, judge : callable
-        From the setting, the number of a fold and what is known → the arguments of ``fit``; from
-        the answers of all folds → Trial.
+        Setting, number of a fold and start → arguments of ``fit``; results of all folds → Trial.
     name, line : callable
-        What is shown of a setting, and of it and its Trial.
+        The texts to show for a setting, and for a setting and its Trial.
     behind : float
-        Standard errors by which a setting is behind the best one (of its path alone, if
-        ``of_path``) when its path is running out.
+        A setting this number of standard errors below the best setting (of its path if ``of_path``)
+        counts as behind.
     words : (str, str)
-        What settings are called in warnings, and which one is taken if none is known.
-    workers : Workers
-        Where fits to several folds, or with several settings of a round, run at once.
+        The word for settings in warnings, and the setting to use if none was fitted.
 
     Attributes
     ----------
     trials : list of Trial or None
         None for settings that were left out.
     known : dict of int to list
-        What the folds know after each setting.
+        For each finished setting, the start of the next setting in each fold.
     """
 
     settings: Sequence[Any]
@@ -115,7 +113,7 @@ class PathSearch:
     line: Callable[[Any, Any], str]
     behind: float = np.inf
     of_path: bool = False
-    words: tuple[str, str] = ("settings", "one of the middle")
+    words: tuple[str, str] = ("settings", "a middle setting")
     workers: Workers = field(default_factory=Workers)
 
     def __post_init__(self) -> None:
@@ -124,7 +122,7 @@ class PathSearch:
         self._best = -np.inf
 
     def add(self, settings: Sequence[Any]) -> range:
-        """Return the places of further settings."""
+        """Add settings and return their places."""
         self.settings = [*self.settings, *settings]
         self.trials += [None] * len(settings)
         return range(len(self.trials) - len(settings), len(self.trials))
@@ -132,11 +130,10 @@ class PathSearch:
     def run(
         self, paths: Iterable[Path], bar: Progress, deadline: Deadline, stacklevel: int = 4
     ) -> list[Any]:
-        """Fit and score the settings of some paths, which are read as the search goes on.
+        """Fit and score the settings of paths, which are read during the search.
 
-        The first setting is fitted in any case, unless there are no folds.  Warnings, which name
-        what was left out, are of the function that calls the caller at ``stacklevel=4``.  Ctrl-C
-        raises if no setting is known.
+        The first setting is always fitted, unless there are no folds.  A warning reports settings
+        that were left out.  Ctrl-C raises KeyboardInterrupt if no setting is finished.
         """
         self._bar, self._deadline = bar, deadline
         why, advice, category = None, "", UserWarning
@@ -161,11 +158,11 @@ class PathSearch:
 
     @property
     def _share(self) -> float:
-        """The share of all work that is done; the rest is the fit to all rows."""
+        """The finished share of all work; the remaining tenth is the fit to all rows."""
         return 0.9 * len(self.known) / len(self.settings)
 
     def _run(self, paths: Iterable[Path]) -> bool:
-        """Return whether the time sufficed."""
+        """Run the search and return True if time sufficed."""
         best = None
         for places, starts, patience, folds in paths:
             self.folds = self.folds if folds is None else folds
@@ -186,7 +183,7 @@ class PathSearch:
         return True
 
     def _fitted(self, places: Sequence[int], before: list[Any]) -> bool:
-        """Fit and judge some settings, and return whether the time sufficed for all."""
+        """Fit and judge settings, and return True if time sufficed for all."""
         ready: Any = self.workers.answers(self.fit, self._tasks(places, before))
         with closing(ready) as answers:
             for place in places:
@@ -204,7 +201,7 @@ class PathSearch:
         return True
 
     def _tasks(self, places: Sequence[int], before: list[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield the fits of some settings to all folds, each with its part of the time."""
+        """Yield the fits of settings to all folds, each with its share of the time."""
         folds, first = [*map(self.workers.send, self.folds)], not self.known
         for place in places:
             setting, n = self.settings[place], len(folds)
@@ -214,18 +211,14 @@ class PathSearch:
                     return
                 first, part = False, f", fold {k + 1} of {n}" * (n > 1)
                 self._bar.at(self._share, self.name(setting) + part)
-                later = until.part(1 / -(-(n - k) // self.workers.jobs))  # some fits at once
+                later = until.part(1 / -(-(n - k) // self.workers.jobs))  # parallel fits
                 yield fold, *self.arguments(setting, k, before[k]), later
 
 
 class Scores:
     """The trials of all settings as arrays, NaN for settings that were left out.
 
-    Attributes
-    ----------
-    tried : intp (number of known settings,)
-    scores, splits, shapes : float64 (settings, units), (settings, folds), (settings, folds, s)
-    means, temperatures : float64 (settings,)
+    ``tried`` are the finished settings; the other attributes have one row per setting.
     """
 
     def __init__(self, trials: Sequence[Trial | None]) -> None:
@@ -242,7 +235,7 @@ class Scores:
         self.means = spread([np.nanmean(trial.scores) for trial in known])
 
     def best(self, ties: FloatArray, among: npt.NDArray[np.intp] | None = None) -> int:
-        """The setting of the largest mean score, of equals that of the smallest ``ties``."""
+        """Return the setting of the largest mean score; ties go to the smallest ``ties``."""
         some = self.tried if among is None else among
         return int(some[np.lexsort((ties[some], -np.round(self.means[some], 12)))[0]])
 
@@ -254,8 +247,8 @@ class Scores:
     ) -> tuple[int, dict[str, FloatArray]]:
         """Choose the best score, or the fewest rules (the first shape) within a standard error.
 
-        ``usual`` is taken where it is behind by at most a standard error.  Returned are also
-        ``behind`` and ``error``: the mean difference to the best, and its standard error.
+        ``usual`` wins if it is within a standard error of the best.  Return also ``behind`` and
+        ``error``, the mean difference to the best and its standard error.
         """
         some, rules = self.tried if among is None else among, self.shapes[:, :, 0].mean(axis=1)
         place = self.best(rules, some)
@@ -268,8 +261,8 @@ class Scores:
         return place, {"behind": behind, "error": error}
 
     def results(self, listed: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-        """``cv_results_``: the settings, their scores, more of them, and the score of each fold."""
-        with warnings.catch_warnings():  # of settings that were left out
+        """Return ``cv_results_``: settings, scores, ``more`` columns, and scores of folds."""
+        with warnings.catch_warnings():  # about settings that were left out
             warnings.simplefilter("ignore", RuntimeWarning)
             errors = np.nanstd(self.splits, axis=1)
         folds = {f"split{k}_score": column for k, column in enumerate(self.splits.T)}
@@ -281,10 +274,9 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Encoded training rows of a fold, and the ``unseen`` rows that are held out.
+    """The encoded training rows of a fold, and the held-out rows ``unseen``.
 
-    ``right`` are the classes of these, and ``test`` their numbers; ``encoding`` is that of
-    the rows.
+    ``right`` are the classes of the held-out rows, and ``test`` their numbers.
     """
 
     data: TrainingData
@@ -295,38 +287,34 @@ class Fold:
 
 
 class SearchedModel:
-    """The fit that cross-validations of rule models share.
+    """The shared fit of cross-validated rule models.
 
-    A subclass has methods ``_settings`` (named tuples that begin with C), ``_paths``, ``_model``
-    (of a setting, for a fold or all rows, with a method ``_fit_encoded``), ``_unit`` (the automatic
-    C of the rows of a fold), ``_held_out`` (scores), ``_calibrated`` (from scores and the numbers
-    of the right classes → the factor of :func:`stretched`, values), ``_everyone``
-    (which names classes have within folds), and ``_fit_chosen``.
+    A subclass has ``_settings`` (named tuples that begin with C), ``_paths`` and ``_fit_chosen``.
+    ``_model`` returns the model of a setting, with a method ``_fit_encoded``, and ``_unit`` the
+    automatic C of a fold.  ``_held_out`` returns scores, and ``_calibrated`` the factor and values
+    of :func:`stretched` for them.  ``_everyone`` returns all rows, with class names for the folds.
     """
 
-    #: A path over automatic Cs ends where one is so many standard errors behind.
+    #: A path over automatic Cs ends at a C that is this number of standard errors behind.
     behind: ClassVar[float] = 0.5
-    #: See :class:`PathSearch`.
+    #: Whether settings compare only with the best of their path; see :class:`PathSearch`.
     of_path: ClassVar[bool] = False
-    #: What the facts about every fit are called in ``cv_results_``.
+    #: The names of the facts about every fit in ``cv_results_``.
     shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
 
     @staticmethod
     def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
-        """Fit a model; return it, and what the next setting begins with.
-
-        Ctrl-C raises also if the learner would keep its best so far.
-        """
+        """Fit a model; return the model and the start of the next setting, or raise on Ctrl-C."""
         model._take_encoding(fold.encoding)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
+            warnings.simplefilter("ignore", UserWarning)  # about an early end, or no rules
             known = model._fit_encoded(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         return model, known
 
     def _facts(self, model: Any) -> tuple[float, ...]:  # noqa: ARG002
-        """Further facts about a fit, called as ``shape_names`` after the first two."""
+        """Return further facts about a fit, for ``shape_names`` after the first two."""
         return ()
 
     def _settle(self: Any) -> None:
@@ -344,10 +332,10 @@ class SearchedModel:
         return None if self.scoring is None else scorer_of(self.scoring)
 
     def _learn(self: Any, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
-        """Score every setting, choose one, fit to all rows."""
+        """Score every setting, choose one, and fit it to all rows."""
         settings, everyone = self._settings(), self._everyone(data)
         comparing = deadline.part(COMPARING)
-        # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+        # a fit takes at least as long as the encoding: start no comparison without time for it
         late = comparing.over(FOLDS * deadline.taken())
         folds = [] if late else self._folds(everyone)
         search = PathSearch(
@@ -370,16 +358,16 @@ class SearchedModel:
         return ended, f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules"
 
     def _scaled(self: Any, setting: Any, data: TrainingData) -> Any:
-        """A setting with C itself in place of its factor."""
+        """Return the setting with C in place of its multiple of the automatic C."""
         return setting._replace(C=setting.C * self._unit(data)) if self._automatic else setting
 
     def _judged(
         self: Any, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
     ) -> Trial:
-        """What the models of all folds are worth on the rows that each does not know.
+        """Score the models of all folds on their held-out rows.
 
-        Rows of a class that the training rows of their fold lack do not count, unless no rows
-        would remain.  A scorer, if there is one, gives each fold one score.
+        Rows whose class is missing from the training rows of their fold do not count, unless no
+        rows would remain.  A scorer gives one score per fold.
         """
         shapes = np.array([(*shape_of(model), *self._facts(model)) for model in models])
         codes = np.unique(labels, return_inverse=True)[1]
@@ -398,7 +386,7 @@ class SearchedModel:
         return Trial(means, _means(found, number, len(folds)), shapes, t, several)
 
     def _line(self, setting: Any, trial: Trial) -> str:
-        """One setting, as ``verbose`` shows it."""
+        """Return the line that ``verbose`` prints for a setting."""
         shape = dict(zip(self.shape_names, trial.shapes.mean(axis=0), strict=False))
         automatic = " (C in automatic ones)" * self._automatic
         return (
@@ -412,7 +400,7 @@ class SearchedModel:
         return isinstance(Cs, str) and Cs == "auto"
 
     def _folds(self: Any, everyone: TrainingData) -> list[Fold]:
-        """The folds, encoded together with all rows where the encoding does not read classes."""
+        """Return the folds, encoded separately if the encoder needs to be refitted."""
         labels, X = everyone.labels, everyone.source
         seed = random_source(self.random_state).randint(2**31 - 1)
         rows: Any = None
@@ -442,7 +430,7 @@ class SearchedModel:
         among: npt.NDArray[np.intp] | None = None,
         usual: int | None = None,
     ) -> Any:
-        """Set what is known of settings, named tuples; the one that is chosen, or ``otherwise``."""
+        """Set the results of all settings, and return the chosen setting or ``otherwise``."""
         columns = map(np.array, zip(*settings, strict=True))
         listed = dict(zip(settings[0]._fields, columns, strict=True))
         if not any(trials):
@@ -460,22 +448,22 @@ class SearchedModel:
 
 
 def _said(setting: Any, form: str, sign: str = " ") -> Iterator[str]:
-    """The parts of a setting by name."""
+    """Yield the name and value of each part of a setting as text."""
     for name, value in setting._asdict().items():
         yield f"{name.replace('_', ' ')}{sign}{value:{form}}"
 
 
 def _means(values: FloatArray, group: npt.NDArray[np.intp], n: int) -> FloatArray:
-    """The mean value of each group; NaN of those without any."""
+    """Return the mean value of each group, NaN for empty groups."""
     with np.errstate(invalid="ignore"):
         means = np.bincount(group, values, n) / np.bincount(group, minlength=n)
     return np.asarray(means, dtype=np.float64)
 
 
 def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]:
-    """The factor t of scores, from 1/20 to 20, of the largest mean value, and its values.
+    """Return the factor t from 1/20 to 20 with the largest mean of ``values(t)``, and its values.
 
-    A value is the logarithm of a probability for every row, or a multiple.
+    The values are weighted logarithms of probabilities, one per row.
     """
     from scipy.optimize import minimize_scalar
 
@@ -488,7 +476,7 @@ def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]
 
 
 def shape_of(model: Any) -> tuple[float, float]:
-    """The number of the rules of a model, and their mean length."""
+    """Return the number of rules of a model and their mean length."""
     rules = model.rules_.rules
     lengths = [len(rule.formula.leaves) if isinstance(rule, Rule) else 1 for rule in rules]
     return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0
@@ -497,7 +485,7 @@ def shape_of(model: Any) -> tuple[float, float]:
 def folds_of(
     cv: Any, labels: npt.NDArray[Any], seed: int
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Rows to learn from and rows that are held out: "auto", so many folds, or a splitter's."""
+    """Return training rows and held-out rows, for "auto", a number of folds or a splitter."""
     automatic = isinstance(cv, str) and cv == "auto"
     if automatic or is_integer(cv):
         folds = FOLDS if automatic else int(cv)
@@ -507,7 +495,7 @@ def folds_of(
         if np.sort(counts)[-2] < 2 or counts.max() < folds:
             raise DataError(
                 f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; "
-                "expected two classes with 2 rows or more, one of them with a row for every fold. "
+                "expected two classes with at least 2 rows, one of them with a row for every fold. "
                 "Pass more rows, or fewer folds."
             )
     if automatic:
@@ -517,10 +505,10 @@ def folds_of(
 
 
 def scorer_of(scoring: Any, name: str = "scoring", others: str = "") -> Any:
-    """The function of (model, rows, classes) that a name stands for, or a scorer is.
+    """Return the scorer of a name, or a scorer itself, as a function of (model, rows, classes).
 
-    Raises ParameterError if there is no score of that name (``others`` are further ones), or it is
-    no scorer; when it is called, if it fails.
+    Raise ParameterError if ``scoring`` is not the name of a score or a scorer, and later if it
+    fails.  ``others`` lists further names for the error.
     """
 
     def refused(why: str) -> ParameterError:
@@ -532,7 +520,7 @@ def scorer_of(scoring: Any, name: str = "scoring", others: str = "") -> Any:
     try:
         scorer = get_scorer("none" if scoring is None else scoring)
     except (TypeError, ValueError):
-        raise refused("is none") from None
+        raise refused("is not a score") from None
 
     def score(model: Any, rows: Any, labels: npt.NDArray[Any]) -> float:
         try:
@@ -546,7 +534,7 @@ def scorer_of(scoring: Any, name: str = "scoring", others: str = "") -> Any:
 
 
 def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
-    """The mean of best − other over what both have, and its standard error; NaN for nothing.
+    """Return the mean of best − other over common entries, and its standard error; NaN if none.
 
     >>> behind, error = compared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
     >>> behind, round(error, 6)  # 1/√3
@@ -561,10 +549,7 @@ def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
 
 
 def turn(deadline: Deadline, remaining: int) -> Deadline:
-    """When the next of so many settings must be done: equal parts, but at least a quarter of all.
-
-    The last settings may be left with nothing; a little time for each would not suffice for any.
-    """
+    """Return the deadline of the next setting: an equal share, at least a quarter of the time."""
     least = ONE * (deadline.end - deadline.begun) if deadline.limited else np.inf
     left = deadline.left()
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
@@ -573,7 +558,7 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
 def numbers_of(
     name: str, values: Any, least: float, *, strict: bool, otherwise: str = ""
 ) -> list[float]:
-    """Different numbers of a range, smallest first; one number is a list of one."""
+    """Return the distinct numbers of a parameter in ascending order, or raise ParameterError."""
     listed = list(values) if np.iterable(values) and not isinstance(values, str) else [values]
     right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
     if not listed or not all(right):

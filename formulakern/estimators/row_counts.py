@@ -1,4 +1,4 @@
-"""How rules do on training rows: support, coverage and precision, counted in one place."""
+"""The support, coverage and precision of rules on training rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from formulakern.rules.voting import WeightedRule, leading
 
 @dataclass(frozen=True, eq=False)
 class RowCounts:
-    """The training rows that each row of a table stands for; counts what rules cover.
+    """The numbers and weights of the training rows that each row of a table represents.
 
-    ``number`` is how many, int64 of shape (m,), and ``of_class`` their weight by class, of shape
-    (m, K), if rows have a class; weights of classes do not count.
+    ``number`` (m,), int64, counts them, and ``of_class`` (m, K) is their sample weight by class, or
+    None without classes.
     """
 
     number: npt.NDArray[np.int64]
@@ -26,13 +26,13 @@ class RowCounts:
 
     @classmethod
     def of_classes(cls, codes: npt.NDArray[np.intp], n_classes: int, weights: FloatArray) -> Self:
-        """Of rows with a class each; those of weight 0 do not count."""
+        """Return the counts of rows with one class each, without rows of weight 0."""
         of_class = np.zeros((len(codes), n_classes))
         of_class[np.arange(len(codes)), codes] = weights
         return cls((weights > 0).astype(np.int64), of_class)
 
     def merged(self, kind: npt.NDArray[np.intp], n_kinds: int) -> Self:
-        """Return the counts of different rows: ``kind`` is the number of each row's own."""
+        """Return the counts of merged rows; ``kind`` is the new number of each row."""
         number = np.bincount(kind, self.number, n_kinds).astype(np.int64)
         if self.of_class is None:
             return replace(self, number=number)
@@ -40,7 +40,7 @@ class RowCounts:
         return replace(self, number=number, of_class=np.stack(columns, axis=1))
 
     def shares(self, k: int, covered: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Return the share of class k among the covered rows, and among all; NaN if not known."""
+        """Return the share of class k among the covered rows and among all; NaN if unknown."""
         if self.of_class is None:
             return np.nan, np.nan
         parts = self.of_class[covered], self.of_class
@@ -54,10 +54,7 @@ class RowCounts:
         votes: Sequence[float],
         classes: Sequence[Any] | None = None,
     ) -> WeightedRule:
-        """Return a rule with its votes, and its support, coverage and precision on the rows.
-
-        ``classes`` are those of ``of_class``; None if a number is predicted.
-        """
+        """Return a rule with its votes, and its support, coverage and precision on the rows."""
         support = int(self.number[covered].sum())
         coverage = support / max(int(self.number.sum()), 1)
         shares = (np.nan, np.nan) if classes is None else self.shares(leading(votes), covered)

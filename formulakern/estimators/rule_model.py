@@ -1,4 +1,4 @@
-"""What estimators share that learn from propositions, and those whose models are votes of rules."""
+"""The shared bases of estimators that learn from propositions, and of weighted rule models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class PropositionModel(TableEstimator):
-    """An estimator that learns rules from propositions, which other programs can apply."""
+    """An estimator that learns rules from propositions, with exports to other programs."""
 
     _: KW_ONLY
     time_limit: float | None = None
@@ -63,39 +63,38 @@ class PropositionModel(TableEstimator):
         Parameters
         ----------
         table : str, or sequence of str
-            Name of the table, with the columns of training that the rules read; dots stand between
-            a schema and its table, unless the parts are given: ``("schema", "my.table")``.
+            Name of the table, which has the columns of the rules.  Dots separate a schema and its
+            table; to use dots in names pass the parts, ``("schema", "my.table")``.
         dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
-            Whose SQL.
+            The SQL dialect.
         types : mapping of column to type, optional
-            Of columns that hold another type there than in training, as for
+            Types of columns that differ from training, as for
             :meth:`formulakern.RuleEnsemble.to_sql`.
 
         Raises
         ------
         DataError
-            If a rule holds something that has no SQL, a name or a class cannot be written in this
-            dialect, or the types of columns do not fit the rules.
+            If a rule, a name or a class cannot be written in this dialect, or the types of columns
+            do not match the rules.
         ParameterError
-            If there is no such dialect or type, or ``table`` is not a name.
+            If the dialect or a type is unknown, or ``table`` is not a name.
         """
         return self._fitted_rules.to_sql(table, dialect, types=self._types(types))
 
     def to_polars(self, types: Any = None) -> polars.Expr:
-        """Return an expression of polars that gives every row its prediction.
+        """Return a polars expression that gives every row its prediction.
 
-        Types are those of training, unless ``types`` has others; see
-        :meth:`formulakern.RuleEnsemble.to_polars`.
+        ``types`` overrides the types of training; see :meth:`formulakern.RuleEnsemble.to_polars`.
 
         Raises
         ------
         DataError
-            If something has no expression.
+            If a rule has no polars expression.
         """
         return self._fitted_rules.to_polars(self._types(types))
 
     def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """Return a function that gives the rows of a pandas data frame their predictions.
+        """Return a function that predicts the rows of a pandas data frame.
 
         Raises
         ------
@@ -105,14 +104,14 @@ class PropositionModel(TableEstimator):
         return self._fitted_rules.to_pandas()
 
     def to_python(self) -> str:
-        """Return a file of Python with a function that gives one row its prediction.
+        """Return a Python file with a function that predicts one row.
 
         See :meth:`formulakern.RuleEnsemble.to_python`.
 
         Raises
         ------
         DataError
-            If something cannot be written.
+            If a rule cannot be written.
         """
         return self._fitted_rules.to_python()
 
@@ -122,14 +121,11 @@ class PropositionModel(TableEstimator):
         return cast("RuleEnsemble", vars(self)["rules_"])
 
     def _types(self, types: Any) -> dict[str, ColumnType]:
-        """What columns hold: as is said, else as in training."""
+        """Return the types of columns: of training, overridden by ``types``."""
         return getattr(self.encoder_, "column_types_", {}) | read_types(types)
 
     def _exclusive(self) -> NDArray[np.int64]:
-        """Groups of propositions that exclude each other: the values of one nominal column.
-
-        int64 of shape (number of propositions,), −1 for none.
-        """
+        """Return the number of the nominal column of each proposition, or −1."""
         leaves = self._encoding.leaves
         groups = np.full(len(leaves), -1, dtype=np.int64)
         if isinstance(self.encoder_, PropositionEncoder):
@@ -147,20 +143,20 @@ class RuleModel(PropositionModel):
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules in the table's own words, largest weight first.
+        Rules on the columns of the table, largest weight first.
     """
 
     _: KW_ONLY
     monotone: Mapping[str, int] | None = None
     rules_: RuleEnsemble = field(init=False)
-    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
+    _features: list[Feature] = field(init=False)  # the rules on the encoded table
 
     def _linear_terms(
         self,
         encoder: PropositionEncoder,  # noqa: ARG002
         summaries: Mapping[str, Summary],  # noqa: ARG002
     ) -> tuple[LinearTerm, ...]:
-        """The numeric columns to learn from next to propositions."""
+        """Return the numeric columns to learn from, in addition to propositions."""
         return ()
 
     def _next_to(
@@ -172,26 +168,26 @@ class RuleModel(PropositionModel):
         return {"directions": directions, "terms": self._linear_terms(encoder, summaries)}
 
     def _useful(self, encoding: Encoding, table: Any) -> NDArray[np.intp]:
-        """All propositions but those that ``monotone`` leaves out."""
+        """Return the positions of the propositions that ``monotone`` allows."""
         if not self.monotone:
             return super()._useful(encoding, table)
         if not isinstance(encoding.encoder, PropositionEncoder):
             raise ParameterError(
                 f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
-                "propositions of its columns are not known. Write encoder='auto' and pass a dense "
-                "table, or give a PropositionEncoder."
+                "propositions of its columns are not known. Use encoder='auto' and a dense table, "
+                "or a PropositionEncoder."
             )
         asked = [asked_of(leaf, encoding.directions) for leaf in encoding.leaves]
         kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
         if not len(kept):
             raise DataError(
-                "no proposition with <= or >= in this table, and the others get no weight under "
-                f"monotone={self.monotone!r}. Give an encoder with cut points, or rows that differ."
+                "no proposition with <= or >= in this table, and others get no weight with "
+                f"monotone={self.monotone!r}. Use an encoder with cut points, or rows that differ."
             )
         return kept
 
     def _settle(self) -> None:
-        """After a search for cut points, encode tables by those that the rules use alone."""
+        """After a search for cut points, keep only the cut points of the rules in the encoder."""
         leaves = self._encoding.leaves
         if not isinstance(leaves, Leaves):
             return
@@ -219,7 +215,7 @@ class RuleModel(PropositionModel):
         Returns
         -------
         Explanation
-            Of one row it prints all terms, which add up to the score; of more rows a line for each.
+            It prints all terms of the score for one row, or a line for each of several rows.
             ``explained[i]`` is the explanation of row i; ``to_frame()`` has a line for each row and
             rule.
 
@@ -238,21 +234,21 @@ class RuleModel(PropositionModel):
         target: str = "y",
         **levels: Any,
     ) -> None:
-        """Keep features with their rules, largest absolute vote first."""
+        """Set the features and their rules, largest absolute vote first."""
         listed = sorted(found, key=lambda pair: -abs(pair[1].weight))
         self._features = [feature for feature, _ in listed]
         items = (item for _, item in listed)
         self.rules_ = RuleEnsemble.of(items, classes, intercept, target, **levels)
 
     def _values(self, X: Any) -> NDArray[Any]:
-        """What each rule of ``rules_`` is on each row."""
+        """Return the value of each rule on each row."""
         check_is_fitted(self, "rules_")
-        if isinstance(self.rules_, ScoreCard):  # its steps are no propositions of the encoder
+        if isinstance(self.rules_, ScoreCard):  # its steps are not propositions of the encoder
             return self.rules_.values(self.encoder_.read_table(X))
         return feature_values(self._features, self._read_table(X))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        values = self._values(X)  # refuses before the fit
+        values = self._values(X)  # raises before the fit
         return self.rules_.scores_of(values)
 
 
@@ -277,7 +273,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, shape (n_rows, 2); of a score card only."""
+        """Return the probability of each class, shape (n_rows, 2); only for a score card."""
         return cast("ScoreCard", self.rules_).predict_proba(self.encoder_.read_table(X))
 
     def to_points(
@@ -304,13 +300,13 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         DataError
             If the rows cannot be read as in training.
         ParameterError
-            If there are not two classes, or the columns of the table are not those of the rules.
+            If there are not two classes, or the rules are not on the columns of the table.
         """
         rules = self._fitted_rules
         if not isinstance(self.encoder_, PropositionEncoder):
             raise ParameterError(
-                f"to_points reads the columns of the table, and encoder={self.encoder!r} has made "
-                "others. Write encoder='auto' and pass a dense table, or make a card of rules_."
+                f"to_points reads the columns of the table, but encoder={self.encoder!r} made "
+                "others. Use encoder='auto' and a dense table, or make a card of rules_."
             )
         table = self.encoder_.read_table(X)
         card = rules.to_points(largest, table, np.asarray(y), sample_weight)
@@ -326,11 +322,11 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         weights: FloatArray,
         deadline: Deadline,
     ) -> tuple[Iterable[tuple[Conjunction, float, int, int]], ArrayLike | None]:
-        """Learn votes of rules: what a new learner overrides, unless it has a ``fit`` of its own.
+        """Learn votes of rules.  A new learner overrides this method, or ``fit``.
 
-        Rows are of positive weight; ``codes`` are places in ``classes_``.  Returned are, for each
-        rule, its propositions, a weight, and the places of the classes that it is for and against;
-        and the scores (n_classes,) of a row that no rule covers, None for zeros.
+        Rows have positive weight; ``codes`` are places in ``classes_``.  Return for each rule its
+        propositions, a weight, and the places of the classes that it supports and opposes.  Return
+        also the scores (n_classes,) of a row that no rule covers, or None for zeros.
         """
         raise NotImplementedError
 
@@ -339,10 +335,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         check_time_limit(self.time_limit)
 
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
-        """Learn from encoded rows, and set the rules.
-
-        Returns whether the fit came to its end, and how it did, in a line.
-        """
+        """Set rules from encoded rows; return True at a normal end, and a line about the result."""
         data = data.used()
         self.classes_, table, codes = data.classes, data.table, data.codes
         names = self.classes_.tolist()
@@ -361,30 +354,30 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         return len(self.rules_) > 0, f"{len(self.rules_)} rules"
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
+        """Fit the model to one class per row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
             Anything that :class:`formulakern.Table` reads; for HKLClassifier and PRLClassifier
-            also a frame or an array of dask.
+            also a dask frame or array.
         y : array-like of shape (n_rows,)
             Classes, of any type.
         sample_weight : array-like of shape (n_rows,), optional
-            Not negative.  A row of weight 2 counts as two rows; cross-validated scores are not
-            weighted.
+            Non-negative weights.  A row of weight 2 counts as two rows; cross-validated scores are
+            not weighted.
 
         Returns
         -------
         estimator
-            Itself.
+            The fitted model.
 
         Raises
         ------
         DataError
-            If the table or the classes cannot be read, or there is one class only.
+            If the table or the classes cannot be read, or there is only one class.
         ParameterError, FormulaSyntaxError
-            If a parameter is wrong.
+            If a parameter is out of range.
 
         Warns
         -----
@@ -405,7 +398,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row; ties go to the class that stands first.
+        """Return the class of every row; ties go to the first class in ``classes_``.
 
         Parameters
         ----------

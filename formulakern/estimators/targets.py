@@ -1,4 +1,4 @@
-"""What an estimator is given for rows next to the table: classes, numbers, weights."""
+"""The inputs of an estimator next to the table: classes, numbers and weights of rows."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from formulakern.text import clip
 #: Positions of training rows and of test rows.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-#: The largest weight of a row, and how many times the smallest positive one it may be.
+#: The largest weight of a row, and the largest ratio of positive weights.
 HEAVIEST, SPREAD = 1e50, 1e15
-#: Of numbers to learn: their squares and the sums of these stay finite.
+#: The largest absolute value of a target number, so that sums of squares are finite.
 LARGEST = 1e100
 
 
 @contextmanager
 def refused(advice: str) -> Iterator[None]:
-    """Raise what scikit-learn refuses inside as DataError, with advice."""
+    """Raise errors of scikit-learn as DataError, with advice."""
     try:
         yield
     except DataError:
@@ -67,9 +67,9 @@ def require_target(estimator: object, y: Any, what: str = "the class of every ro
 def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDArray[Any]:
     """Return the class of every row, shape (n_rows,).
 
-    ``row_of`` returns the row of the table that a place in y is about, if y has some rows only.
-    Raises DataError if there is not one for each row, one is missing, or they are no classes: of
-    values that are no text, number, bool or date, or of text and others.
+    ``row_of`` returns the row of the table for a place in y, if y has only some rows.  Raise
+    DataError if the length of y is wrong, a class is missing, a value is not text, number, bool or
+    date, or y mixes text and other values.
     """
     y = in_memory(y)
     if _are_classes(y, n_rows):
@@ -82,7 +82,7 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
         check_consistent_length(range(n_rows), labels)
         if labels.dtype == object:
             _check_kinds(labels.tolist(), row_of)
-            np.unique(labels)  # raises where classes have no order
+            np.unique(labels)  # raises if classes cannot be sorted
         assert_all_finite(labels, input_name="y")
         if labels.dtype.kind == "S":
             raise TypeError("a class of bytes is not supported")
@@ -102,11 +102,10 @@ def _check_kinds(values: Sequence[Any], row_of: Callable[[int], int]) -> None:
             raise _missing(row_of(row), value)
         if isinstance(value, (Mapping, set, frozenset, list)):
             if isinstance(value, list) and len(value) == 1:
-                return  # a column, which is told apart below
+                return  # a column, checked below
             raise DataError(
                 f"y holds a {type(value).__name__}, {clip(repr(value), 40)} (row {row_of(row)}); "
-                "expected one class per row: all text, or all numbers or bools. Take the value out "
-                "of it."
+                "expected one class per row: all text, or all numbers or bools. Pass single values."
             )
         first.setdefault("text" if isinstance(value, str) else "others", row)
     if len(first) == 2:
@@ -129,19 +128,16 @@ def _missing(row: int, value: Any) -> DataError:
 
 
 def _are_classes(y: Any, n_rows: int) -> bool:
-    """Return whether an array plainly holds the class of every row.
-
-    scikit-learn's checks find the same, and take as long as learning from a small table.
-    """
+    """Return True if y clearly has one class per row, so that slow checks can be skipped."""
     if type(y) is not np.ndarray or y.shape != (n_rows,):
         return False
     if y.dtype.kind not in "biuU" and not (y.dtype == object and {*map(type, y)} == {str}):
         return False
-    return 2 * len(np.unique(y)) < n_rows  # it warns of more: they may be numbers to learn
+    return 2 * len(np.unique(y)) < n_rows  # scikit-learn warns about more classes
 
 
 def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the classes that occur, lowest first: as an ordered categorical has them, else sorted.
+    """Return the classes that occur, in the order of an ordered categorical, or sorted.
 
     >>> import pandas
     >>> size = pandas.Categorical(["mid", "low"], categories=["low", "mid", "high"], ordered=True)
@@ -156,7 +152,7 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
         kind = common_dtype(y)
     if not getattr(kind, "ordered", False):
         raise DataError(
-            "the ordered categories of y are not the same in all partitions; expected one order. "
+            "the ordered categories of y differ between partitions; expected one order. "
             "Write y.astype(pandas.CategoricalDtype([lowest, ..., highest], ordered=True))."
         )
     places = {name: place for place, name in enumerate(kind.categories.tolist())}
@@ -164,7 +160,7 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def several_classes(labels: NDArray[Any], weights: FloatArray) -> NDArray[Any]:
-    """Return the classes of the rows of positive weight, sorted; DataError if there is one."""
+    """Return the sorted classes of the rows of positive weight; raise DataError if only one."""
     present = np.unique(labels[weights > 0])
     if len(present) < 2:
         raise one_class(labels.tolist()[0], weighted=True)
@@ -172,7 +168,7 @@ def several_classes(labels: NDArray[Any], weights: FloatArray) -> NDArray[Any]:
 
 
 def one_class(name: Any, weighted: bool) -> DataError:
-    """Return the error that all rows (of positive weight) are of one class."""
+    """Return the error for rows (of positive weight) of only one class."""
     some = " (of positive weight)" if weighted else ""
     return DataError(
         f"all rows{some} are of one class, {name!r}; a classifier needs at least two classes."
@@ -181,25 +177,25 @@ def one_class(name: Any, weighted: bool) -> DataError:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Encoded rows with the class and the weight of each; two classes at least have weight.
+    """Encoded rows with the class and the weight of each; at least two classes have weight.
 
-    Classes and weights are in this process, also of rows in partitions.
+    Classes and weights are in this process, even if the rows are in partitions.
 
     Parameters
     ----------
     table : PackedTable, Table, Strings, ndarray or PackedPartitions of n rows
     classes : ndarray of shape (K,)
-        Those that occur, sorted or in their order.
+        The classes that occur, sorted or in their own order.
     codes : ndarray of shape (n,)
-        The place of each row's class; of rows in partitions a narrow whole number.
+        The place of each row's class, of the smallest integer dtype for rows in partitions.
     given : ndarray of shape (n,), float64, optional
-        The weights that the user gave; None if each is 1.
+        The sample weights; None if each is 1.
     factors : ndarray of shape (K,), float64
         Factors of the weights by class.
     name : str
-        What the classes are called.
+        The name of y.
     source : table, optional
-        The rows as they were given, for encodings of some of them.
+        The rows before encoding, for encodings of subsets.
     """
 
     table: Any
@@ -225,7 +221,7 @@ class TrainingData:
         Raises
         ------
         DataError
-            As :func:`read_classes` and :func:`read_weights`, or if one class alone has weight.
+            If classes or weights cannot be read, or only one class has weight.
         """
         partitioned = isinstance(table, PackedPartitions)
         n_rows = table.n_rows if hasattr(table, "n_rows") else len(table)
@@ -250,7 +246,7 @@ class TrainingData:
 
     @property
     def partitioned(self) -> bool:
-        """Whether the rows stay in their partitions."""
+        """True if the rows stay in their partitions."""
         return isinstance(self.table, PackedPartitions)
 
     @property
@@ -260,28 +256,28 @@ class TrainingData:
 
     @cached_property
     def own(self) -> FloatArray:
-        """The weight that the user gave every row, 1 by default."""
+        """The sample weight of every row, 1 by default."""
         return np.ones(len(self.codes)) if self.given is None else self.given
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of every row: its own times that of its class."""
+        """The weight of every row: its sample weight times the factor of its class."""
         return np.asarray(self.own * self.factors[self.codes])
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:
-        """Whether each class has rows of positive weight."""
+        """True for each class with rows of positive weight."""
         codes = self.codes if self.given is None else self.codes[self.given > 0]
         return (np.bincount(codes, minlength=len(self.classes)) > 0) & (self.factors > 0)
 
     @cached_property
     def sums(self) -> FloatArray:
-        """The weight that the user gave the rows of each class that is present."""
+        """The sum of the sample weights of each class that is present."""
         sums = np.bincount(self.codes, self.given, len(self.classes)) * self.present
         return np.asarray(sums, dtype=np.float64)
 
     def take(self, rows: NDArray[np.intp], table: Any = None) -> Self:
-        """Return some rows and the classes that occur there; ``table`` has them if it is given."""
+        """Return some rows and the classes that occur there; ``table`` may contain these rows."""
         found, codes = np.unique(self.codes[rows], return_inverse=True)
         if table is None:
             listed = isinstance(self.table, (Table, np.ndarray))
@@ -297,8 +293,8 @@ class TrainingData:
     def rows(self, places: NDArray[np.intp], *, with_factors: bool = True) -> Partitioned:
         """Return partitions of WeightedRows without rows of weight 0.
 
-        ``places`` are the codes that classes get, of shape (K,); the factors of classes multiply
-        the weights if ``with_factors``.
+        ``places`` (K,) are the new codes of the classes.  If ``with_factors``, the factors of the
+        classes multiply the weights.
         """
         places = np.where(self.present, places, -1)
         factors = self.factors if with_factors else np.ones(len(places))
@@ -307,10 +303,9 @@ class TrainingData:
 
 
 def read_codes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the classes that occur, sorted, and the place of each row's, a narrow whole number.
+    """Return the classes that occur, sorted, and the place of each row's class.
 
-    The partitions of a y of dask need not be those of the table.  In one pass each returns its
-    different values and narrow codes, which are checked as :func:`read_classes` checks classes.
+    Places have the smallest integer dtype.  A dask y may have other partitions than the table.
     """
     if not is_dask(y):
         classes, codes = np.unique(read_classes(y, n_rows), return_inverse=True)
@@ -332,7 +327,7 @@ def _narrow(n_classes: int) -> np.dtype[Any]:
 
 
 def _one_dimension(y: Any, n_rows: int) -> Any:
-    """Return a series or an array of one dimension; of a table of one column this."""
+    """Return y as a series or an array of one dimension."""
     if y.ndim == 1:
         return y
     if y.ndim == 2 and y.shape[1] == 1:
@@ -343,13 +338,13 @@ def _one_dimension(y: Any, n_rows: int) -> Any:
 
 
 def _checked(parts: Sequence[Different]) -> NDArray[Any]:
-    """Return the classes of the first rows of each value, checked as those of all rows."""
+    """Return the class of the first row of each value, after the checks of all rows."""
     n_rows, n_given = sum(len(part.kind) for part in parts), sum(len(part.rows) for part in parts)
     starts = np.cumsum([0, *(len(part.kind) for part in parts)])
     rows = np.concatenate([part.rows + s for part, s in zip(parts, starts, strict=False)])
     some = joined([part.some for part in parts])
-    # scikit-learn warns of more than twenty rows that are mostly of different classes: to warn
-    # where all rows would, and only there, some rows are repeated
+    # scikit-learn warns about more than twenty rows of mostly distinct classes: repeat rows so
+    # that it warns exactly when it would for all rows
     more = min(n_rows, 2 * n_given + 22) - n_given if n_given else 0
     places = np.concatenate([np.arange(n_given), np.zeros(more, dtype=np.intp)])
     longer = some.iloc[places] if hasattr(some, "iloc") else some[places]
@@ -359,7 +354,7 @@ def _checked(parts: Sequence[Different]) -> NDArray[Any]:
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
     """Return the number of every row, float64 of shape (n_rows,).
 
-    Raises DataError unless there is one for each row, all finite and at most ``LARGEST``.
+    Raise DataError unless each row has one finite number of at most ``LARGEST``.
     """
     y = in_memory(y)
     with refused("Pass one finite number per row; use HKLClassifier for classes."):
@@ -375,7 +370,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     if np.abs(target).max() > LARGEST:
         raise DataError(
             f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
-            "whose squares are finite. Choose another unit for y."
+            "so that squares are finite. Choose another unit for y."
         )
     return np.asarray(target)
 
@@ -383,15 +378,15 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
 def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Return the weight of every row, float64 of shape (n_rows,); by default 1.
 
-    Raises DataError unless there is one for each row, none negative, not finite, or very much
-    smaller than another, and not all zero.
+    Raise DataError unless each row has one finite, non-negative weight, one of them is positive,
+    and their ratios are not too large.
     """
     if sample_weight is None:
         return np.ones(n_rows)
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
         given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
-        if not given.any():  # as scikit-learn refuses it from 1.7 on
+        if not given.any():  # scikit-learn raises this from 1.7 on
             raise ValueError("Sample weights must contain at least one non-zero number.")
     weights = np.asarray(given, dtype=np.float64)
     if (weights < 0).any():
@@ -405,16 +400,16 @@ def check_spread(weights: FloatArray) -> None:
     least, most = weights.min(initial=np.inf), weights.max(initial=0.0)
     if not (most <= HEAVIEST and least * SPREAD >= most):
         raise DataError(
-            f"the weights of rows lie between {least:.3g} and {most:.3g}; expected at most "
-            f"{HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
+            f"the weights of rows are from {least:.3g} to {most:.3g}; expected at most "
+            f"{HEAVIEST:g}, and none more than {SPREAD:g} times another. Use 0 to leave out a row."
         )
 
 
 def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any) -> FloatArray:
-    """Return the weight of every class, float64 of shape (K,), from the counts of their rows.
+    """Return the factor of every class, float64 of shape (K,), from the counts of their rows.
 
-    A class that a mapping lacks weighs 1, unless the mapping has a name that is no class.  Raises
-    DataError for other weights, and for a weight that is negative or not finite.
+    A class that a mapping lacks has factor 1.  Raise DataError if the mapping lacks a class but has
+    an unknown name, if ``class_weight`` has another type, or for a negative or infinite factor.
     """
     if class_weight is None:
         return np.ones(len(classes))
@@ -429,7 +424,7 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
     unknown = [name for name in class_weight if name not in names]
     if unknown and any(name not in class_weight for name in names):
         raise DataError(
-            f"class_weight has {unknown[0]!r}, and the classes are "
+            f"class_weight has {unknown[0]!r}, but the classes are "
             f"{clip(', '.join(map(repr, names)), 60)}. Pass class_weight={{class: weight, ...}}, "
             "'balanced' or None."
         )
@@ -443,7 +438,7 @@ def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any
 
 
 def random_source(random_state: Any) -> np.random.RandomState:
-    """Return the source of random numbers of ``random_state``; ParameterError if it is none."""
+    """Return the random generator of ``random_state``, or raise ParameterError."""
     try:
         source: np.random.RandomState = check_random_state(random_state)
     except (TypeError, ValueError):
@@ -455,9 +450,9 @@ def random_source(random_state: Any) -> np.random.RandomState:
 
 
 def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
-    """Return the folds of a cross-validation: stratified ones, or what scikit-learn makes of cv.
+    """Return the folds of a cross-validation: stratified folds, or the splits of ``cv``.
 
-    Classes with fewer rows than there are folds are missing from some, in silence.
+    Classes with fewer rows than folds are missing from some folds, without a warning.
     """
     if is_integer(cv):
         folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)

@@ -1,8 +1,8 @@
-"""Fits and scores in other processes, where joblib's active backend has some.
+"""Fits and scores in other processes, if joblib's active backend has some.
 
-``with joblib.parallel_config(backend="dask"):`` makes a cluster of dask joblib's backend, and
-``backend="loky", n_jobs=2`` two processes of this computer.  What all tasks share, the table, is
-sent to a cluster once; a task brings what is its own.
+``with joblib.parallel_config(backend="dask"):`` uses a dask cluster, and ``backend="loky",
+n_jobs=2`` two processes on this computer.  Shared values, such as the table, are sent to a cluster
+only once.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from joblib.parallel import get_active_backend
 
 from formulakern.partitions.partitioned import cluster_errors, keep_workers, sending
 
-#: What is on a cluster already: the client and the future of a value, as long as there is one.
+#: The values on a cluster: the client and the future of each value that still exists.
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 #: The status of a future whose value no worker has.
 GONE = ("cancelled", "lost", "error")
-#: What to do if the cluster is lost.
-ADVICE = "Look at the logs of the workers, or fit without joblib.parallel_config(backend='dask')."
+#: The advice if the cluster is lost.
+ADVICE = "Check the logs of the workers, or fit without joblib.parallel_config(backend='dask')."
 
 
 class Workers:
-    """Other processes that tasks can run in, if joblib's active backend has some.
+    """The processes of joblib's active backend for tasks, or this process.
 
-    Backends of threads count as this process, where tasks run one after the other unless
-    ``threads`` is True.  On a cluster a value that is sent goes to one worker, and from there to
-    others that need it.  ``jobs`` tasks run at once, 1 if they run in this process.
+    Thread backends count as this process, in which tasks run in order unless ``threads`` is True.
+    ``jobs`` is the number of parallel tasks, 1 in this process.
     """
 
     def __init__(self, n_jobs: int | None = None, *, threads: bool = False) -> None:
@@ -48,13 +47,13 @@ class Workers:
                 keep_workers(self._client)
 
     def send(self, value: Any) -> Any:
-        """Return what stands for a value in the arguments of tasks; a cluster gets it once."""
+        """Return a value or its future for the arguments of tasks; a cluster gets it once."""
         if self._client is None or self._inline:
             return value
         client, sent = _SENT.get(value, (None, None))
         if client is not self._client or sent.status in GONE:
             with sending(ADVICE):
-                # a task: the scheduler sends it again where the worker that has it is lost
+                # as a task, so that the scheduler sends it again if its worker is lost
                 sent = self._client.submit(_itself, value, pure=False)
             _SENT[value] = self._client, sent
         return sent
@@ -64,8 +63,8 @@ class Workers:
     ) -> Iterator[Any]:
         """Yield ``function(*each)`` for each of the arguments, in order.
 
-        The function, of a module or class, changes none of its arguments, which are read only as
-        far as there are processes for them.  Raises ClusterError if the cluster is lost.
+        The function, of a module or class, must not change its arguments.  Arguments are read only
+        when a process is free.  Raise ClusterError if the cluster is lost.
         """
         if self._inline:
             yield from (function(*each) for each in arguments)
@@ -80,9 +79,9 @@ class Workers:
         with cluster_errors(ADVICE):
             ready = parallel(delayed(_answer)(function, *each) for each in arguments)
             try:
-                for answer in ready:  # noqa: UP028 -- what it delegates to is closed too early
+                for answer in ready:  # noqa: UP028 -- yield from would close it too early
                     yield answer
-            finally:  # of those that have not begun joblib would warn
+            finally:  # joblib would warn about tasks that have not started
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     ready.close()
@@ -93,20 +92,14 @@ def _itself(value: Any) -> Any:
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task, in a process that may run others in other threads.
-
-    If a cluster has one worker left, joblib runs tasks in the process that has sent the values.
-    """
+    """Run a task, whose arguments may be futures if a cluster has only one worker left."""
     sent = getattr(sys.modules.get("distributed"), "Future", ())
     with _FILTERS:
         return function(*(one.result() if isinstance(one, sent) else one for one in arguments))
 
 
 class _KeptFilters:
-    """Restore the filters for warnings when no task runs any more.
-
-    Fits change them for a while, which in several threads is not undone in the order it was done.
-    """
+    """A context that restores the warning filters when the last parallel task ends."""
 
     def __init__(self) -> None:
         self._lock, self._running = threading.Lock(), 0

@@ -129,7 +129,7 @@ def test_cut_strategy_of_rule_models():
         fk.HKLRegressor(encoder=fk.PropositionEncoder(strategy="mdlp")).fit(X, X["age"])
     by_class = fk.PropositionEncoder(strategy="mdlp")
     for search in (fk.PRLClassifierCV(encoder=by_class), fk.FormulaSearch(encoder=by_class)):
-        with pytest.raises(fk.ParameterError, match="encodes the rows that it holds out"):
+        with pytest.raises(fk.ParameterError, match="encodes held-out rows together"):
             search.fit(X, Y)
     with pytest.raises(fk.ParameterError, match="'quantile', 'uniform', 'mdlp', 'all'"):
         fk.HKLClassifier(encoder=fk.PropositionEncoder(strategy="median")).fit(X, Y)

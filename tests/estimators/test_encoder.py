@@ -189,7 +189,7 @@ def test_columns_must_be_those_of_training():
     assert encoder.n_features_in_ == 6
     with pytest.raises(DataError, match="X has 2 features, but PropositionEncoder is expecting 6"):
         encoder.transform(TABLE.select(["size", "ring"]))
-    with pytest.raises(DataError, match='column 0 is "flag" and was "stalk root" in training'):
+    with pytest.raises(DataError, match='column 0 is "flag" but was "stalk root" in training'):
         encoder.transform(TABLE.select(TABLE.names[::-1]))
     frame = TABLE.to_pandas()
     np.testing.assert_array_equal(encoder.transform(frame), encoder.transform(TABLE))

@@ -212,7 +212,7 @@ def test_the_order_of_categories(known):
     assert class_order(lazy, np.asarray(y)).tolist() == ["low", "mid"]
     if not known:
         parts = [part.cat.remove_unused_categories() for part in cut(y, [1, 2])]
-        with pytest.raises(DataError, match="not the same in all partitions"):
+        with pytest.raises(DataError, match="differ between partitions"):
             TrainingData.of(table_of([8]), series_of(parts).cat.as_unknown(), ordered=True)
 
 

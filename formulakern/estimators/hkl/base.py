@@ -1,4 +1,4 @@
-"""What the estimators of hierarchical kernel learning share: fitting, scores, rules, histories."""
+"""The shared base of the HKL estimators: fitting, scores, rules and histories."""
 
 from __future__ import annotations
 
@@ -43,45 +43,40 @@ from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
 from formulakern.text import counted
 
-#: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
+#: Ranges of parameters: lower limit, whether it is included, upper limit, expected values.
 RANGES: dict[str, tuple[float, bool, float, str]] = {
     "rho": (1.0, True, 2.0, "1 <= rho <= 2; near 1 few rules get weight"),
     "C": (0.0, False, 1e50, "'auto', or a number above 0 and at most 1e50"),
     "depth_penalty": (1.0, True, 1e30, "a number from 1 to 1e30"),
     "tol": (0.0, False, 0.999, "a relative duality gap between 0 and 1"),
 }
-#: ``C="auto"`` is this over the square root of the number of rows; for squared errors, of numbers
-#: that differ from their mean by at most 1, the latter.
+#: ``C="auto"`` is ``AUTOMATIC_C`` over the square root of the number of rows.  Squared errors use
+#: ``AUTOMATIC_SQUARED``, for target numbers scaled to differ from their mean by at most 1.
 AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
-#: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
-#: (1 + depth_penalty)^l.
+#: The cost of a linear term in the norm, per unit of its weight.  A conjunction of l propositions
+#: costs (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
-#: The automatic depth penalty.  For tables of words, with a limit of rules and the logistic loss,
-#: it is the second, and the automatic C is multiplied by the third.
+#: The automatic depth penalty is ``DEPTH``.  For tables without numeric columns, with a limit of
+#: rules and the logistic loss, it is ``DEPTH_OF_WORDS``, and ``C_OF_WORDS`` multiplies the
+#: automatic C.
 DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
-#: Why a fit stopped whose solution is only the best so far.
+#: The values of ``stopped_`` of a fit that keeps the best solution so far.
 EARLY = ("time limit", "interrupted")
-#: No class has a smaller share.
+#: The smallest share of a class.
 RAREST = 1e-12
 
 
-#: Returns examples to learn from, given one for each row or group, whose y is its class or number.
+#: Makes the examples of a problem from one example for each row or group, with its class or number.
 Made = Callable[[Examples], Examples]
-#: Returns the rows of the problem with these examples.
+#: Returns the rows of the problem whose examples a ``Made`` function makes.
 Problems = Callable[[Made], Rows]
 
 
 class SeenRows(NamedTuple):
-    """Rows, or groups of rows on which every rule is constant.
+    """Rows, or groups of rows of one class on which every rule is constant.
 
-    Parameters
-    ----------
-    table : PackedTable of m rows
-    labels : ndarray of shape (m,)
-        Classes.
-    weights, counts, numbers : float64 (m,)
-        What each weighs in learning, the sum of the weights that the user gave its rows, and how
-        many rows it stands for.
+    ``weights``, ``counts`` and ``numbers`` (m,) are the weight of each group in learning, the sum
+    of its sample weights, and its number of rows.
     """
 
     table: PackedTable
@@ -92,7 +87,7 @@ class SeenRows(NamedTuple):
 
 
 def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Problems:
-    """Return the problems of rows in this process; those of weight 0 are left out."""
+    """Return the problems of rows in this process, without rows of weight 0."""
     used = weights > 0
     kept = table if used.all() else table.take(used)
     different, kind = kept.distinct()
@@ -101,7 +96,7 @@ def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Pr
 
 
 def problems_of(data: TrainingData) -> Problems:
-    """Return the problems of rows of classes; classes without weight have no number."""
+    """Return the problems of classified rows; only classes with weight are numbered."""
     places = np.where(data.present, np.cumsum(data.present) - 1, -1)
     if not data.partitioned:
         return whole_problems(data.table, places[data.codes].astype(np.float64), data.weights)
@@ -110,7 +105,7 @@ def problems_of(data: TrainingData) -> Problems:
 
 
 def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:
-    """Return the rows, or groups of rows of one class each, on which these rules are constant."""
+    """Return the rows, or groups of rows of one class on which each of ``rules`` is constant."""
     if not isinstance(rows, Groups):
         counts = np.where(data.weights > 0, data.own, 0.0)
         return SeenRows(data.table, data.labels, data.weights, counts, np.ones(len(counts)))
@@ -131,7 +126,7 @@ class HierarchicalBase(RuleModel):
     max_active: int = 5000
     linear: bool = True
     loss: Any = field(init=False)
-    _proves: bool = field(init=False, default=True)  # within folds nothing is proven
+    _proves: bool = field(init=False, default=True)  # False in the folds of a cross-validation
     C_: float = field(init=False)
     path_: RulePath = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
@@ -145,7 +140,7 @@ class HierarchicalBase(RuleModel):
         return tuple(term for term in terms if term is not None)
 
     def _settle(self) -> None:
-        """Forget solutions, from which the next problem of a path could begin."""
+        """Remove the solutions that warm-start the next problem of a path."""
         super()._settle()
         for model in (self, getattr(self, "best_estimator_", self)):
             vars(model).pop("_models", None)
@@ -154,9 +149,9 @@ class HierarchicalBase(RuleModel):
         return float(self.rho) == 1.0
 
     def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
-        """Different propositions that vary.
+        """Return the positions of distinct propositions that vary.
 
-        Under ``monotone`` an equal one is left out only if its weights have the same sign.
+        Under ``monotone`` equal propositions are merged only if their weights have the same sign.
         """
         kept = super()._useful(encoding, table)
         asked = np.array([asked_of(encoding.leaves[j], encoding.directions) for j in kept.tolist()])
@@ -185,11 +180,7 @@ class HierarchicalBase(RuleModel):
         deadline: Deadline,
         n_thresholds: int = 0,
     ) -> Rows:
-        """Solve the problem of each name, and set the attributes of the solutions.
-
-        ``total`` is the weight of all rows.  Ordered classes have thresholds, and a row has as many
-        losses.  Returns the rows of the last problem.
-        """
+        """Solve the problem of each name, set the attributes, and return the rows of the last."""
         squared = self.loss == "squared"
         automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         automatic *= self._C_factor / math.sqrt(max(1, n_thresholds))
@@ -216,11 +207,11 @@ class HierarchicalBase(RuleModel):
         warm = start._models if start is not None and same else []
         self._bar.at(0.0, "growing")
         models: list[HierarchicalModel] = []
-        shared = together and options.rho == 1.0  # one history for all functions
+        shared = together and options.rho == 1.0  # all functions have one history
         for k in range(number):
             until = deadline.part(1 / (number - k))
             if any(model.grown.status == "interrupted" for model in models):
-                until = Deadline.of(0.0)  # the others are what is found at once
+                until = Deadline.of(0.0)  # the remaining problems stop at once
             if together or squared:
                 rows = problems(lambda examples: examples)
             elif n_thresholds:
@@ -245,7 +236,7 @@ class HierarchicalBase(RuleModel):
         return rows
 
     def _prove(self, rows: Rows) -> None:
-        """Set the objective and what is proven about it."""
+        """Set the objective, its lower bound, the gap and the certificate."""
         self.objective_ = float(sum(model.objective for model in self._models))
         self.lower_bound_ = float(sum(model.grown.lower_bound for model in self._models))
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
@@ -262,12 +253,12 @@ class HierarchicalBase(RuleModel):
 
     @property
     def _limit(self) -> int | None:
-        """The most rules, in all classes together."""
+        """The limit of rules for all classes together."""
         return rule_limit(self.get_params(deep=False)["max_rules"])
 
     @property
     def _C_factor(self) -> float:
-        """The factor of the automatic C: few rules about words do better with a small penalty."""
+        """The factor of the automatic C, above 1 for few rules on tables without numbers."""
         encoder = self._encoding.encoder
         words = isinstance(encoder, PropositionEncoder) and all(
             plan.kind in ("boolean", "nominal") for plan in encoder.plans_
@@ -277,7 +268,7 @@ class HierarchicalBase(RuleModel):
 
     @property
     def _sizes(self) -> list[int]:
-        """The limits of rules that a path compares; empty without a limit or a path."""
+        """The limits of rules that a path compares, empty if there is no limit or no path."""
         return [] if self._limit is None or self.rho > 1 else sizes_of(self._limit, self._limit)
 
     @property
@@ -285,22 +276,22 @@ class HierarchicalBase(RuleModel):
         return [one for model in self._models for one in model.functions]
 
     def _report(self, names: Sequence[str], k: int, step: GrowthStep) -> None:
-        """Show a step of one of the functions that are learned together."""
+        """Show the progress of one function."""
         problem = names[k]
-        alone = not problem or self.loss == "logistic"  # else classes are learned apart
+        alone = not problem or self.loss == "logistic"  # other losses learn classes separately
         share = share_done(1.0, step.gap, self.tol) if alone else 0.0
         known = f"gap {step.gap:.2g}, {step.n_used} rules"
         what = f"growing {problem}" if problem else "growing"
         self._bar.at(share, what, known, step_line(problem, step))
 
     def _warn_if_open(self, stacklevel: int = 5) -> None:
-        """Warn if the gap is open; ``stacklevel`` is 3 in ``fit`` itself."""
+        """Warn if the gap exceeds ``tol`` or the fit was interrupted."""
         gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":
-            message = f"interrupted at {size}: the best model so far is kept, whose relative "
+            message = f"interrupted at {size}: the fit keeps the best model so far. Its relative "
             message += f"duality gap is {gap:.2g}."
         else:
-            if self._limit is not None:  # the cost of the limit does not count
+            if self._limit is not None:  # exclude the cost of the limit
                 gap = min(gap, max(model.grown.gap for model in self._models))
             if gap <= self.tol:
                 return
@@ -316,10 +307,9 @@ class HierarchicalBase(RuleModel):
     def _rules_of(
         self, directions: FloatArray, table: PackedTable, counts: RowCounts, of_classes: bool = True
     ) -> list[tuple[Feature, WeightedRule]]:
-        """Return the rules of all functions, each once, counted on the rows of the table.
+        """Return the distinct rules of all functions, with their counts on the rows.
 
-        ``directions``, (functions, K), are the votes of a weight of 1 of each function: for the
-        classes, or for a number.
+        ``directions`` (functions, K) are the votes of each function per unit of weight.
         """
         names = self.classes_.tolist() if of_classes else None
         votes: dict[Node | int, FloatArray] = defaultdict(lambda: np.zeros(directions.shape[1]))
@@ -328,7 +318,7 @@ class HierarchicalBase(RuleModel):
                 votes[node] += weight * direction
         found: list[tuple[Feature, WeightedRule]] = []
         for node, own in votes.items():
-            if isinstance(node, int):  # it counts in every row, with a number
+            if isinstance(node, int):  # a linear term, which has a value in every row
                 term = self._encoding.terms[node]
                 found.append((Degree(node, term), WeightedRule.of_votes(term, own.tolist(), names)))
                 continue
@@ -338,23 +328,23 @@ class HierarchicalBase(RuleModel):
 
 
 def _against(k: int, examples: Examples) -> Examples:
-    """One class against the rest."""
+    """Return examples of class k (1) against the rest (−1)."""
     return examples._replace(y=np.where(examples.y == k, 1.0, -1.0))
 
 
 def automatic_C(total: float, factor: float = AUTOMATIC_C) -> float:
-    """The penalty parameter that ``"auto"`` stands for, by the number of rows Σw."""
+    """Return the C of ``C="auto"`` for rows of total weight ``total``."""
     return factor / math.sqrt(total)
 
 
 def linear_term(one: Summary) -> LinearTerm | None:
-    """A numeric column between its 2.5 % and 97.5 % quantiles; None where it does not vary."""
+    """Return a column as a linear term between its 2.5 % and 97.5 % quantiles; None if constant."""
     extent = one.extent()
     return None if extent is None else LinearTerm(one.name, *extent)
 
 
 def signs_of(encoding: Encoding) -> Signs | None:
-    """What propositions and linear terms ask for; None where no column has a direction."""
+    """Return the signs that ``monotone`` requires of weights, or None without directions."""
     directions = encoding.directions
     if not directions:
         return None
@@ -371,16 +361,16 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
     logit_adjustment: float = 0.5
     ordinal: bool = False
     adjustment_: FloatArray = field(init=False)
-    thresholds_: FloatArray = field(init=False)  # of ordered classes
+    thresholds_: FloatArray = field(init=False)  # for ordered classes
 
     def _shares(self, sums: FloatArray) -> tuple[FloatArray, float]:
-        """The share of every class in the weight of all rows, and τ, 0 without an adjustment."""
+        """Return the share of each class in the total weight, and τ (0 without an adjustment)."""
         adjusted = self.loss == "logistic" and self.class_weight is None
         tau = float(self.logit_adjustment) if adjusted else 0.0
         return np.maximum(sums / sums.sum(), RAREST), tau
 
     def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
-        """Whether the fit came to its end, or does no worse than the largest class alone."""
+        """Return True if the fit ended normally, or is as accurate as the largest class alone."""
         if self.stopped_ not in EARLY:
             return True
         right = np.average(self.predict(table) == labels, weights=weights)
@@ -388,9 +378,9 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
 
     @lazily
     def decision_function(self, X: Any) -> FloatArray:
-        """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
+        """Return the score of each class, Σ_w f_w φ_w(x) + b, less its adjustment.
 
-        Of ordered classes the one score that is compared with thresholds.
+        The largest score wins.  Ordered classes have one score, which thresholds divide.
 
         Parameters
         ----------
@@ -407,18 +397,19 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         if self.loss == "logistic" or super()._has_probabilities():
             return True
         raise AttributeError(
-            f"{type(self).__name__} has predict_proba with loss='logistic'; this one has "
-            f"loss={self.loss!r}. For others wrap it: sklearn.calibration.CalibratedClassifierCV("
+            f"{type(self).__name__} has predict_proba only with loss='logistic'; this model has "
+            f"loss={self.loss!r}. For other losses use sklearn.calibration.CalibratedClassifierCV("
             "model, ensemble=False)."
         )
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
-        """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
+        """Return the class probabilities e^{s_k} / Σ_j e^{s_j}.
 
-        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  Only with ``loss="logistic"``;
-        :meth:`predict` goes by the decisions.
+        s are the scores before the adjustment, for two classes half of them.  For ordered classes
+        P(y > k) = 1/(1 + e^{θ_k − s}).  Only with ``loss="logistic"``.  :meth:`predict` uses the
+        adjusted scores, so its class need not be the most probable one.
 
         Parameters
         ----------
@@ -442,7 +433,7 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
 
 
 def class_sums(labels: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
-    """The weight of the rows of each class, sorted.
+    """Return the total weight of each class, in sorted order of the classes.
 
     >>> class_sums(np.array(["b", "a", "b"]), np.array([1.0, 2.0, 3.0]))
     array([2., 4.])
@@ -451,7 +442,7 @@ def class_sums(labels: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
 
 
 def log_probabilities(scores: FloatArray) -> FloatArray:
-    """s_k − ln Σ_j e^{s_j}; two classes have scores of both signs, of which s is half.
+    """Return s_k − ln Σ_j e^{s_j}; for two classes s is half of the (opposite) scores.
 
     >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
     array([[-1.386294, -0.287682]])
@@ -462,7 +453,7 @@ def log_probabilities(scores: FloatArray) -> FloatArray:
 
 
 class GrowthHistory(History):
-    """The rounds of all problems that were solved; a sequence of :class:`GrowthStep`."""
+    """The rounds of all solved problems, a sequence of :class:`GrowthStep`."""
 
     STEP = "round"
     COLUMNS = (
@@ -474,7 +465,7 @@ class GrowthHistory(History):
     )
 
     def plot(self, ax: Any = None) -> Any:
-        """The relative gap against the rounds, a line for each problem.
+        """Draw the relative gap against the rounds, one line per problem.
 
         Parameters
         ----------
@@ -488,7 +479,7 @@ class GrowthHistory(History):
 
 
 def step_line(problem: str, step: GrowthStep) -> str:
-    """One round, as ``verbose`` shows it."""
+    """Return the line that ``verbose`` prints for a round."""
     return (
         f"{problem}{': ' if problem else ''}{step.n_nodes} conjunctions, objective "
         f"{step.objective:.6g}, gap {step.gap:.2g}; {step.n_violators} in doubt; "

@@ -1,4 +1,4 @@
-"""HKLClassifier: the optimal weighted sum of rules among all conjunctions, proven to be so."""
+"""HKLClassifier: a weighted sum of rules with a proof of optimality among all conjunctions."""
 
 from __future__ import annotations
 
@@ -39,111 +39,110 @@ class HKLClassifier(HierarchicalClassifier):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
     The propositions of the table are x = v, and x ≤ c and x ≥ c at every gap between two values of
-    a numeric column.  For each set w of them let φ_w(x) be 1 where all are true; and for each
-    numeric column let z_j(x) be its value, cut off at the 2.5 % and 97.5 % quantiles, on a scale
-    from 0 to 1 (a linear term).  Over weights f for all 2^p conjunctions, g for the linear terms,
-    and an intercept, ::
+    a numeric column.  For each set w of propositions let φ_w(x) be 1 if all are true, else 0.  For
+    each numeric column let z_j(x), a linear term, be its value clipped to the 2.5 % and 97.5 %
+    quantiles and scaled to [0, 1].  Over weights f for all 2^p conjunctions, g for the linear
+    terms, and an intercept b, ::
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i ℓ(y_i s(x_i)),
         s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
-    D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
-    weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| ‖f_w‖.  No list of
-    2^p conjunctions is made.  A small set of them grows until the dual solution on it proves that
-    no weights on any conjunctions do better by more than ``tol``::
+    where D(v) are the supersets of v and d_v = a^|v|.  A long conjunction pays for all its subsets,
+    so most weights are zero and rules are short.  For ρ = 1 the sum is Σ_w (1 + a)^|w| ‖f_w‖.  A
+    small set of conjunctions grows until its dual solution proves that no weights on any
+    conjunctions are better by more than ``tol``::
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
-    More than two classes have a function s_k each.  With the logistic loss these are learned
-    together, by the multinomial loss ln Σ_k e^{s_k} − s_y: for ρ = 1 they share their rules, ‖f_w‖
-    is the Euclidean norm of the weights of all classes; for others their penalties are added up.
-    With the other losses they are learned one against the rest.
+    With more than two classes each class has a function s_k.  The logistic loss learns the
+    functions together by the multinomial loss ln Σ_k e^{s_k} − s_y.  For ρ = 1 they share their
+    rules, and ‖f_w‖ is the Euclidean norm of the weights of all classes; for ρ > 1 their penalties
+    are added.  The other losses learn each class against the rest.
 
     *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ_w f_w φ_w(x) +
-    Σ_j g_j z_j(x), and thresholds θ_1 ≤ … ≤ θ_{K−1} that cost nothing: P(y > k | x) =
-    1/(1 + e^{θ_k − s(x)}).  The loss of a row is Σ_k ln(1 + e^{−y_k (s(x) − θ_k)}), y_k = 1 where
-    its class is above the k-th, else −1 (the all-threshold loss).  Classes have the order in which
-    NumPy sorts them, or that of an ordered categorical of pandas.
+    Σ_j g_j z_j(x), and unpenalised thresholds θ_1 ≤ … ≤ θ_{K−1}: P(y > k | x) =
+    1/(1 + e^{θ_k − s(x)}).  The loss of a row is Σ_k ln(1 + e^{−y_k (s(x) − θ_k)}), where y_k = 1
+    if its class is above the k-th, else −1 (the all-threshold loss).  Classes are sorted by NumPy,
+    or have the order of a pandas categorical.
 
-    *Decisions.*  The class with the largest s_k − τ ln π_k wins, π_k its share in training (for two
-    classes: the second where s > τ ln π_2/π_1).  τ = 0 is for accuracy, τ = 1 for balanced
-    accuracy; ½, between them, has the best macro F1, at some cost of accuracy.  The probabilities
-    of ``predict_proba`` are not adjusted.  Of ordered classes that with the largest
-    ln P(y = k | x) − τ ln π_k wins; as s(x) grows it never falls, so that thresholds on s(x),
-    those of ``rules_``, decide.
+    *Decisions.*  The class with the largest s_k − τ ln π_k wins, where π_k is its share in training
+    (for two classes: the second if s > τ ln π_2/π_1).  τ = 0 favours accuracy and τ = 1 balanced
+    accuracy; τ = ½ favours macro F1 at some cost of accuracy.  The probabilities of
+    ``predict_proba`` are not adjusted.  For ordered classes the largest ln P(y = k | x) − τ ln π_k
+    wins.  This class never falls as s(x) rises, so the thresholds of ``rules_`` on s(x) decide.
 
     Parameters
     ----------
     rho : float in [1, 2], default=1.0
-        1: few rules, cut points anywhere, and the fastest.  2 is Bach's hierarchical kernel
-        learning, in which a rule with weight brings in all its parts.  Above 1 columns are cut at
-        the quantiles of the encoder.
+        ρ.  1 gives few rules with cut points anywhere, and is the fastest.  2 is Bach's
+        hierarchical kernel learning, in which a rule with weight brings in all its parts.  Above 1
+        columns are cut at the quantiles of the encoder.
     C : "auto" or float, default="auto"
-        Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights, times
-        K − 1 for K ordered classes, which give a row K − 1 losses.
+        Penalty parameter of errors.  ``"auto"`` is 6000/√n, where n is the sum of the row weights
+        (times K − 1 for K ordered classes, whose rows have K − 1 losses).
     depth_penalty : "auto" or float ≥ 1, default="auto"
         a; larger values give shorter rules.  ``"auto"`` is 3.  For tables without numeric columns,
-        with a limit of rules and the logistic loss, it is 1, and C is ten times as large: there few
-        rules do better if they are longer.
+        with a limit of rules and the logistic loss, it is 1 and ``C="auto"`` is ten times larger.
     max_rules : "auto", int or None, default="auto"
-        The most rules and linear terms, in all classes together.  ``"auto"``: 15.  If the optimum
-        has more, the best ones that the search finds near it replace them, with the best weights
-        for these; ``gap_`` then bounds the cost of the limit.  None: as many as the optimum has.
+        The limit of rules and linear terms, for all classes together.  ``"auto"``: 15.  If the
+        optimum has more, a search selects the best rules near it and refits their weights; ``gap_``
+        then bounds the cost of the limit.  None: no limit.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
-        ln(1 + e^{−z}), max(0, 1 − z), its square.
+        ℓ(z): ln(1 + e^{−z}), max(0, 1 − z), or max(0, 1 − z)².
     logit_adjustment : float ≥ 0, default=0.5
-        τ, for the logistic loss.  Where ``class_weight`` is given it does not count.
+        τ, for the logistic loss; ignored if ``class_weight`` is given.
     ordinal : bool, default=False
         Whether classes are ordered; for the logistic loss.
     linear : bool, default=True
         Whether numeric columns have linear terms; only with ``encoder="auto"`` or a
-        :class:`PropositionEncoder`.  Dates, times and durations have propositions alone: pass what
-        counts as a number too, such as days since a date.
+        :class:`PropositionEncoder`.  Dates, times and durations have propositions only; to get a
+        linear term, pass a number such as days since a date.
     monotone : mapping of column to 1 or −1, optional
-        The score (for two classes, that of the second) does not fall, or does not rise, with a
-        numeric or Boolean column, whatever the other columns are: f_w ≥ 0 where a proposition of w
-        can become true as the score may rise, f_w ≤ 0 where one can become false, 0 where both, and
-        the same for g_j.  Columns by name, or by position.  Not for more than two classes without
-        an order, and with encoders as for ``linear``.
+        The score (of the second of two classes) does not fall (1) or does not rise (−1) with a
+        numeric or Boolean column, given by name or position.  If columns change so that the score
+        may rise, f_w ≥ 0 if a proposition of w can become true, f_w ≤ 0 if one can become false,
+        f_w = 0 if both; the same for g_j.  Only for two or ordered classes, and with encoders as
+        for ``linear``.
     tol : float, default=1e-2
-        The relative duality gap to reach, for all classes together (each, if learned apart).
+        The relative duality gap to reach, for all classes together (for each class if learned
+        separately).
     max_active : int, default=5000
-        The most conjunctions that are held at once, for each class.
+        The limit of conjunctions held at once, for each class.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: :class:`PropositionEncoder`, whose parameters
-        choose relations and cut points: ``encoder=PropositionEncoder(cut_points=8)`` leaves only
-        eight of each column to choose from.  None: the table must be 0/1.  A transformer is cloned
-        and fitted.
+        The encoder of the table.  ``"auto"``: :class:`PropositionEncoder`; pass
+        ``PropositionEncoder(cut_points=8)`` for only eight cut points per column.  None: the table
+        must be 0/1.  A transformer is cloned and fitted.
 
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules and linear terms in the table's own words, largest absolute vote first.  Its scores
+        Rules and linear terms on the columns of the table, largest absolute vote first.  Its scores
         are those of :meth:`decision_function`, for two classes with both signs.  With more than two
-        classes a rule has a vote of any sign for each.  Ordered classes have one score, and weights
-        have signs.
+        classes a rule has a signed vote for each.  Ordered classes have one score and signed
+        weights.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b, adjusted.
     adjustment_ : ndarray of shape (n_classes,)
-        Subtracted from the scores; for two classes with both signs.  For ordered classes τ ln π_k.
+        The values subtracted from the scores, for two classes with both signs.  For ordered classes
+        τ ln π_k.
     thresholds_ : ndarray of shape (n_classes − 1,)
-        θ, of ordered classes; classes whose rows all weigh nothing have none.
+        θ, for ordered classes; a class without weight has no threshold.
     C_ : float
-        The penalty parameter that was used.
+        The penalty parameter in use.
     objective_, lower_bound_ : float
-        Sums over the classes, where these are learned apart.
+        The objective and its lower bound, summed over classes that are learned separately.
     gap_ : float
         ``(objective_ − lower_bound_) / objective_``.
     certificate_ : str
-        What this proves: over which conjunctions, at which cut points.
+        The proven statement, with the conjunctions and cut points that it covers.
     hull_size_ : int
-        Number of conjunctions in the sets at the end, for all classes together.
+        Number of conjunctions in the final sets, for all classes together.
     n_weights_ : int
-        Number of them with weight, before those of equal covers were joined in one rule.
+        Number of conjunctions with weight, before conjunctions of equal covers were merged.
     path_ : RulePath
-        For models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules, up to the size of the optimum, the
-        objective and its gap to the best model of any size.  Of one model if ``max_rules`` is None;
-        empty for ``rho`` above 1.
+        The objective and its gap to the best model of any size, for models of 1, 2, 3, 5, 8, 10,
+        15, 20, 30 rules, up to the size of the optimum.  One model if ``max_rules`` is None; empty
+        for ``rho`` above 1.
     history_ : GrowthHistory
         Nodes, objective and gap of every round.
     n_iter_ : int
@@ -152,22 +151,20 @@ class HKLClassifier(HierarchicalClassifier):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     Notes
     -----
-    Propositions that are equal on all training rows count once, constant ones not at all.  Rows
-    of equal propositions and class are one row with the sum of their weights, which costs nothing
-    in exactness.  ``objective_`` is that of the weights of all conjunctions; then those with equal
-    covers are joined in the shortest, and the smallest weights are dropped as far as ``tol``
-    allows.  Ctrl-C keeps the best solution so far.
+    Constant propositions are left out, and propositions that are equal on all training rows are
+    merged.  Rows of equal propositions and class are merged too; this is exact.  Conjunctions of
+    equal covers are merged into the shortest, and the smallest weights are dropped as far as
+    ``tol`` allows; ``objective_`` contains the norm of the weights before the merge.  Ctrl-C keeps
+    the best solution so far.
 
     Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions.  The
     local problem has one example for each group of rows of equal class and equal propositions and
     linear terms in use; if linear terms have many different values, use ``linear=False``.  The
     bound then comes from sums over covers alone, and is weak for ``rho`` near 2.
-
-    Ties between two classes go to the first class.
 
     References
     ----------
@@ -190,7 +187,7 @@ class HKLClassifier(HierarchicalClassifier):
     >>> bool(model.score(X, y) > 0.97), len(model.rules_) <= model.hull_size_
     (True, True)
     >>> few = HKLClassifier(C=1000, depth_penalty=4).fit(X[::4], y[::4])
-    >>> len(few.rules_), bool(few.gap_ > 0.1)  # what the limit costs
+    >>> len(few.rules_), bool(few.gap_ > 0.1)  # the cost of the limit
     (15, True)
 
     Ordered classes, and a score that does not fall with age:
@@ -233,7 +230,7 @@ class HKLClassifier(HierarchicalClassifier):
     def _fit_encoded(
         self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Self:
-        """Learn, and set the rules."""
+        """Fit the functions and set the rules."""
         self._tell(data, self._fit_functions(data, start, deadline))
         self._warn_if_open()
         return self
@@ -241,9 +238,9 @@ class HKLClassifier(HierarchicalClassifier):
     def _fit_functions(
         self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Rows:
-        """Learn a function of each class, of two the second; of ordered ones one, and thresholds.
+        """Fit the functions, and return the rows of the last problem.
 
-        Returns the rows of the last problem.
+        Each class has a function, or only the second of two; ordered classes share one function.
         """
         self.classes_, present = data.classes, data.present
         check_one_score(self, len(present))
@@ -254,13 +251,13 @@ class HKLClassifier(HierarchicalClassifier):
         return self._solve(problems_of(data), total, called, start, deadline, thresholds)
 
     def _learned(self, present: NDArray[np.bool_]) -> list[Any]:
-        """The classes that have functions; one whose rows all weigh nothing cannot be learned."""
+        """Return the classes with a function of their own; classes without weight have none."""
         if self.ordinal:
             return [None]
         return [1] if len(present) == 2 else np.flatnonzero(present).tolist()
 
     def _limited(self, size: int | None, data: TrainingData, rows: Rows) -> Self:
-        """Return the model of at most ``size`` rules on the path of this one."""
+        """Return the model of at most ``size`` rules on the path of this model."""
         model, number = copy(self), len(self._models)
         model._models = [
             own.limited(share_of(size, k, number)) for k, own in enumerate(self._models)
@@ -270,9 +267,9 @@ class HKLClassifier(HierarchicalClassifier):
         return model
 
     def _tell(self, data: TrainingData, rows: Rows) -> None:
-        """Set the rules of the functions.
+        """Set the rules.
 
-        The decisions are adjusted, unless the largest class alone does better after an early end.
+        If a fit that ended early is worse than the largest class, drop the adjustment or the rules.
         """
         present, learned = data.present, self._learned(data.present)
         shares, tau = self._shares(data.sums * data.factors)
@@ -286,13 +283,13 @@ class HKLClassifier(HierarchicalClassifier):
         found = self._rules_of(directions, seen.table, counts, not self.ordinal)
         logs = np.log(shares)
         if self.ordinal:
-            bias = np.maximum.accumulate(np.negative(self._functions[0].bias))  # rounding apart
+            bias = np.maximum.accumulate(np.negative(self._functions[0].bias))  # undo rounding
             below = np.cumsum(shares[present])[:-1]
             prior = np.log(below) - np.log1p(-below)
         else:
             bias, prior = np.full(len(shares), -np.inf), logs - logs[::-1] if two else logs
             bias[learned] = [function.bias for function in self._functions]
-            if not two and len(learned) < len(bias):  # the others are never predicted
+            if not two and len(learned) < len(bias):  # never predict the other classes
                 lowest = sum(abs(rule.weight) for _, rule in found) + np.abs(bias[learned]).max()
                 bias[np.isinf(bias)] = -2 * lowest - 1
         for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
@@ -307,11 +304,11 @@ class HKLClassifier(HierarchicalClassifier):
         adjustment: FloatArray,
         data: TrainingData,
     ) -> None:
-        """Set rules and intercepts, or thresholds, less an adjustment of each class."""
+        """Set the rules, and intercepts or thresholds less the adjustment of each class."""
         two, present = len(bias) == 2, data.present
         if self.ordinal:
             ends = decision_thresholds(bias, adjustment[present])
-            shift = float(ends[0]) if len(present) == 2 else 0.0  # for two classes they are by sign
+            shift = float(ends[0]) if len(present) == 2 else 0.0  # two classes: the sign decides
             self.adjustment_, self.thresholds_ = adjustment, bias - shift
             self.intercept_ = np.array([-shift])
             more: dict[str, Any] = {"thresholds": ends - shift}

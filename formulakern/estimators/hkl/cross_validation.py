@@ -40,20 +40,20 @@ from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 
 #: Thresholds below and above all scores.
 FAR = 1e6
-#: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
+#: The values of ``Cs="auto"``, as multiples of the automatic C of the training rows.
 MULTIPLES = (0.3, 1.0)
-#: ``depth_penalties="auto"``, and that of tables of words.
+#: The values of ``depth_penalties="auto"``, and those for tables without numeric columns.
 DEPTHS, DEPTHS_OF_WORDS = (2.0, 4.0), (1.0, 2.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.05
-#: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
+#: The limit of conjunctions in these fits for all classes, unless ``max_active`` is smaller.
 HELD = 1000
-#: The first path ends only after so many C in a row that are behind.
+#: The first path ends after this number of consecutive C that are behind.
 PATIENCE = 2
 
 
 class Pair(NamedTuple):
-    """C, or its multiple of the automatic one, and the depth penalty of a fit."""
+    """The C of a fit, or its multiple of the automatic C, and the depth penalty."""
 
     C: float
     depth_penalty: float
@@ -67,41 +67,25 @@ class Candidate(NamedTuple):
     max_rules: Any
 
 
-#: What every parameter is checked with, and folds are encoded by.
+#: The setting of models that check parameters or encode folds.
 MIDDLE = Pair(1.0, 2.0)
 
 
 def calibrated(
     scores: FloatArray, codes: npt.NDArray[np.intp], shares: FloatArray, tau: float
 ) -> tuple[float, FloatArray]:
-    """The factor by which scores are best stretched, and how good they are then.
+    """Return the factor t that stretches scores best, and the values of the stretched scores.
 
     With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), where b_k = ln π_k, and
-    for two classes ±ln π_1/π_0; for the thresholds of ordered classes b_k has the odds of the
-    classes above (and order is kept).  Scores give probabilities p_k.  Decisions are for the
-    largest p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum over the
-    classes, for the right class, where a row of class k weighs π_k^{−τ}.
+    ±ln π_1/π_0 for two classes.  For the thresholds of ordered classes b_k are the log odds of the
+    classes above, and thresholds keep their order.  With the probabilities p_k of the scores, t
+    from 1/20 to 20 maximises the weighted mean of ln p̃_y, where p̃_k ∝ p_k/π_k^τ and a row of
+    class k weighs π_k^{−τ} (1 on average).  The values (m,) are the weighted ln p̃_y.
 
-    Parameters
-    ----------
-    scores : float64 (m, K), or (m, K − 1) of ordered classes
-    codes : intp (m,)
-        The number of the right class.
-    shares : float64 (K,)
-        π.
-    tau : float
-
-    Returns
-    -------
-    t : float
-        From 1/20 to 20.
-    values : float64 (m,)
-        The logarithms, times the weights, which are 1 on average.
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks",
-    ICML 2017, arXiv:1706.04599 (temperature scaling).
+    ``scores`` have the shape (m, K), or (m, K − 1) for ordered classes; ``codes`` (m,) are the true
+    classes and ``shares`` (K,) are π.  The method is temperature scaling: C. Guo, G. Pleiss,
+    Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks", ICML 2017,
+    arXiv:1706.04599.
     """
     ordered = scores.shape[1] < len(shares)
     base = base_scores(shares, ordered)
@@ -119,15 +103,15 @@ def calibrated(
 
 
 def log_margins(margins: FloatArray) -> FloatArray:
-    """ln P(y = k) from what the scores are above the thresholds, (m, K − 1), in order."""
+    """Return ln P(y = k) from the scores less the ascending thresholds, (m, K − 1)."""
     kept = np.minimum.accumulate(margins, axis=1)
     return np.maximum(log_chances(np.zeros(len(kept)), -kept), LEAST)
 
 
 def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
-    """The scores that give every class its share as probability.
+    """Return the scores that give every class its share as probability.
 
-    Of ordered classes what a score is above each threshold.
+    For ordered classes return the score less each threshold.
 
     >>> base_scores(np.array([0.5, 0.25, 0.25]), ordered=True).round(6)  # odds 1 and 1/3
     array([ 0.      , -1.098612])
@@ -144,99 +128,95 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
 class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """:class:`HKLClassifier` with C, depth penalty and number of rules chosen by cross-validation.
 
-    For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
-    each from the solution of the last.  From each solution a path leads to models of fewer rules:
-    15, 10, 8, 5, 3, 2, 1.  Of all candidates (C, depth penalty, number of rules) one is chosen by
-    the mean score of the rows held out, and the classifier is fitted to all rows.
+    For each depth penalty and fold the problems for C₁ < C₂ < … are solved in order, each from the
+    solution of the last.  From each solution a path leads to models of fewer rules: 15, 10, 8, 5,
+    3, 2, 1.  The candidate (C, depth penalty, number of rules) with the best mean score on
+    held-out rows is fitted to all rows.
 
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: 0.3 and 1 times the C that ``HKLClassifier(C="auto")`` takes.
+        ``"auto"``: 0.3 and 1 times the C of ``HKLClassifier(C="auto")``.
     depth_penalties : "auto" or sequence of float, default="auto"
-        Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.  ``"auto"``: 2 and
-        4, or 1 and 2 for tables whose default is 1.
+        Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4, or
+        1 and 2 for tables whose default is 1.
     cv : "auto", int or splitter, default="auto"
-        An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
-        three folds, twice where there are at most 45 rows.
+        An integer: the number of folds, stratified and shuffled by ``random_state``.  ``"auto"``:
+        three folds, repeated twice for at most 45 rows and three times for at most 30.
     scoring : str, callable or None, default=None
-        None: with p_k the probability of class k and π_k its share, the mean over the rows held
-        out of ln(p̃_y), p̃_k ∝ p_k/π_k^τ, τ = ``logit_adjustment``, where rows of class k weigh
-        π_k^{−τ}: the logarithm of the probability of the right class where classes are as
-        frequent as decisions are made for.  First the scores of all rows are stretched, by one
-        factor t, from b_k = ln π_k (for two classes their odds) to b_k + t·(s_k − b_k), so that
-        this is largest.
-        Rows of a class that the training rows of their fold lack do not count.
-        Else a name of ``sklearn.metrics.get_scorer_names()``, or a scorer, which gives each fold
-        one number.  Larger is better.
+        None: the mean of ln p̃_y over held-out rows, p̃_k ∝ p_k/π_k^τ, where p_k is the
+        probability of class k, π_k its share and τ = ``logit_adjustment``; rows of class k weigh
+        π_k^{−τ}.  Before, one factor t stretches all scores to b_k + t·(s_k − b_k), with
+        b_k = ln π_k (for two classes the log odds), so that this mean is largest.  Rows whose class
+        is missing from the training rows of their fold do not count.  Otherwise a name of
+        ``sklearn.metrics.get_scorer_names()``, or a scorer, with one score per fold.  Larger is
+        better.
     selection : {"best", "1se"}, default="best"
-        ``"best"``: the largest mean score, of equals the fewest rules.  ``"1se"``: the fewest
-        rules, mean over folds, among all candidates that are behind the best by no more than one
-        standard error of the mean difference (over rows, or folds where there is a scorer); of
-        equals the best score.
+        ``"best"``: the largest mean score; ties go to the fewest rules.  ``"1se"``: the fewest
+        rules (mean over folds) among the candidates within one standard error of the best; ties go
+        to the best score.  The standard error is that of the mean difference, over rows, or over
+        folds with a scorer.
     max_rules : "auto", int or None, default="auto"
-        The most rules and linear terms; ``"auto"``: 15.  Smaller numbers are compared, too.  None:
-        as many as the optimum has.
+        The limit of rules and linear terms; ``"auto"``: 15.  Smaller numbers are compared, too.
+        None: no limit.
     time_limit : float, optional
-        The most seconds for the whole fit.  At most half of them are for the cross-validation,
-        which then may leave out the last pairs.  If the table is large, it leaves out all, and
-        takes the middle one of ``Cs`` and the largest depth penalty.
+        Seconds for everything.  At most half is for the pairs, the rest for the last fit.  If time
+        runs out, the last pairs are left out.  On a large table all may be: then the fit uses the
+        automatic C, or the middle one of ``Cs``, and the largest depth penalty.
     random_state : int, RandomState or None, default=0
-        Draws the folds.
+        For the folds.
 
     Attributes
     ----------
     C_, depth_penalty_ : float
-        What was chosen, C for all rows.
-    best_score_ : float
-        Its mean score.
-    best_index_ : int
-        Its position in ``cv_results_``.
+        The chosen values, with C for all rows.
+    best_score_, best_index_ : float, int
+        The mean score of the chosen candidate, and its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (candidates,)
         ``C`` (for all rows), ``depth_penalty``, ``max_rules``, ``mean_score``, ``std_score`` (over
         the folds), ``behind`` and ``error``, the mean difference to the best and its standard
-        error, ``mean_rules``, ``mean_length``, ``accuracy``, and ``split0_score``,
-        ``split1_score``, ….  NaN for candidates that were left out; the first four alone if all
+        error, ``mean_rules``, ``mean_length``, ``accuracy``, ``temperature``, and ``split0_score``,
+        ``split1_score``, ….  NaN for candidates that were left out; only the first four keys if all
         were.
     path_ : RulePath
-        For the chosen C and depth penalty, for models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules: the
-        accuracy on the rows held out, with its standard error, the mean score, and of the model of
-        all rows the objective and its gap to the best model of any size.
+        Models of 1, 2, 3, 5, 8, 10, 15, 20, 30 rules for the chosen C and depth penalty: accuracy
+        on held-out rows with its standard error, mean score, and, for the model of all rows, the
+        objective and its gap to the best model of any size.
         :func:`formulakern.plot.accuracy_by_rules` draws it.
     best_estimator_ : HKLClassifier
-        Fitted to all rows.
+        The model of all rows.
     objective_, lower_bound_, gap_, certificate_
-        Those of ``best_estimator_``, before its scores are stretched.
+        The certificate of ``best_estimator_``, before its scores are stretched.
     temperature_ : float
         t.
     rules_, intercept_ : RuleEnsemble, ndarray
-        Those of ``best_estimator_``, times t; so decisions are its decisions, and probabilities
-        are stretched.
+        The rules and intercepts of ``best_estimator_``, times t.  The decisions are the same, the
+        probabilities are stretched.
     thresholds_ : ndarray of shape (n_classes − 1,)
-        With ``ordinal=True``: those for the stretched scores.  Decisions are then for the class
-        with the largest ln P(y = k) − τ ln π_k by the stretched probabilities.
+        With ``ordinal=True``: thresholds for the stretched scores.  Decisions are then for the
+        class with the largest ln P(y = k) − τ ln π_k by the stretched probabilities.
     classes_, adjustment_, n_features_in_, feature_names_in_
-        As in :class:`HKLClassifier`.
+        Classes, adjustment of scores and columns, described in :class:`HKLClassifier`.
 
     Notes
     -----
-    With ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.  A path
-    then ends where C is behind the best pair so far by more than half a standard error, that of the
-    largest depth penalty after two such C in a row.  Smaller depth penalties begin at the best C of
-    the larger ones, and from its solutions.
+    With ``Cs="auto"`` C is inversely proportional to the square root of the number of rows, in the
+    folds too.  A path ends at a C that is behind the best pair so far by more than half a standard
+    error; the path of the largest depth penalty ends after two such C in a row.  Smaller depth
+    penalties begin at the best C of the larger ones, from its solutions.
 
-    Propositions that do not depend on the classes are those of all rows, encoded once; an encoder
-    of another kind, or one that cuts by class, is fitted anew for every fold.  Fits within folds
-    have a ``tol`` of 0.05 at least, hold at most 1000 conjunctions, for all classes together, and
-    prove nothing for ``rho=1``.
+    Propositions that do not depend on the classes are encoded once, for all rows.  Other encoders,
+    and encoders that cut by class, are refitted for every fold.  Fits within folds have a ``tol``
+    of at least 0.05, hold at most 1000 conjunctions for all classes together, and prove nothing for
+    ``rho=1``.
 
-    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
-    the folds of one pair run at once in other processes; the table is sent once.
+    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the folds of
+    one pair are fitted in parallel in other processes.  The table is sent once.
 
     References
     ----------
-    The rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification
-    and Regression Trees", 1984, section 3.4.3.
+    The one-standard-error rule: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and
+    Regression Trees", 1984, section 3.4.3.
 
     Examples
     --------
@@ -268,7 +248,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     temperature_: float = field(init=False)
 
     def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
-        """Set the rules, and what else is known of scores, to those of a model, times t."""
+        """Set rules, intercepts, adjustment and thresholds to those of ``model``, times t."""
         t, rules = self.temperature_, model.rules_
         bias, votes = t * rules.intercept, t * rules.votes
         if rules.levels is None:
@@ -281,7 +261,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         thresholds = np.maximum.accumulate(t * model.thresholds_ - (1 - t) * base)
         self.adjustment_ = model.adjustment_
         ends = decision_thresholds(thresholds, self.adjustment_[known])
-        shift = float(ends[0]) if len(ends) == 1 else 0.0  # decisions for two are by the sign
+        shift = float(ends[0]) if len(ends) == 1 else 0.0  # two classes: the sign decides
         self.thresholds_, self.intercept_ = thresholds - shift, bias - shift
         self.rules_ = replace(
             rules, votes=votes, intercept=self.intercept_, thresholds=ends - shift
@@ -298,7 +278,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return pairs
 
     def _everyone(self, data: TrainingData) -> TrainingData:
-        """All rows; ordered classes by number, so that folds have them in order."""
+        """Return all rows, with ordered classes as numbers so that folds keep the order."""
         self._order = data.classes
         if self.ordinal:
             data = replace(data, classes=np.arange(len(data.classes)))
@@ -307,10 +287,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return data
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
-        """The pairs of each depth penalty, the largest first.
+        """Yield the pairs of each depth penalty, the largest first.
 
-        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones, and from
-        its solutions.
+        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones.
         """
         pairs, least = search.settings, 0.0
         for depth in sorted({pair.depth_penalty for pair in pairs}, reverse=True):
@@ -325,10 +304,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     @staticmethod
     def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
-        """Fit a model; return those of all sizes, and what the next setting begins with."""
+        """Fit a model, and return the models of all sizes and the start of the next setting."""
         model._take_encoding(fold.encoding)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it ended early
+            warnings.simplefilter("ignore", UserWarning)  # about an early end
             rows = model._fit_functions(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
@@ -338,7 +317,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _judged(
         self, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
     ) -> Trial:
-        """Judge the models of each size; the trial is that of the best one."""
+        """Score the models of each size, and return the trial of the best size."""
         path = []
         for own in zip(*models, strict=True):
             trial = super()._judged(folds, labels, scorer, [*own])
@@ -349,7 +328,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return best._replace(path=tuple(path))
 
     def _model(self, pair: Pair = MIDDLE, fold: Fold | None = None) -> HKLClassifier:
-        """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
+        """Return a model for all rows, or for a fold, with fewer conjunctions and a larger tol."""
         shared = self._shared_parameters(HKLClassifier()) | pair._asdict()
         if fold is not None:
             several = not self.ordinal and len(self._order) > 2
@@ -365,7 +344,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return self._C_factor * automatic_C(float(data.weights.sum())) / math.sqrt(losses)
 
     def _folds(self, everyone: TrainingData) -> list[Fold]:
-        """The folds, without the propositions that are alike on their training rows."""
+        """Return the folds, without propositions that are equal on their training rows."""
         folds = super()._folds(everyone)
         if isinstance(everyone.table, OrderedTable):
             return folds
@@ -377,11 +356,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return folds
 
     def _held_out(self, fold: Fold, model: HKLClassifier) -> FloatArray:
-        """The scores of all classes on the rows that are held out, before they are adjusted.
+        """Return the unadjusted scores of all classes on the held-out rows.
 
-        Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
-        above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
-        are equal.
+        A class that the fold lacks has scores of −∞.  For ordered classes return the score less
+        each threshold, (rows, classes − 1).
         """
         levels, classes = model.rules_.levels, self._numbers
         if levels is not None:
@@ -406,13 +384,13 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         everyone: TrainingData,
         deadline: Deadline,
     ) -> tuple[float, bool]:
-        """Fit the best candidate to all rows, and stretch its scores."""
+        """Fit the best candidate to all rows and stretch its scores."""
         rules = self._choose(settings, search.trials)
         model = self._model(Pair(self.C_, self.depth_penalty_)).set_params(max_rules=rules)
         self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
         model._take_encoding(self._encoding)
         data = replace(everyone, classes=self._order)
-        with warnings.catch_warnings():  # there is one below
+        with warnings.catch_warnings():  # ``_warn_if_open`` below warns once
             warnings.simplefilter("ignore", ConvergenceWarning)
             model._fit_encoded(data, None, deadline)
         self.best_estimator_ = model
@@ -423,13 +401,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         for passing in ("_order", "_numbers", "_class_shares", "_tau"):
             delattr(self, passing)
         model._warn_if_open()
-        return model.gap_, model.stopped_ not in EARLY  # else there is a warning
+        return model.gap_, model.stopped_ not in EARLY
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
-        """Choose a candidate that predicts several classes, if one does.
+        """Choose a candidate, preferably one that predicts several classes; return its rule limit.
 
-        If none is known it has the C of the middle, which is automatic, and short rules.  Returns
-        its limit of rules.
+        Without any trial choose the automatic or middle C and the largest depth penalty.
         """
         sizes: list[Any] = self._sizes or [self.max_rules]
         nothing: list[Any] = [None] * len(sizes)
@@ -445,7 +422,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return rules
 
     def _scored(self, path: RulePath, n: int) -> RulePath:
-        """Return a path with the scores of the rows held out, for the chosen C and penalty."""
+        """Return the path with the held-out scores for the chosen C and depth penalty."""
         found, steps = self.cv_results_, []
         same = (found["C"] == self.C_) & (found["depth_penalty"] == self.depth_penalty_)
         for step in path:

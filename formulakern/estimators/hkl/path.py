@@ -1,4 +1,4 @@
-"""The path from one rule to many: what models of each size are worth."""
+"""The path of models from one rule to many, with the accuracy and objective of each size."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 
 
 class SizedModel(NamedTuple):
-    """The best model of at most ``n_rules`` rules and linear terms that was found.
+    """The best model found with at most ``n_rules`` rules and linear terms.
 
     Parameters
     ----------
     n_rules : int
     objective : float
     gap : float
-        (objective − lower bound) / objective: no model of any size has a lower objective than the
-        bound.
+        (objective − lower bound) / objective.  The bound holds for models of any size.
     accuracy, error : float
-        The share of the rows held out that are predicted right, and its standard error; nan
-        without cross-validation.
+        The accuracy on held-out rows and its standard error; NaN without cross-validation.
     score : float
-        The mean score of the rows held out, by which a model is chosen.
+        The mean score of the held-out rows, which decides the choice of a model.
     """
 
     n_rules: int
@@ -56,7 +54,7 @@ class RulePath(History):
 
     @classmethod
     def of(cls, models: Sequence[HierarchicalModel], limit: int | None) -> Self:
-        """Return the path of models that are learned apart and have equal shares of the rules."""
+        """Return the path of separately learned models that share the rules equally."""
         from formulakern.solvers.hierarchical.solve import relative_gap
 
         if not all(model.path for model in models):
@@ -67,19 +65,19 @@ class RulePath(History):
         for size in [largest] if limit is None else sizes_of(limit, largest):
             shares = [share_of(size, k, len(models)) or 0 for k in range(len(models))]
             if any(own < model.path[-1][0] for own, model in zip(shares, models, strict=True)):
-                continue  # no model is so small
+                continue  # no model has this size
             parts = [model.limited(own) for own, model in zip(shares, models, strict=True)]
             objective = float(sum(part.objective for part in parts))
             steps.append(SizedModel(size, objective, relative_gap(objective, lower)))
         return cls(tuple(steps))
 
     def times(self, factor: float) -> Self:
-        """Return the path with objectives in other units."""
+        """Return the path with objectives multiplied by ``factor``."""
         steps = (step._replace(objective=factor * step.objective) for step in self.steps)
         return replace(self, steps=tuple(steps))
 
     def line(self) -> str:
-        """Return the accuracy on held-out rows by size in one line; empty if none is known.
+        """Return the accuracy on held-out rows by size in one line, empty without accuracies.
 
         >>> steps = (SizedModel(1, 9.0, 0.5, 0.712, 0.01), SizedModel(5, 5.0, 0.1, 0.75, 0.009))
         >>> RulePath(steps).line()
@@ -97,7 +95,7 @@ class RulePath(History):
 
 
 def share_of(limit: int | None, k: int, number: int) -> int | None:
-    """Return the part of the k-th of some models that are learned apart in a limit of rules.
+    """Return the number of rules of a limit that go to the k-th of ``number`` models.
 
     >>> [share_of(5, k, 3) for k in range(3)]
     [2, 2, 1]
@@ -106,7 +104,7 @@ def share_of(limit: int | None, k: int, number: int) -> int | None:
 
 
 def sizes_of(limit: int | None, most: int) -> list[int]:
-    """Return the sizes of a path below the largest one, and that, ascending.
+    """Return the sizes of a path up to ``most``, ascending.
 
     >>> sizes_of(7, 12)
     [1, 2, 3, 5, 7, 8, 10, 12]

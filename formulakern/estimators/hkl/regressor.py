@@ -24,17 +24,17 @@ from formulakern.partitions.lazy_rows import lazily
 class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
 
-    The problem of :class:`HKLClassifier` with squared errors, ::
+    The problem, in the notation of :class:`HKLClassifier` but with squared errors, is ::
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 
-    over all conjunctions, to a proven relative gap.  In other units of y the same C gives the same
-    rules, with weights in these units; so ``tol`` does not depend on the units either.
+    over all conjunctions, to a proven relative gap.  Internally y is centred and scaled, so the
+    rules and ``tol`` do not depend on the units of y; the weights are in these units.
 
     Parameters
     ----------
     C : "auto" or float, default="auto"
-        Penalty parameter of errors.  ``"auto"`` is 300/√n, n the sum of the rows' weights.
+        Penalty parameter of errors.  ``"auto"`` is 300/√n, where n is the total weight of the rows.
     depth_penalty : "auto" or float ≥ 1, default="auto"
         a; larger values give shorter rules.  ``"auto"`` is 3.
     max_rules : "auto", int or None, default="auto"
@@ -42,9 +42,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
         that the search finds near it replace them, with the best weights for these; ``gap_`` then
         bounds the cost of the limit.  None: as many as the optimum has.
     monotone : mapping of column to 1 or −1, optional
-        The predicted number does not fall, or does not rise, with a numeric or Boolean column,
-        whatever the other columns are.  Columns by name, or by position; with encoders as for
-        ``linear``.
+        The predicted number does not fall (1) or does not rise (−1) with the column.
     tol : float, default=1e-2
         The relative duality gap to reach.
     max_active : int, default=5000
@@ -53,18 +51,19 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     Attributes
     ----------
     rules_ : RuleEnsemble
-        What it predicts is what :meth:`predict` predicts, called as y is.  Weights have signs.
+        The rules and linear terms with signed weights; the ensemble predicts the same numbers.
     intercept_ : float
         b.
     objective_, lower_bound_, gap_, path_, hull_size_, n_weights_, history_, n_iter_, stopped_
-        As in :class:`HKLClassifier`, in the units of y².
+        The certificate, path and history of the fit, described in :class:`HKLClassifier`.
+        Objectives and bounds are in the units of y².
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     References
     ----------
-    As in :class:`HKLClassifier`.
+    The papers on the problem and on linear terms in :class:`HKLClassifier`.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     score = number_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one number per row.
+        """Fit the model to one number per row.
 
         Parameters
         ----------
@@ -93,19 +92,19 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
         y : array-like of shape (n_rows,)
             Finite numbers.
         sample_weight : array-like of shape (n_rows,), optional
-            Not negative; s.
+            Non-negative weights s.
 
         Returns
         -------
         HKLRegressor
-            Itself.
+            The fitted model.
 
         Raises
         ------
         DataError
             If the table or the numbers cannot be read.
         ParameterError
-            If a parameter is wrong.
+            If a parameter is out of range.
 
         Warns
         -----
@@ -140,7 +139,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
 
     @lazily
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """The number that is predicted for every row.
+        """Return the predicted number of each row.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What preference learners share: how they predict, and the history of a fit."""
+"""The shared base of preference learners: predictions and the history of a fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from formulakern.partitions.lazy_rows import lazily
 class PreferenceModel(RuleClassifier):
     """The base of :class:`PRLClassifier` and :class:`PRLClassifierCV`."""
 
-    _margin: float = field(init=False)  # what the votes of ``rules_`` secure, with their slack
+    _margin: float = field(init=False)  # the margin of the votes of ``rules_``, with their slack
 
     def _searches(self) -> bool:
         return True
@@ -40,9 +40,8 @@ class PreferenceModel(RuleClassifier):
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes: score of the second
-        minus that of the first, which is the margin of the row where the second is right; and for
-        ordered classes, which have one score
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two or for ordered classes.  For two
+        classes it is the score of the second minus the score of the first.
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
@@ -69,17 +68,17 @@ class PreferenceModel(RuleClassifier):
         scores = self._scores(X)
         if self.rules_.levels is not None:
             raise ParameterError(
-                "ordinal=True has one score, and no ranking of all classes. Use predict, or fit "
-                "with ordinal=False."
+                "with ordinal=True there is one score and no ranking of all classes. Use predict, "
+                "or fit with ordinal=False."
             )
         return np.asarray(self.classes_[np.argsort(-scores, axis=1, kind="stable")])
 
     def accuracy_curve(
         self, X: Any, y: npt.ArrayLike, max_rules: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the accuracy of the k heaviest rules alone, with the weights that they have.
+        """Return the accuracy of the k heaviest rules with their present weights, for each k.
 
-        The best k rules, with weights of their own, are those of ``max_rules=k``.
+        To fit the best k rules with new weights, use ``max_rules=k``.
 
         Parameters
         ----------
@@ -101,7 +100,7 @@ class PreferenceModel(RuleClassifier):
 
 
 class EpochHistory(History):
-    """Value and bound of every epoch; a sequence of :class:`Epoch`."""
+    """The value and bound of every epoch, a sequence of :class:`Epoch`."""
 
     STEP = "epoch"
     COLUMNS = (
@@ -113,7 +112,7 @@ class EpochHistory(History):
     )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw value and bound against epochs: the optimum lies between the two lines.
+        """Draw value and bound against epochs; the optimum is between the two lines.
 
         Parameters
         ----------
@@ -127,7 +126,7 @@ class EpochHistory(History):
 
 
 def open_share(value: float, bound: float) -> float:
-    """The gap as a share of the bound.
+    """Return the gap as a share of the bound.
 
     >>> open_share(0.9, 1.0), open_share(-1.0, np.inf), open_share(0.0, 0.0)
     (0.09999999999999998, 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""PRLClassifier: large-margin rules, learned by playing a zero-sum game, proven to be optimal."""
+"""PRLClassifier: large-margin rules from a zero-sum game, with a proof of optimality."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
 from formulakern.text import counted
 
-#: Why a game ended whose solution is only the best so far.
+#: The values of ``stopped_`` of a fit that keeps the best hypothesis so far.
 EARLY = ("time", "interrupted")
 FAMILIES = ("rules", "conjunctions", "polynomial")
-#: C="auto" is this over the root of the weight of all preferences, for propositions and for columns
-#: that are cut at every gap.
+#: ``C="auto"`` is this over the square root of the total weight of the preferences: for
+#: propositions, and for columns cut at every gap.
 AUTO_C, AUTO_C_CUT = 8.0, 4.0
-#: Of a condition more.
+#: The largest depth penalty.
 MAX_PENALTY = 1e30
-#: Columns per epoch if no budget is given, also if more than so many rows stay in partitions: each
-#: may double their groups.
+#: The default columns per epoch, and those if more than ``MANY_ROWS`` rows stay in partitions: each
+#: column may double the number of their groups.
 BUDGET, FEW, MANY_ROWS = 30, 5, 100_000
-#: Why a parameter needs the rows in memory.
+#: The end of the error for features that need the rows in memory.
 IN_MEMORY = (
-    "while the packed rows stay in partitions. Write {advice}; or bring the rows into this process "
-    "with formulakern.gather_limit, if they fit into memory."
+    "cannot be used while the packed rows stay in partitions. Use {advice}, or raise "
+    "formulakern.gather_limit if the rows fit into memory."
 )
 
 
@@ -82,132 +82,129 @@ IN_MEMORY = (
 class PRLClassifier(PreferenceModel):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
-    A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
-    1, to columns: a feature φ that votes for class a against class b.  The margin of a preference i
-    is
+    A row x of class y prefers y to every other class y'.  A *column* is a feature φ that votes for
+    class a against class b.  A hypothesis gives weights q ≥ 0, of sum 1, to the columns.  The
+    margin of a preference i is
 
-        (Mq)_i = Σ q·φ(x_i)·⟨e_{y⁺ᵢ} − e_{y⁻ᵢ}, e_a − e_b⟩,
+        (Mq)_i = Σ q·φ(x_i)·⟨e_{y⁺ᵢ} − e_{y⁻ᵢ}, e_a − e_b⟩.
 
-    and the smallest one is to be as large as possible: the value V* of a zero-sum game.  There are
-    far more columns than can be listed.  Each epoch finds the ones that answer the other player's
-    strategy best, by branch and bound over *all* rules up to the degree, so that
+    The largest possible value of the smallest margin is the value V* of a zero-sum game.  The game
+    has too many columns to list.  Each epoch finds best responses to the other player's strategy by
+    branch and bound over *all* rules up to ``degree``, so
 
         value ≤ V* ≤ bound
 
-    holds throughout, and it stops when they meet.  Prediction: the class with the largest score
-    Σ q·φ(x)·([class is a] − [class is b]).
+    always holds.  The fit stops when value and bound meet.  The predicted class has the largest
+    score Σ q·φ(x)·([class is a] − [class is b]).
 
-    With the soft margin every preference i has one more column, which pays 1/(C·w_i) in its own
-    row and 0 elsewhere.  Then 1/V* is the smallest Σ|λ| + C Σ w_i ξ_i with margins of λ of at
-    least 1 − ξ_i: the 1-norm support vector machine.  It gives no preference more than V*·C·w_i of
-    the other player's weight, which is the ν-machine with ν = 1/(V*·C·Σw) (``nu_``): at most
-    that share of the preferences, by weight, has a margin below V*.
+    With the soft margin every preference i has an additional column, which pays 1/(C·w_i) in its
+    own row and 0 elsewhere.  Then 1/V* is the least Σ|λ| + C Σ w_i ξ_i such that λ has margins of
+    at least 1 − ξ_i: the 1-norm support vector machine.  The other player's weight of preference i
+    is at most V*·C·w_i, so this is a ν-machine with ν = 1/(V*·C·Σw) (``nu_``): the preferences of
+    margin below V* have at most the share ν of the weight.
 
-    *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ q·φ(x), q of any sign,
-    and thresholds θ_1 ≤ … ≤ θ_{K−1}; class k is predicted where θ_{k−1} < s(x) ≤ θ_k.  A row has a
-    preference for each threshold, to lie above it or below it.  θ_1 is the weight of the bias rule,
-    and θ_k − θ_{k−1} that of a column of the game that speaks for "below" at k and the thresholds
-    after it; so the bound is for all rules and all thresholds.
+    *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ q·φ(x), with signed q,
+    and thresholds θ_1 ≤ … ≤ θ_{K−1}; class k is predicted if θ_{k−1} < s(x) ≤ θ_k.  A row has one
+    preference for each threshold, for a score above or below it.  −θ_1 is the weight of the bias
+    rule, and θ_k − θ_{k−1} the weight of a column that votes for "below" from the k-th threshold
+    on.  So the bound covers all rules and all thresholds.
 
     Parameters
     ----------
     features : str, Formula or list of these, default="rules"
         ``"rules"``: conjunctions of one to ``degree`` propositions.  ``"conjunctions"``: of
-        exactly ``degree``.  ``"polynomial"``: products of ``degree`` numeric columns, taken as
-        they are (scale them before).  Or templates such as ``"a & ~b"``, whose variables stand for
-        different propositions.
+        exactly ``degree``.  ``"polynomial"``: products of ``degree`` numeric columns (scale them
+        first).  Or templates such as ``"a & ~b"``, whose variables stand for different
+        propositions.
     degree : int, default=2
-        The most conditions, or factors, of a rule.
+        The largest number of conditions, or factors, of a rule.
     max_rules : "auto", int or None, default="auto"
-        The most rules; ``"auto"``: 15.  If the game needs more, the best of these are chosen, and
-        their votes are fitted anew; see Notes.  None: no limit.
+        The limit of rules; ``"auto"``: 15.  If the game has more, a search selects the best rules
+        and refits their votes; see Notes.  None: no limit.
     depth_penalty : float, default=2
-        a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
-        weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
+        a ≥ 1: a rule of l propositions contributes 1/a^(l − 1) of its weight to the margin, which
+        favours short rules.  For "rules".
     margin : {"soft", "hard"}, default="soft"
-        The hard margin needs data that rules can separate; else its value is 0, and the rules that
-        are kept are those of the soft margin.
+        The hard margin needs data that rules can separate; otherwise its value is 0, and the rules
+        are those of the soft margin.
     C : float or "auto", default="auto"
-        Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
-        ``"auto"`` is 8/√(Σw), or 4/√(Σw) where a search cuts numbers: it falls with the number of
-        preferences as the 1-norm penalty should.
+        Penalty parameter of margin errors, for the soft margin; smaller values give fewer rules.
+        ``"auto"`` is 8/√(Σw), or 4/√(Σw) if a search cuts numbers, where Σw is the total weight of
+        the preferences.
     budget : int, optional
-        Columns that come in per epoch: by default 30, or 5 if more than 100,000 rows stay in
-        partitions.
+        New columns per epoch; by default 30, or 5 if more than 100,000 rows stay in partitions.
     epochs : int, default=200
-        The most rounds of solving the game and searching for better columns.
+        The limit of rounds of solving the game and searching for better columns.
     bias_rule : bool, default=True
-        Whether the rule that is always true may vote.  Without it, propositions that are true on
-        all training rows are rules like any other; with it, it stands for them.
+        Whether the rule that is always true may vote, in place of all propositions that are true
+        on all training rows.  If False, such propositions are ordinary rules.
     tol : float, default=1e-2
         Stop when the gap is at most this share of the bound.
     monotone : mapping of column to 1 or −1, optional
-        The score of the second class less that of the first, or that of ordered classes, does not
-        fall, or does not rise, with a numeric or Boolean column, whatever the other columns are.
-        Columns that would violate it are left out of the game: with 1 a rule that holds x ≥ c may
-        only speak for the second class, one that holds x ≤ c only for the first, and one that holds
-        both, x = c or x ≠ c for neither.  Columns by name, or by position.  For rules or
-        conjunctions of propositions that an encoder of this package made.
+        The score (for two classes, the second minus the first) does not fall (1) or does not rise
+        (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the
+        columns that would violate this: with 1 a rule with x ≥ c may vote only for the second
+        class, a rule with x ≤ c only for the first, and a rule with both, x = c or x ≠ c for
+        neither.  For rules or conjunctions, with a :class:`PropositionEncoder`.
     ordinal : bool, default=False
-        Whether classes are ordered: as NumPy sorts them, or as an ordered categorical of pandas
-        has them.
+        Whether classes are ordered: as NumPy sorts them, or as in a pandas categorical.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: for rules, numbers are cut at every gap between
-        two values; for others, at 8 cut points of a column.  None: the table must be 0/1.  A
-        transformer is cloned and fitted.
+        The encoder of the table.  ``"auto"``: a :class:`PropositionEncoder`, for rules with cut
+        points at every gap between two values, otherwise with 8 per column.  None: the table must
+        be 0/1.  A transformer is cloned and fitted.
     time_limit : float, optional
-        The most seconds for the whole fit, encoding and compilation included.  The best hypothesis
-        found by then is kept, with its proven bound and a ConvergenceWarning; if it has no rule,
-        the largest class is predicted (of preferences, the label that wins most).
+        Seconds for everything from the table to the rules, including compilation; then the best
+        hypothesis so far is kept, with its proven bound and a warning.  If no rule was found in
+        time, the model predicts the largest class (for preferences, the label that wins most).
 
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules in the table's own words, largest absolute vote first; the votes of the bias rule are
-        its intercept.  Of ordered classes weights have signs, and the ensemble has levels and
+        Rules on the columns of the table, largest absolute vote first; the votes of the bias rule
+        are its intercept.  For ordered classes the ensemble has signed weights, levels and
         thresholds.
     value_, bound_, gap_ : float
-        The largest margin of votes of the rules, what no hypothesis passes, and the difference.
-        The bound is for any number of rules: with ``max_rules`` the gap is the most that the limit
-        costs.
+        The largest margin of votes of these rules, an upper bound on the margin of every
+        hypothesis, and the difference.  The bound is for any number of rules, so the gap also
+        bounds the cost of ``max_rules``.
     C_ : float
-        The penalty parameter that was used; inf for the hard margin, unless its value is 0.
+        The penalty parameter in use; inf for the hard margin, unless its value is 0.
     nu_ : float
-        See above; 0 for the hard margin.
+        ν above; 0 for the hard margin.
     certificate_ : str
-        Over which rules the bound is, in words.
+        The proven statement, with the rules that it covers.
     history_ : EpochHistory
         Value and bound of every epoch.
     stopped_ : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
-        Why the game without a limit of rules ended.  ``"columns"``: no new ones pay.
-        ``"inseparable"``: the hard margin is 0, and the soft one for ``C_`` decided.
+        The reason for the end of the game without a limit of rules.  ``"columns"``: no new column
+        improves it.  ``"inseparable"``: the hard margin is 0, and the soft margin for ``C_`` is
+        used.
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         Epochs.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     Notes
     -----
-    A row of weight 2 is two rows.  With the hard margin weights are of no effect, except 0, which
-    removes a row.  Ctrl-C keeps the best hypothesis so far.  The published algorithm, with random
-    columns and fictitious play, is :class:`PublishedPRL`.
+    A row of weight 2 counts as two rows.  The hard margin ignores weights, except that weight 0
+    removes a row.  Ctrl-C keeps the best hypothesis so far.  :class:`PublishedPRL` is the published
+    algorithm, with random columns and fictitious play.
 
-    Restricted games are solved by an interior-point method: if optimal strategies are not unique,
-    the ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
-    hypothesis of few rules, for about as long as the game took, within ``time_limit``.
+    An interior-point method solves the restricted games: if optimal strategies are not unique,
+    central ones price the other columns best.  At the end HiGHS searches for an optimal hypothesis
+    of few rules, for about as long as the game took, within ``time_limit``.
 
-    To find the best k rules is NP-hard.  From the rules of the game those of least weight leave,
-    then single rules are exchanged as long as the logistic loss of the rules, with a small penalty,
-    falls.  With a soft margin their votes, and the intercept, are those of this logistic
-    regression, which is more accurate with few rules than the votes of the game.  With a hard
-    margin the game of these rules alone decides, if its value is positive.  ``value_`` is the exact
-    value of that game.
+    Finding the best k rules is NP-hard.  The search drops the rules of least weight, then exchanges
+    single rules while the logistic loss of the rules, with a small penalty, falls.  With a soft
+    margin, votes and intercept come from this logistic regression, which is more accurate with few
+    rules than the votes of the game.  With a hard margin they come from the game of these rules, if
+    its value is positive.  ``value_`` is the exact value of that game.
 
-    Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions.
-    Here are groups of rows that the rules at hand do not tell apart.  Then ``features`` are
-    ``"rules"`` or ``"conjunctions"``.
+    Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions, and
+    the local game has one row for each group of rows that satisfy the same rules.  ``features``
+    must then be ``"rules"`` or ``"conjunctions"``.
 
     References
     ----------
@@ -227,7 +224,7 @@ class PRLClassifier(PreferenceModel):
     (1.0, 'optimal', 8)
     >>> {(item.winner, item.precision) for item in model.rules_}
     {('positive', 1.0)}
-    >>> str(model.classes_[model.rules_.intercept.argmax()])  # without a rule
+    >>> str(model.classes_[model.rules_.intercept.argmax()])  # if no rule applies
     'negative'
 
     The best four rules; their value is at most the bound for any number of rules:
@@ -249,32 +246,34 @@ class PRLClassifier(PreferenceModel):
     bias_rule: bool = True
     tol: float = 1e-2
     ordinal: bool = False
-    _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
+    _levels: list[Any] | None = field(init=False)  # the ordered classes with rows
     learns_in_partitions: ClassVar[bool] = True
-    #: Whether epochs go on until the gap is proven to be closed.
+    #: Whether epochs continue until the gap is proven to be closed.
     proves: ClassVar[bool] = True
 
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn from explicit preferences (label ranking).
+        """Fit the model to explicit preferences (label ranking).
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
         preferences : sequence of (row, preferred label, other label)
-            In any number per row.
+            A row may have any number of preferences.
         sample_weight : array-like of shape (number of preferences,), optional
 
         Returns
         -------
         PRLClassifier
-            Itself; :meth:`predict_ranking` orders the labels of a row.
+            The fitted model; :meth:`predict_ranking` orders the labels of a row.
 
         Raises
         ------
-        DataError, ParameterError, FormulaSyntaxError
-            As :meth:`fit`.
+        DataError
+            If the table or the preferences cannot be read.
+        ParameterError, FormulaSyntaxError
+            If a parameter is out of range.
 
         Examples
         --------
@@ -288,12 +287,12 @@ class PRLClassifier(PreferenceModel):
         self._check_parameters()
         deadline = Deadline.of(self.time_limit)
         if self.ordinal:
-            raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
+            raise ParameterError("ordinal=True is only for fit; use ordinal=False for preferences.")
         with self._showing():
             encoded = self._fit_table(X, None)
             if isinstance(encoded, PackedPartitions):
                 rule = f"preferences on {encoded.n_rows:,} rows"
-                raise ParameterError(f"{rule} {IN_MEMORY.format(advice='fit, with classes')}")
+                raise ParameterError(f"{rule} {IN_MEMORY.format(advice='fit with classes')}")
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
             rows = RowCounts(np.ones(encoded.shape[0], dtype=np.int64))
             self._solve(encoded, read, rows, deadline=deadline)
@@ -303,13 +302,13 @@ class PRLClassifier(PreferenceModel):
 
     @property
     def _decides(self) -> bool:
-        """Whether a rule votes, or the bias rule after a full search."""
+        """True if a rule votes, or the bias rule after a full search."""
         bias = self.stopped_ not in EARLY and self.rules_.intercept.any()
         return len(self.rules_) > 0 or bool(bias)
 
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         self._fit_encoded(data, None, deadline)
-        ended = self.stopped_ not in EARLY  # else there is a warning
+        ended = self.stopped_ not in EARLY
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
         ended = ended and self._decides
@@ -322,7 +321,7 @@ class PRLClassifier(PreferenceModel):
         deadline: Deadline,
         stacklevel: int = 5,
     ) -> Sequence[Column]:
-        """Fit to encoded rows, from ``known`` columns on; return the columns of the game."""
+        """Fit to encoded rows, starting from ``known`` columns; return the columns of the game."""
         preferences, rows = self._of_classes(data)
         encoded = rows if isinstance(rows, RowGroups) else data.table
         return self._solve(
@@ -336,7 +335,7 @@ class PRLClassifier(PreferenceModel):
         )
 
     def _check_parameters(self) -> None:
-        """Refuse what is out of range, and templates that cannot be read."""
+        """Raise an error if a parameter is out of range or a template cannot be read."""
         check_choice("margin", self.margin, ("soft", "hard"))
         check_integer("degree", self.degree)
         check_integer("epochs", self.epochs)
@@ -365,7 +364,7 @@ class PRLClassifier(PreferenceModel):
         return self.proves and isinstance(self.features, str) and self.features == "rules"
 
     def _templates(self) -> tuple[Formula, ...]:
-        """The templates, if the features are such."""
+        """Return the templates of ``features``, empty for a named family."""
         given: Any = self.features
         if isinstance(given, str) and given in FAMILIES:
             return ()
@@ -381,10 +380,7 @@ class PRLClassifier(PreferenceModel):
         return tuple(parse(item) if isinstance(item, str) else item for item in listed)
 
     def _of_classes(self, data: TrainingData) -> tuple[Preferences, RowCounts | RowGroups]:
-        """What the rows prefer, and how they are counted; sets ``classes_``.
-
-        Every class before all others; of ordered classes, which thresholds are below and above.
-        """
+        """Return the preferences of rows with classes, and the counts of rows; set ``classes_``."""
         self.classes_ = data.classes
         known = data.present if self.ordinal else np.ones(len(data.classes), dtype=np.bool_)
         self._levels = data.classes[known].tolist() if self.ordinal else None
@@ -403,7 +399,7 @@ class PRLClassifier(PreferenceModel):
         return read(codes, n, data.weights), RowCounts.of_classes(codes, n, counted)
 
     def _family(self, encoded: Any, preferences: Preferences) -> FeatureFamily:
-        """The features, on different training rows: a PackedTable, RowGroups, or numbers."""
+        """Return the family of features on distinct training rows."""
         bias, degree = bool(self.bias_rule), int(self.degree)
         if not isinstance(encoded, (OrderedTable, PackedTable, RowGroups)):
             return MonomialFeatures(encoded, degree, bias, preferences)
@@ -438,7 +434,7 @@ class PRLClassifier(PreferenceModel):
         deadline: Deadline,
         stacklevel: int = 3,
     ) -> Sequence[Column]:
-        """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
+        """Solve the game, starting from ``known`` columns; set the rules and return its columns."""
         check_one_score(self, len(self.classes_))
         weight = float(preferences.weights.sum())
         given = automatic_C(weight, encoded) if isinstance(self.C, str) else float(self.C)
@@ -468,7 +464,7 @@ class PRLClassifier(PreferenceModel):
         nothing = outcome.reason in EARLY and not found
         if names is None:
             ends = largest_alone(rows) if nothing else start
-            shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
+            shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # two classes: the sign decides
             self._set_rules(found, None, shift, name, levels=self._levels, thresholds=ends + shift)
         else:
             self._set_rules(found, names, preferences.shares() if nothing else start)
@@ -477,7 +473,7 @@ class PRLClassifier(PreferenceModel):
         most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
         self.certificate_ = f"The margin is at most {most} below the largest over {family.scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
-        if outcome.few is not None:  # votes are logarithms of odds
+        if outcome.few is not None:  # votes are log odds
             self._margin = 1.0
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
@@ -488,7 +484,7 @@ class PRLClassifier(PreferenceModel):
         return generation.game.columns
 
     def _signs(self, features: Sequence[Any]) -> IntArray | None:
-        """The signs that the votes of features must have for the second class."""
+        """Return the signs that ``monotone`` requires of votes for the second class, or None."""
         if not self._encoding.directions:
             return None
         asked = asked_in(self._encoding.leaves, self._encoding.directions)
@@ -498,47 +494,47 @@ class PRLClassifier(PreferenceModel):
     def _advice(
         self, outcome: Outcome, preferences: Preferences, family: FeatureFamily
     ) -> tuple[str, type[Warning]] | None:
-        """What a user would otherwise find out late, as a warning; None if all is well."""
+        """Return a warning about an open gap or a model without rules, or None."""
         taken = counted(len(outcome.history), "epoch")
         if outcome.reason == "time":
-            kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
+            kept = "" if outcome.columns else " No rule was found: it predicts the largest class."
             return (
                 f"stopped by the time limit after {taken}; the gap is "
                 f"{open_share(self.value_, self.bound_):.2%} of the bound, above tol={self.tol:g}."
                 f"{kept} Allow more time, or a larger tol."
             ), ConvergenceWarning
         clash = preferences.contradictions() if family.binary else 0
-        why = f": {clash:,} preferences are opposite on rows that no rule tells apart"
+        why = f"; {clash:,} preferences contradict others on rows of equal propositions"
         why *= bool(clash) and not isinstance(family, PartitionedConjunctions)
         if self.margin == "hard" and self.value_ <= ZERO * family.unit:
-            kept = f"the soft margin's at C={self.C_:g}" if outcome.softened else "mean strategies"
-            few = "so few rules" if outcome.reason != "inseparable" else "these rules"
+            kept = f"the soft margin at C={self.C_:g}" if outcome.softened else "mean strategies"
+            few = "the selected rules" if outcome.reason != "inseparable" else "any rules"
             return (
                 f"the hard margin's value is {max(self.value_, 0.0):.3g}: no vote of {few} "
-                f"separates the classes{why}. The rules that are kept are {kept}. "
+                f"separates the classes{why}. The model keeps the rules of {kept}. "
                 "Use margin='soft', or a larger degree."
             ), UserWarning
         if not outcome.columns:
             return (
-                f"no rule is worth its weight at C={self.C_:g}, everything is margin error{why}. "
+                f"no rule has weight at C={self.C_:g}: every preference is a margin error{why}. "
                 f"Use a larger C{', or more columns' * bool(clash)}."
             ), UserWarning
         if self.proves and outcome.reason in ("epochs", "columns"):
             more = "Allow more epochs, or a larger tol."
             if family.full:
                 more = (
-                    "Further rules would divide the rows of the partitions into too many groups "
-                    f"(there are {family.full:,}). Write a smaller C, degree or budget, or a "
+                    "More rules would divide the rows of the partitions into too many groups "
+                    f"(there are {family.full:,}). Use a smaller C, degree or budget, or a "
                     "larger tol."
                 )
             gap = 1 - outcome.history[-1].value / outcome.history[-1].bound
             return (
-                f"{taken} closed the gap to {gap:.2%} of the bound, not to tol={self.tol:g}. {more}"
+                f"the gap is {gap:.2%} of the bound after {taken}, above tol={self.tol:g}. {more}"
             ), ConvergenceWarning
         return None
 
     def _report(self, history: Sequence[Epoch]) -> None:
-        """Show the last epoch."""
+        """Show the progress of the last epoch."""
         epoch = history[-1]
         gap = open_share(epoch.value, epoch.bound)
         line = (
@@ -568,7 +564,7 @@ class PRLClassifier(PreferenceModel):
 
 
 def automatic_C(total: float, table: Any) -> float:
-    """Return the C that ``"auto"`` stands for, by the weight of all preferences."""
+    """Return the C of ``C="auto"`` for preferences of total weight ``total``."""
     return (AUTO_C_CUT if isinstance(table, OrderedTable) else AUTO_C) / math.sqrt(total)
 
 
@@ -581,12 +577,9 @@ def rules_of(
 ) -> tuple[list[tuple[Feature, WeightedRule]], FloatArray]:
     """Return the features of positive weight as rules, and the start of the scores.
 
-    Weights sum to 1 before the votes of one feature are added up.  The start is the vote of the
-    bias rule for each class.  Ordered classes (``names`` is None) have one score, to which rules
-    add weights of any sign, and instead of a start thresholds, which the bias rule lowers.
-    Of two opposite propositions the one that fewer rows satisfy is used.
-    ``rows`` counts what the different rows of the family's table stand for, and ``words`` are the
-    columns of the encoded table.
+    The start is the vote of the bias rule for each class.  Ordered classes (``names`` is None) have
+    one score with signed weights, and thresholds in place of the start.  A proposition that most
+    rows satisfy is replaced by its opposite.  ``words`` are the columns of the encoded table.
     """
     ordered = names is None
     if outcome.few is not None:
@@ -615,7 +608,7 @@ def rules_of(
 
 
 def _rarer(game: RestrictedGame, feature: Any, rows: RowCounts, words: Sequence[Any]) -> Any:
-    """Return the proposition that is true where another one, of most rows, is not."""
+    """Return the opposite proposition if most rows satisfy ``feature``, or None."""
     if not isinstance(feature, Conjunction) or isinstance(game.family, PartitionedConjunctions):
         return None
     fired = game.family.values(feature)
@@ -628,7 +621,7 @@ def _rarer(game: RestrictedGame, feature: Any, rows: RowCounts, words: Sequence[
 def _votes_of(
     outcome: Outcome, game: RestrictedGame, ordered: bool
 ) -> tuple[list[tuple[Any, FloatArray]], FloatArray]:
-    """Return the features with their votes, and the start, by the weights of the columns."""
+    """Return the features with their votes, and the start, from the weights of the columns."""
     total, n_classes = sum(outcome.weights) or 1.0, game.preferences.n_classes
     votes: dict[Any, FloatArray] = defaultdict(lambda: np.zeros(n_classes))
     for column, q in zip(outcome.columns, outcome.weights, strict=True):
@@ -643,11 +636,11 @@ def _votes_of(
 
 
 def largest_alone(rows: RowCounts) -> FloatArray:
-    """Thresholds that give every row, of score 0, the largest of the ordered classes.
+    """Return thresholds that predict the largest ordered class for rows of score 0.
 
     >>> largest_alone(RowCounts.of_classes(np.array([0, 1, 1, 2]), 3, np.ones(4)))
     array([-1.,  1.])
     """
-    assert rows.of_class is not None  # ordered classes are classes of rows
+    assert rows.of_class is not None  # rows have classes
     sizes = rows.of_class.sum(axis=0)
     return np.where(np.arange(len(sizes) - 1) < sizes.argmax(), -1.0, 1.0)

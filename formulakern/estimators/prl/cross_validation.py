@@ -28,21 +28,21 @@ from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.targets import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 
-#: ``Cs="auto"`` are these multiples of the C that is automatic for as many preferences.
+#: The values of ``Cs="auto"``, as multiples of the automatic C of the preferences.
 MULTIPLES = (0.25, 1.0, 4.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.03
 
 
 class Setting(NamedTuple):
-    """One candidate: the factor of C (or C itself), the degree, the depth penalty."""
+    """One candidate: C or its multiple of the automatic C, the degree, the depth penalty."""
 
     C: float
     degree: Any
     depth_penalty: float
 
 
-#: What the classifier takes by default, with C in automatic ones.
+#: The defaults of the classifier, with C as a multiple of the automatic C.
 DEFAULT = Setting(1.0, 2, 2.0)
 
 
@@ -51,88 +51,85 @@ DEFAULT = Setting(1.0, 2, 2.0)
 class PRLClassifierCV(SearchedModel, PreferenceModel):
     r""":class:`PRLClassifier` with C, degree and depth penalty chosen by cross-validation.
 
-    For every degree, depth penalty and fold the games for C₁ < C₂ < … are solved one after the
-    other, each from the columns of the last.  Of all settings one is chosen by the mean score of
-    what is held out, and the classifier is fitted to all rows.
+    For every degree, depth penalty and fold the games for C₁ < C₂ < … are solved in order, each
+    from the columns of the last.  The setting with the best mean score on held-out rows is fitted
+    to all rows.
 
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: ¼, 1 and 4 times the C that ``PRLClassifier(C="auto")`` takes.
+        ``"auto"``: ¼, 1 and 4 times the C of ``PRLClassifier(C="auto")``.
     degrees : sequence of int, default=(1, 2)
-        Those that are compared; see ``degree`` of :class:`PRLClassifier`.
+        Values of ``degree`` of :class:`PRLClassifier` to compare.
     depth_penalties : sequence of float, default=(2.0,)
-        For degrees above 1.
+        Values of ``depth_penalty`` to compare, for degrees above 1.
     cv : "auto", int or splitter, default="auto"
-        An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
-        three folds, twice where there are at most 45 rows, thrice at most 30.
+        An integer: the number of folds, stratified and shuffled by ``random_state``.  ``"auto"``:
+        three folds, repeated twice for at most 45 rows and three times for at most 30.
     scoring : str, callable or None, default=None
-        None: votes s_k, with a margin of 1, give probabilities p_k ∝ exp(t·s_k).  One factor t,
-        for all rows that are held out, makes the mean of ln p_y over them the largest, where rows
-        of class k weigh 1/√π_k, π_k its share: between accuracy (weights of 1) and balanced
-        accuracy (1/π_k).  That mean is the score.  Else a name of
-        ``sklearn.metrics.get_scorer_names()``, or a scorer, of predictions or decisions, which
-        gives each fold one number.  Larger is better.
+        None: votes s_k, with a margin of 1, give probabilities p_k ∝ exp(t·s_k).  The score is the
+        mean of ln p_y over held-out rows, for the factor t that makes it largest.  Rows of class k
+        weigh 1/√π_k, π_k its share: between accuracy (weights of 1) and balanced accuracy (1/π_k).
+        Otherwise a name of ``sklearn.metrics.get_scorer_names()``, or a scorer of predictions or
+        decisions, with one score per fold.  Larger is better.
     selection : {"best", "1se"}, default="best"
-        ``"best"``: the largest mean score, of equals the fewest rules; but what
-        ``PRLClassifier()`` takes, where that is among the settings and behind by no more than one
-        standard error.  ``"1se"``: the fewest rules, mean over folds, among all
-        settings that are behind the best by no more than one; of equals the best score.  Standard
-        errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
-        that predicts one class for all rows, of those held out or of all that it is fitted to at
-        the end, is chosen only where all do.
+        ``"best"``: the largest mean score; ties go to the fewest rules.  With ``Cs="auto"`` the
+        setting of ``PRLClassifier()``, if compared, wins within one standard error of the best.
+        ``"1se"``: the fewest rules (mean over folds) among the settings within one standard error
+        of the best; ties go to the best score.  The standard error is that of the mean difference,
+        over rows, or over folds with a scorer.  Settings that predict several classes, on held-out
+        rows and on all rows, take precedence.
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: numbers are cut at every gap between two values.
+        The encoder of the table.  ``"auto"``: numbers are cut at every gap between two values.
         None: the table must be 0/1.  A transformer is cloned and fitted; it must not cut columns by
         the classes, as ``strategy="mdlp"`` does.
     time_limit : float, optional
-        The most seconds for the whole fit.  At most half of them are for the cross-validation,
-        which then may leave out the last settings.  If the table is large, it leaves out all, and
-        takes the default one, or the middle one.
+        Seconds for everything.  At most half is for the settings, the rest for the last fit.  If
+        time runs out, the last settings are left out.  On a large table all may be: then the fit
+        uses the default setting, or the middle one.
     random_state : int, RandomState or None, default=0
-        Draws the folds.
+        For the folds.
 
     Attributes
     ----------
     C_, degree_, depth_penalty_ : float, int, float
-        What was chosen, C for all rows.
-    best_score_ : float
-        Its mean score.
-    best_index_ : int
-        Its position in ``cv_results_``.
+        The chosen values, with C for all rows.
+    best_score_, best_index_ : float, int
+        The mean score of the chosen setting, and its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (settings,)
         ``C`` (for all rows), ``degree``, ``depth_penalty``, ``mean_score``, ``std_score`` (over the
         folds), ``behind`` and ``error``, the mean difference to the best and its standard error,
-        ``mean_rules``, ``mean_length``, ``certified``, the share of the folds that were solved to a
-        gap of 3 % of the bound (``tol`` where that is larger), ``temperature``, and
-        ``split0_score``, ``split1_score``, ….  NaN for settings that were left out.
+        ``mean_rules``, ``mean_length``, ``certified``, the share of the folds solved to a gap of
+        3 % of the bound (``tol`` if that is larger), ``temperature``, and ``split0_score``,
+        ``split1_score``, ….  NaN for settings that were left out.
     best_estimator_ : PRLClassifier
-        Fitted to all rows.
+        The model of all rows.
     temperature_ : float
         t.
     rules_, value_, bound_, gap_, certificate_
-        Those of ``best_estimator_``.
+        The rules and the certificate of ``best_estimator_``.
     classes_, n_features_in_, feature_names_in_
-        As in :class:`PRLClassifier`.
+        Classes and columns, as for every classifier.
 
     Notes
     -----
-    With ``Cs="auto"`` C falls with the square root of the number of preferences, in the folds too,
-    and a path ends where C is behind the best smaller one by more than half a standard error.
+    With ``Cs="auto"`` C is inversely proportional to the square root of the number of preferences,
+    in the folds too.  A path ends at a C that is behind the best smaller C by more than half a
+    standard error.
 
-    Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
-    of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.03 at
-    least.  Where one stops early (``epochs``, ``time_limit``) its score counts.  After Ctrl-C the
-    best setting so far is fitted to all rows.
+    Propositions do not depend on the classes, so they are encoded once, for all rows.  Other
+    encoders are refitted for every fold.  Fits within folds have a ``tol`` of at least 0.03; fits
+    that stop early (``epochs``, ``time_limit``) count.  After Ctrl-C the best setting so far is
+    fitted to all rows.
 
-    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
-    the folds of one setting run at once in other processes; the table is sent once.
+    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the folds of
+    one setting are fitted in parallel in other processes.  The table is sent once.
 
     References
     ----------
     The factor t: C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural
-    networks", ICML 2017, arXiv:1706.04599.  The rule of one standard error: L. Breiman,
-    J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
+    networks", ICML 2017, arXiv:1706.04599.  The one-standard-error rule: L. Breiman, J. Friedman,
+    R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
 
     Examples
     --------
@@ -163,7 +160,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
-        """e^{t·s_k} / Σ_j e^{t·s_j}, s the votes over their margin (for two classes, half of them).
+        """Return the class probabilities e^{t·s_k} / Σ_j e^{t·s_j}.
+
+        s are the votes divided by their margin, for two classes half of that.
 
         Parameters
         ----------
@@ -177,7 +176,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         return np.asarray(np.exp(log_probabilities(self.temperature_ * scores / self._margin)))
 
     def _settings(self) -> list[Setting]:
-        """All settings, a path over C after the other."""
+        """Return all settings, one path over C after another."""
         Cs = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0, strict=True)
         degrees = numbers_of("degrees", self.degrees, 1, strict=False)
         penalties = numbers_of("depth_penalties", self.depth_penalties, 1, strict=False)
@@ -192,7 +191,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         return settings
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
-        """The Cs of each degree and penalty, from the columns of the last game."""
+        """Yield the path over C of each degree and penalty, starting from the last columns."""
         for path in dict.fromkeys(setting[1:] for setting in search.settings):
             places = [k for k, setting in enumerate(search.settings) if setting[1:] == path]
             yield Path(places, next(reversed(search.known.values()), None))
@@ -210,7 +209,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         return automatic_C(float(data.weights.sum()) * (len(data.classes) - 1), data.table)
 
     def _held_out(self, fold: Fold, model: PRLClassifier) -> FloatArray:
-        """Votes for all classes with a margin of 1; −∞ for classes that the training rows lack."""
+        """Return the votes for all classes, scaled to a margin of 1; −∞ for unseen classes."""
         scores = np.full((len(fold.right), len(self.classes_)), -np.inf)
         known = np.searchsorted(self.classes_, model.classes_)
         scores[:, known] = model._scores(fold.unseen) / model._margin
@@ -219,10 +218,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     def _calibrated(
         self, votes: FloatArray, codes: npt.NDArray[np.intp]
     ) -> tuple[float, FloatArray]:
-        """The factor t by which votes are best stretched to logarithms of odds, and ln p_y.
+        """Return the factor t with the largest mean of ln p_y, and the weighted ln p_y.
 
-        p_k ∝ e^{t·s_k}, and t makes the mean of ln p_y the largest, where rows of class k, whose
-        share is π_k, weigh 1/√π_k (1 on average).
+        p_k ∝ e^{t·s_k}, and rows of class k, whose share is π_k, weigh 1/√π_k (1 on average).
         """
         weights = np.bincount(codes)[codes] ** -0.5
         weights /= weights.mean()
@@ -243,7 +241,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         everyone: TrainingData,
         deadline: Deadline,
     ) -> tuple[float, bool]:
-        """Fit the best setting to all rows; the next, while it predicts a single class."""
+        """Fit the best setting to all rows; try the next one if it predicts a single class."""
         model = self._model()
         model._take_encoding(self._encoding)
         default = self._automatic and DEFAULT in search.settings
@@ -269,7 +267,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         usual: int | None,
         left: Sequence[int],
     ) -> None:
-        """Choose among ``left``, whose models predict several classes if some do."""
+        """Choose among ``left``, preferably a setting that predicts several classes."""
         several = [k for k in left if (trial := trials[k]) and trial.several]
         among = np.array(several or left, dtype=np.intp)
         otherwise = len(settings) // 2 if usual is None else usual

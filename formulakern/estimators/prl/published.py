@@ -1,4 +1,4 @@
-"""PublishedPRL: preference and rule learning as it was published."""
+"""PublishedPRL: the published algorithm of preference and rule learning."""
 
 from __future__ import annotations
 
@@ -24,39 +24,40 @@ from formulakern.learning.prl.restricted_game import RestrictedGame
 class PublishedPRL(PRLClassifier):
     """The published algorithm of preference and rule learning: random columns, fictitious play.
 
-    In each epoch a fixed number of columns is drawn, the game of these columns is solved, and
-    columns without weight are replaced.  The best hypothesis of all epochs is kept.
+    Each epoch draws a fixed number of random columns, solves the game of these columns, and
+    replaces columns without weight.  The best hypothesis of all epochs is kept.
     :class:`PRLClassifier` solves the same game over all columns, faster, and proves its margin.
 
     Parameters
     ----------
     encoder : "auto", None or transformer, default="auto"
-        How a table becomes 0 and 1.  ``"auto"``: numbers are cut at 8 points of a column.  None:
+        The encoder of the table.  ``"auto"``: numbers are cut at 8 points of a column.  None:
         the table must be 0/1.  A transformer is cloned and fitted.
     solver : {"fictitious-play", "multiplicative-weights", "linprog"}, default="fictitious-play"
-        For the games of the drawn columns.
+        The solver of the games of drawn columns.
     solver_iterations : int, default=1_000_000
-        Rounds of the first two.
+        Rounds of fictitious play or multiplicative weights.
     budget : int, default=1000
-        Columns that are held.
+        Columns of each game.
     epochs : int, default=200
         Rounds of drawing columns and solving the game.
     tol : float, default=1e-2
-        Not read.
+        Ignored.
     max_rules : int, "auto" or None, default=None
-        The most rules; ``"auto"``: 15.  None: no limit.
+        The limit of rules; ``"auto"``: 15, None: no limit.
     ordinal : bool, default=False
-        Only False: classes have no order.
+        Only False; ordered classes are not supported.
     random_state : int, RandomState or None, default=0
         For the columns.
 
     Attributes
     ----------
     rules_, value_, bound_, gap_, C_, nu_, history_, stopped_, n_iter_, classes_
-        As in :class:`PRLClassifier`.  The bound is computed once, at the end.
+        Rules, margin and history, described in :class:`PRLClassifier`.  The bound is computed once,
+        at the end.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     References
     ----------
@@ -90,7 +91,7 @@ class PublishedPRL(PRLClassifier):
         check_integer("budget", self.budget)
         if self.ordinal:
             raise ParameterError(
-                "ordinal=True; PublishedPRL draws columns for classes without an order. Use "
+                "ordinal=True; PublishedPRL supports only classes without an order. Use "
                 "PRLClassifier."
             )
 

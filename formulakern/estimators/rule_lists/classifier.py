@@ -1,4 +1,4 @@
-"""RuleListClassifier: decision lists and rule sets, by sequential covering or proven optimal."""
+"""RuleListClassifier: decision lists and rule sets, by sequential covering or branch and bound."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from formulakern.text import counted
 
 
 class ListHistory(History):
-    """Objective and bound whenever one changed; a sequence of :class:`ListProgress`."""
+    """The objective and bound at every change, a sequence of :class:`ListProgress`."""
 
     STEP = "step"
     COLUMNS = (
@@ -67,7 +67,7 @@ class ListHistory(History):
     )
 
     def plot(self, ax: Any = None) -> Any:
-        """Objective and bound against seconds: the optimum lies between the two lines.
+        """Draw objective and bound against seconds; the optimum is between the two lines.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class ListHistory(History):
             A new figure by default.
         """
 
-        labels = "seconds", "error + penalty", "best list", "no list is below (bound)"
+        labels = "seconds", "error + penalty", "best list", "lower bound"
         objective, bound = self.values("objective"), self.values("bound")
         return draw_bounds(ax, self.values("seconds"), objective, bound, labels, steps=True)
 
@@ -85,9 +85,9 @@ LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal")
 UNLIMITED = 2**31
 SHORT = {"max_rules": 3, "max_conditions": 2}
 
-#: What conditions can say.
+#: The relations of conditions.
 RELATIONS = ("=", "!=", "<=", ">=")
-#: What makes a list that is of one class be of others, too.
+#: The advice for a list that predicts only one class.
 OTHER_CLASS = "class_weight='balanced', or weaker limits"
 
 
@@ -96,93 +96,95 @@ OTHER_CLASS = "class_weight='balanced', or weaker limits"
 class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
     r"""Rules of the form "if conditions then class": decision lists and rule sets.
 
-    A rule is a conjunction of conditions on columns: ``x = v`` for a nominal column, ``x <= c`` and
-    ``x >= c`` for a numeric one, at *every* cut between two neighbouring values, ``x in {…}`` for
-    the lower or upper part of an ordered category, and ``x is missing``.
+    A rule is a conjunction of conditions on columns.  A nominal column has ``x = v``; a numeric
+    column has ``x <= c`` and ``x >= c`` at *every* cut between neighbouring values; an ordered
+    category has ``x in {…}`` for a lower or upper part.  Any column may have ``x is missing``.
 
-    * ``"ripper"`` (Cohen 1995).  Classes in order of prevalence, the rarest first; the most
-      frequent is the default.  For each, on the rows that are left: a rule is grown on two thirds
-      of the rows by FOIL's information gain
+    * ``"ripper"`` (Cohen 1995) learns rules class by class, the rarest class first; the most
+      frequent class is the default.  Each rule is learned from the remaining rows.  It is grown on
+      two thirds of them until it covers no other class.  Each step adds the condition of the
+      largest information gain of FOIL,
 
       .. math:: p \left(\log_2 \frac{p}{p + n} - \log_2 \frac{p_0}{p_0 + n_0}\right)
 
-      (p rows of the class and n others satisfy it with the condition, p₀ and n₀ without), until
-      no other class is left, and its last conditions are cut off where (p − n)/(p + n) on the
-      other third is largest.  Rules are added until the description length of the rule set and of
-      its exceptions is 64 bits above the shortest so far, or a rule is wrong on half of its rows.
-      Then, ``optimizations`` times: every rule competes with one grown anew and with one grown
-      further, both pruned for the errors of the whole set, and the shortest description stays;
-      rows that are left over get rules of their own; rules that lengthen the description go.
-    * ``"irep"`` (Fürnkranz & Widmer 1994).  Without description lengths: rules are pruned by
-      (p + N − n)/(P + N), and the first that is wrong on half of the pruning rows ends the class.
-    * ``"cn2"`` (Clark & Niblett 1989).  Rules of the smallest entropy, found by beam search; the
-      rows that one covers are removed; a list.
-    * ``"cn2-unordered"`` (Clark & Boswell 1991).  For every class rules of the largest Laplace
-      estimate; all that cover a row vote with the classes of their training rows.
-    * ``"oner"`` (Holte 1993).  The one column that classifies best.
-    * ``"optimal"`` (Angelino et al. 2018).  The list of at most ``max_rules`` conjunctions of at
-      most ``max_conditions`` propositions with the smallest share of errors plus ``penalty`` per
-      rule, found by branch and bound: ``bound_`` says what no such list falls below.  Numbers
-      have the cut points of the encoder here; the other learners look at all cuts.
+      where p rows of the class and n others satisfy the rule with the condition, and p₀ and n₀
+      without it.  The rule is then pruned, from the last condition, to the largest
+      (p − n)/(p + n) on the other third.  The class ends if a rule is wrong on half of its rows, or
+      the description length of rules and exceptions is 64 bits above the shortest so far.  Then,
+      ``optimizations`` times, every rule competes with a new rule and a longer rule, both pruned
+      for the errors of the whole set.  The shortest description wins, remaining rows get new rules,
+      and rules that lengthen the description are removed.
+    * ``"irep"`` (Fürnkranz & Widmer 1994) uses no description lengths.  It prunes rules by
+      (p + N − n)/(P + N).  A class ends at the first rule wrong on half of the pruning rows.
+    * ``"cn2"`` (Clark & Niblett 1989) learns a list.  It searches for a rule of the smallest
+      entropy by beam search, removes the rows that the rule covers, and repeats.
+    * ``"cn2-unordered"`` (Clark & Boswell 1991) learns a set: for every class, rules of the largest
+      Laplace estimate.  All rules that cover a row vote with the classes of their training rows.
+    * ``"oner"`` (Holte 1993) uses the one column that classifies best.
+    * ``"optimal"`` (Angelino et al. 2018) finds, by branch and bound, the list with the smallest
+      share of errors plus ``penalty`` per rule.  Lists have at most ``max_rules`` conjunctions of
+      at most ``max_conditions`` propositions, and ``bound_`` is a lower bound for all of them.
+      Numbers have the cut points of the encoder; the other learners consider all cuts.
 
     Parameters
     ----------
     learner : {"ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal"}, default="ripper"
         One of the algorithms above.
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
-        What conditions say.  With ``=`` and ``!=`` only, numbers are nominal too.
+        The relations of conditions.  With only ``=`` and ``!=``, numbers are nominal too.
     max_rules : int, optional
-        Of the list; of a class for ``"ripper"``, ``"irep"`` and ``"cn2-unordered"``.  By default
-        3 for ``"optimal"``, else there is no limit.
+        The limit of rules of the list, or of each class for ``"ripper"``, ``"irep"`` and
+        ``"cn2-unordered"``.  By default 3 for ``"optimal"``, otherwise no limit.
     max_conditions : int, optional
-        Of a rule.  By default 2 for ``"optimal"``, else there is no limit.
+        The limit of conditions of a rule.  By default 2 for ``"optimal"``, otherwise no limit.
     min_weight : float, optional
-        The least weight of rows that a rule covers, counted among the rows that it is learned
-        from; of its own class for ``"ripper"`` and ``"irep"``.  By default 2 for these, else 1.
+        The least weight of the rows that a rule covers, among the rows it is learned from; only
+        rows of its class count for ``"ripper"`` and ``"irep"``.  By default 2 for these, else 1.
     optimizations : int, default=2
-        For ``"ripper"``.
+        The rounds of optimization of ``"ripper"``.
     beam_width : int, default=5
-        For the two kinds of CN2: so many conjunctions are made longer at a time.
+        For both kinds of CN2: the number of conjunctions that beam search extends at a time.
     significance : float, default=0.99
-        For the two kinds of CN2: a rule is kept only if its likelihood ratio statistic is above
-        this quantile of its distribution for a rule that says nothing about the class.
+        For both kinds of CN2: keep a rule only if its likelihood ratio statistic is above this
+        quantile of the distribution for a rule independent of the class.
     min_bucket : float, default=6
-        For ``"oner"``: an interval has so many rows of its most frequent class.
+        For ``"oner"``: the least number of rows of the most frequent class in an interval.
     encoder : "auto", None or transformer, default="auto"
-        ``"auto"`` reads any table.  None takes a table of 0 and 1, a transformer makes one; then
-        the conditions are that its columns are 1 (and 0, if ``relations`` has ``!=``).
+        ``"auto"`` reads any table.  None takes a table of 0 and 1, and a transformer makes one;
+        conditions are then that a column is 1 (or 0, if ``relations`` has ``!=``).
     penalty : float, default=0.01
-        For ``"optimal"``: the share of the rows that a rule must pay for.
+        For ``"optimal"``: the cost of a rule, as a share of the rows.
     tol : float, default=0
         For ``"optimal"``: stop when the gap is at most this.
     time_limit : float, optional
         Seconds; then the rules so far are kept, or the best list so far with its proven bound.
     random_state : int, RandomState or None
-        For the rows to grow on and to prune on.
+        For the split into rows to grow on and rows to prune on.
     verbose : bool, default=False
         Show every rule on standard error.
 
     Attributes
     ----------
     rules_ : RuleList or RuleSet
-        In the table's own words, with the training rows by class.  A set for ``"cn2-unordered"``.
+        Rules on the columns of the table, with the training rows by class.  A set for
+        ``"cn2-unordered"``.
     stopped_ : {"complete", "time", "optimal", "interrupted"}
     objective_, bound_, gap_ : float
-        Of ``"optimal"``: share of errors plus penalty of the list, what no list falls below, and
-        the difference.
+        For ``"optimal"``: the share of errors plus penalty of the list, a lower bound for every
+        list, and the difference.
     history_ : ListHistory
-        Of ``"optimal"``: objective and bound whenever one changed.
+        For ``"optimal"``: objective and bound at every change.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the table has names.
+        Only if the table has names.
 
     Notes
     -----
-    A row of weight 2 is two rows, and the order of the rows has no effect: equal rows are merged.
-    (The cut points of ``"optimal"`` are quantiles of the rows without weights.)
+    A row of weight 2 counts as two rows.  Equal rows are merged, so the order of rows has no
+    effect.  (The cut points of ``"optimal"`` are quantiles of the rows without weights.)
     A rule of r rows costs O(C·r) per condition in C columns, plus O(r log r) in columns with more
-    values than that.
+    than r values.
 
     References
     ----------
@@ -232,12 +234,12 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     bound_: float = field(init=False)
     gap_: float = field(init=False)
     history_: ListHistory = field(init=False)
-    _conditions: list[list[Condition]] | None = field(init=False)  # of columns of 0 and 1
+    _conditions: list[list[Condition]] | None = field(init=False)  # for tables of 0 and 1
 
     score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Learn from one class per row.
+        """Fit the model to one class per row.
 
         Parameters
         ----------
@@ -246,19 +248,19 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         y : array-like of shape (n_rows,)
             Classes, of any type.
         sample_weight : array-like of shape (n_rows,), optional
-            Not negative.
+            Non-negative weights.
 
         Returns
         -------
         RuleListClassifier
-            Itself.
+            The fitted model.
 
         Raises
         ------
         DataError
-            If the table or the classes cannot be read, or there is one class only.
+            If the table or the classes cannot be read, or there is only one class.
         ParameterError
-            If a parameter is wrong.
+            If a parameter is out of range.
         """
         learn = self._learner()
         with self._showing():
@@ -303,15 +305,15 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         -------
         ndarray of shape (n_rows,)
         """
-        covers = self._covers(X)  # refuses before the fit
+        covers = self._covers(X)  # raises before the fit
         return self.rules_.decide(covers)
 
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class.
+        """Return the probability of each class, (n_k + 1)/(n + K).
 
-        Of a list (n_k + 1)/(n + K), where n_k training rows of class k are decided by the rule
-        that decides the row; of a set the same, of the rows of all rules that cover it.
+        In a list, the rule that decides the row also decides n training rows, n_k of class k.  In a
+        set, n and n_k count the training rows of all rules that cover the row.
 
         Parameters
         ----------
@@ -325,17 +327,17 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return self.rules_.probabilities(covers)
 
     def explain(self, X: Any) -> Any:
-        """Why rows are predicted as they are: the rules they satisfy, and the one that decides.
+        """Explain predictions by the rules that rows satisfy and the deciding rule.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            With the columns that the rules name.
+            A table with the columns that the rules name.
 
         Returns
         -------
         ListExplanation or SetExplanation
-            Of one row it prints all reasons; of more rows a line for each.
+            It prints all reasons for one row, or a line for each of several rows.
 
         Raises
         ------
@@ -347,7 +349,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return self.rules_.explain(table)
 
     def _covers(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Return which rows satisfy which rule, bool of shape (n, R)."""
+        """Return the truth of every rule on every row, bool of shape (n, R)."""
         check_is_fitted(self, "rules_")
         if self._conditions is None:
             table = self.encoder_.read_table(X)
@@ -365,7 +367,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     # -- learning -----------------------------------------------------------------------------
 
     def _learner(self) -> Callable[[TrainingTable], LearnedRules]:
-        """Check the parameters, and return the learner that they describe."""
+        """Check the parameters and return the learner."""
         check_choice("learner", self.learner, LEARNERS)
         for name in ("max_rules", "max_conditions"):
             check_integer(name, getattr(self, name), otherwise="None for the default")
@@ -381,7 +383,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             return self._optimal
         if self.learner == "oner":
             return partial(one_rule, min_bucket=float(self.min_bucket))
-        own = self.learner in ("ripper", "irep")  # weights are those of a rule's own class
+        own = self.learner in ("ripper", "irep")  # min_weight counts a rule's own class
         options = CoveringOptions(
             description_length=self.learner == "ripper",
             optimizations=int(self.optimizations),
@@ -397,7 +399,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return partial(ripper, options=options, generator=np.random.default_rng(seed))
 
     def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
-        """Return the table itself, or what an encoder or a table of 0 and 1 makes of it."""
+        """Return the table itself, or its packed propositions."""
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
         if not automatic or self.learner == "optimal" or is_sparse(X):
             packed: PackedTable = self._fit_table(X, y)
@@ -405,12 +407,12 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 return packed
         self.__dict__.pop("feature_names_in_", None)
         self.encoder_ = self._auto_encoder()
-        table: Table = self.encoder_.fit_table(in_memory(X))[0]  # lists grow by numbers themselves
+        table: Table = self.encoder_.fit_table(in_memory(X))[0]  # conditions cut numbers anywhere
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table
 
     def _ranked(self, table: Table | PackedTable, n_read: int) -> RankedTable:
-        """The table as ranks; of rows of weight 0 nothing is learned, not even a cut point."""
+        """Return the table as ranks, without any influence of rows of weight 0."""
         if isinstance(table, Table):
             if len(table) < n_read:
                 self.encoder_.learn(table)
@@ -428,7 +430,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         )
 
     def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
-        """With the automatic encoder the propositions of ``relations`` and of Boolean columns."""
+        """Return the positions of propositions with allowed relations or of Boolean columns."""
         every = super()._useful(encoding, table)
         if not isinstance(self.encoder, str):
             return every
@@ -444,7 +446,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
             asked = leaf.relation in self._checked_relations()
             return asked or (leaf.relation == "=" and leaf.value == 0)
-        return True  # Boolean columns, and those that ask for missing values
+        return True  # Boolean columns and missing values
 
     def _checked_relations(self) -> tuple[str, ...]:
         """Return the relations as a tuple."""
@@ -457,7 +459,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return given
 
     def _relations_of(self, ranked: RankedTable) -> npt.NDArray[np.int64]:
-        """What conditions each column has, as :class:`Growth` numbers them."""
+        """Return the kinds of conditions of each column as bits, in the code of :class:`Growth`."""
         asked = self._checked_relations()
         orders = 2 * ("<=" in asked) + 4 * (">=" in asked)
         values = 1 * ("=" in asked) + 8 * ("!=" in asked)
@@ -473,7 +475,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return np.array(found, dtype=np.int64)
 
     def _warn_late(self) -> None:
-        """Warn that the time was over, and of what is known of the list."""
+        """Warn that the time limit stopped the fit."""
         what = f"the list has {counted(len(self.rules_.rules), 'rule')} so far"
         advice = "Allow more time."
         if hasattr(self, "gap_"):
@@ -483,17 +485,17 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         warnings.warn(said, ConvergenceWarning, stacklevel=3)
 
     def _optimal(self, training: TrainingTable) -> LearnedRules:
-        """Return the list that is proven to be optimal, and its certificate."""
+        """Return the optimal list, and set its certificate."""
         ranked, bar = training.table, self._bar
 
         def report(step: ListProgress) -> None:
             gap = step.objective - step.bound
             known = f"objective {step.objective:.4g}, gap {gap:.2g}"
             share = 0.0 if gap > self.tol else 1.0
-            line = f"best list {step.objective:.6g}, no list below {step.bound:.6g}"
+            line = f"best list {step.objective:.6g}, lower bound {step.bound:.6g}"
             bar.at(share, "searching", known, f"{line}; {step.seconds:.1f} s")
 
-        assert ranked.packed is not None  # this learner is given an encoded table
+        assert ranked.packed is not None  # this learner gets an encoded table
         limits = {
             name: default if getattr(self, name) is None else int(getattr(self, name))
             for name, default in SHORT.items()
@@ -518,7 +520,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return LearnedRules(rules, found.default, found.stopped)
 
     def _reporter(self, ranked: RankedTable) -> Callable[[Decision, FloatArray], None]:
-        """Says every rule, with the rows that it decides."""
+        """Return a function that shows each new rule with the rows that it decides."""
 
         def report(rule: Decision, counts: FloatArray) -> None:
             said = ranked.conjunction(rule.conditions.tolist())
@@ -532,7 +534,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return report
 
     def _set_rules(self, training: TrainingTable, learned: LearnedRules) -> None:
-        """Keep the rules with the training rows that they decide."""
+        """Set the rules, with the training rows that they decide."""
         ranked, rows = training.table, np.arange(training.table.n_rows)
         unordered, left = self.learner == "cn2-unordered", np.ones(len(rows), dtype=np.bool_)
         items = []

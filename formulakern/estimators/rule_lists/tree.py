@@ -1,7 +1,7 @@
-"""Rules from fitted decision trees, forests and boosted trees, as C4.5 makes them.
+"""Rules from fitted decision trees, forests and boosted trees, by the method of C4.5.
 
-The nodes of all trees of a model are in a few arrays. All leaves climb to their roots at the same
-time, one step a round, and note the splits on their way; these are conditions on ranked columns.
+A few arrays hold the nodes of all trees of a model.  All leaves climb to their roots together, one
+step a round, and record the splits on their paths as conditions on ranked columns.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ KINDS = (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
 )
-#: Categories that a split of histogram-based boosting can name.
+#: The number of categories that a split of histogram-based boosting can contain.
 N_CATEGORIES = 256
 
 Truths = npt.NDArray[np.bool_]
 
 
-#: A node of a binary tree. ``left`` and ``right`` are its children, −1 for a leaf. Values of
-#: ``column`` up to ``threshold`` go to the left, and missing ones if ``missing_left``; or values of
-#: the set of categories in row ``categories``, if that is not −1. A leaf concludes class ``label``,
-#: −1 for none, and ``weight`` is that of its training rows.
+#: A node of a binary tree.  ``left`` and ``right`` are its children, −1 for a leaf.  Values of
+#: ``column`` up to ``threshold`` go left, or, if ``categories`` is not −1, the values in that row
+#: of the category sets.  Missing values go left if ``missing_left``.  ``label`` is the class of a
+#: leaf, −1 for none, and ``weight`` the weight of its training rows.
 NODE = np.dtype(
     [(name, np.int64) for name in ("left", "right", "column", "categories", "label")]
     + [("threshold", np.float64), ("missing_left", np.bool_), ("weight", np.float64)]
@@ -82,7 +82,7 @@ NODE = np.dtype(
 def _climbed(
     nodes: npt.NDArray[Any], leaves: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Truths]:
-    """All splits above leaves: positions in ``leaves``, nodes, and whether they go left."""
+    """Return all splits above leaves: positions in ``leaves``, nodes, and whether they go left."""
     inner = np.flatnonzero(nodes["left"] >= 0)
     parent = np.full(len(nodes), -1, dtype=np.intp)
     is_left = np.zeros(len(nodes), dtype=np.bool_)
@@ -101,10 +101,7 @@ def _climbed(
 
 
 def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
-    """Return the nodes of all trees of a fitted classifier, and sets of categories, bool (S, 256).
-
-    Categories of a set go to the left.
-    """
+    """Return the nodes of all trees, and the sets of categories that go left, bool (S, 256)."""
     if not isinstance(model, KINDS):
         raise ParameterError(
             f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
@@ -116,7 +113,7 @@ def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
     check_is_fitted(model)
     if getattr(model, "n_outputs_", 1) != 1:
         raise ParameterError(
-            f"the model predicts {model.n_outputs_} outputs at once; a rule concludes one class. "
+            f"the model predicts {model.n_outputs_} outputs at once; a rule predicts one class. "
             "Fit one model for each output."
         )
     trees, sets = zip(*_trees(model), strict=True)
@@ -132,7 +129,7 @@ def read_nodes(model: Any) -> tuple[npt.NDArray[Any], Truths]:
 def _trees(model: Any) -> Iterator[tuple[npt.NDArray[Any], Truths]]:
     if isinstance(model, HistGradientBoostingClassifier):
         columns = np.arange(model.n_features_in_)
-        if model.is_categorical_ is not None:  # the trees number categorical columns first
+        if model.is_categorical_ is not None:  # categorical columns come first in the trees
             columns = np.argsort(~model.is_categorical_, kind="stable")
         for predictor in chain.from_iterable(model._predictors):
             yield _nodes_of_predictor(predictor, columns)
@@ -141,7 +138,7 @@ def _trees(model: Any) -> Iterator[tuple[npt.NDArray[Any], Truths]]:
     for part in model.estimators_.ravel() if boosted else getattr(model, "estimators_", [model]):
         if not boosted and not isinstance(part, DecisionTreeClassifier):
             raise ParameterError(
-                f"{type(model).__name__} of {type(part).__name__}; expected one of "
+                f"{type(model).__name__} of {type(part).__name__}; expected estimators of type "
                 "DecisionTreeClassifier, whose paths are rules."
             )
         yield _nodes_of_tree(part.tree_, concludes=not boosted)
@@ -174,7 +171,7 @@ def _nodes_of_predictor(predictor: Any, columns: IntArray) -> tuple[npt.NDArray[
 
 
 def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
-    """For each categorical column, by position, the numbers of its categories in the trees."""
+    """Return the trees' numbers of the categories of each categorical column, by position."""
     if getattr(model, "is_categorical_", None) is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
@@ -196,11 +193,11 @@ BELOW, FROM, PRESENT, MEMBER = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """Different conditions on the columns of a table.
+    """The distinct conditions on the columns of a table.
 
     A row of ``keys`` (C, 4) is the column, the kind, the bound or row of ``sets``, and whether a
-    missing value fulfils the condition; ``sets`` (S, most values) are sets of ranks. If
-    ``encoded``, the columns of ``ranked`` are propositions about the table, not its own.
+    missing value satisfies the condition.  ``sets`` (S, largest number of values) are sets of
+    ranks.  If ``encoded``, the columns of ``ranked`` are propositions of the table.
     """
 
     ranked: RankedTable
@@ -210,7 +207,7 @@ class Conditions:
     sets: Truths
 
     def words(self, conditions: IntArray) -> Words:
-        """On which rows some of them are true, uint64 of shape (number of them, words)."""
+        """Return the packed truth of conditions on the rows, uint64 (conditions, words)."""
         words = np.empty((len(conditions), n_words(len(self.table))), dtype=np.uint64)
         ranks, held = np.zeros(0, dtype=np.int32), -1
         for place, (column, kind, bound, missing) in enumerate(self.keys[conditions].tolist()):
@@ -226,7 +223,7 @@ class Conditions:
         return words
 
     def said(self, condition: int) -> Formula:
-        """One of them in the words of the table."""
+        """Return a condition as a formula on the columns of the table."""
         place, kind, bound, missing = self.keys[condition].tolist()
         column = self.ranked.columns[place]
         formula = self._said(column, kind, bound)
@@ -241,7 +238,7 @@ class Conditions:
             return Comparison(column.name, "is not missing")
         if kind == MEMBER:
             return _in_set(column, self.sets[bound, :n])
-        if not 0 < bound < n:  # beyond all values: what no row of this table fulfils
+        if not 0 < bound < n:  # beyond all values: no row satisfies the condition
             return FALSE
         if column.proposition is not None:
             if kind == FROM:
@@ -257,7 +254,7 @@ class Conditions:
 
 
 def _in_set(column: RankedColumn, inside: Truths) -> Formula:
-    """That the value is one of some, or none of the others, whichever is shorter."""
+    """Return membership in a set of values, or non-membership in the others if that is shorter."""
     if not inside.any():
         return FALSE
     if inside.all():
@@ -271,10 +268,8 @@ def _in_set(column: RankedColumn, inside: Truths) -> Formula:
 
 
 def negation(leaf: Formula, table: Table) -> Formula:
-    """What is true where a proposition is not, missing values included.
+    """Return the negation of a proposition, which is also true for missing values.
 
-    Examples
-    --------
     >>> table = Table({"odor": ["foul", None], "size": [1, 2]})
     >>> negation(Comparison("size", "<=", 1), table), negation(Variable("size"), table)
     (Formula('size > 1'), Formula('size = 0'))
@@ -300,14 +295,14 @@ def conditions_of(
     cast: type[np.floating[Any]],
     codes: dict[int, IntArray],
 ) -> tuple[Conditions, IntArray, IntArray]:
-    """Return the conditions on the way to some leaves; of each column only the tightest bounds."""
+    """Return the conditions on the paths to leaves, with only the tightest bounds per column."""
     paths, splits, is_left = _climbed(nodes, leaves)
     n_columns, node = len(ranked.columns), nodes[splits]
     column, passes = node["column"], node["missing_left"] == is_left
     groups, group = np.unique(paths * n_columns + column, return_inverse=True)
     group_path, group_column = np.divmod(groups, n_columns)
     n_values = ranked.n_values[group_column]
-    # the bounds of every column on every path, and whether missing values come through
+    # the bounds of every column on every path, and whether missing values take the path
     below, begin = n_values.copy(), np.zeros(len(groups), dtype=np.int64)
     has_missing = np.array([c.missing for c in ranked.columns], dtype=np.bool_)[group_column]
     through = has_missing.copy()
@@ -357,7 +352,7 @@ def conditions_of(
 
 
 def _gaps(nodes: npt.NDArray[Any], ranked: RankedTable, cast: type[np.floating[Any]]) -> IntArray:
-    """Return how many values of its column each node sends to the left."""
+    """Return the number of values of its column that each node sends left."""
     gaps = np.zeros(len(nodes), dtype=np.int64)
     numeric = (nodes["left"] >= 0) & (nodes["categories"] < 0)
     for j in np.unique(nodes["column"][numeric]).tolist():
@@ -378,20 +373,20 @@ def rules_from_tree(
     prune: bool = True,
     max_rules: int = 10_000,
 ) -> RuleList:
-    r"""Return the decision list that C4.5 makes of a tree, for the tree models of scikit-learn.
+    r"""Return a decision list from a tree model of scikit-learn, by the method of C4.5.
 
-    1. Every path from a root to a leaf is a rule, the conjunction of its splits, of which only the
-       tightest bounds on each column stay.  Its class is the one that the leaf predicts; a leaf of
-       boosted trees predicts none, so its rule gets the class of most of its training rows.
+    1. Every path from a root to a leaf is a rule, the conjunction of its splits with only the
+       tightest bounds on each column.  Its class is the prediction of the leaf; a leaf of boosted
+       trees has none, so its rule gets the class of most of its training rows.
     2. Every rule is generalised: as long as its *pessimistic error* does not rise, the condition
-       is dropped without which that is lowest.  The pessimistic error of a rule with E errors
-       among N rows is the upper confidence limit :math:`U_{CF}(E, N)` of the binomial
-       distribution.  Rules that have become equal are merged; those without conditions go.
-    3. Of the rules for each class the subset stays whose description length is least: that of the
-       rules, and of the exceptions to them.
+       whose removal gives the lowest error is dropped.  The pessimistic error of a rule with E
+       errors among N rows is the upper confidence limit :math:`U_{CF}(E, N)` of the binomial
+       distribution.  Equal rules are merged, and rules without conditions are removed.
+    3. For each class the subset of rules with the least description length, of the rules and their
+       exceptions, is kept.
     4. The classes are ordered by their false positives, fewest first.  The default class is the
-       most frequent one among the rows that no rule covers.  Rules are removed without which the
-       list errs less on the training rows.
+       most frequent class of the rows that no rule covers.  Rules whose removal lowers the errors
+       of the list on the training rows are removed.
 
     Parameters
     ----------
@@ -399,41 +394,41 @@ def rules_from_tree(
         A DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier,
         ExtraTreesClassifier, AdaBoostClassifier of trees, GradientBoostingClassifier,
         HistGradientBoostingClassifier; or a Pipeline of a :class:`formulakern.PropositionEncoder`
-        and one of these, whose rules are in the words of the table before the encoder.
+        and one of these, for rules on the columns before the encoder.
     X : table of shape (n_rows, n_columns)
         The training rows.  A threshold is printed as the shortest number in the gap between two
         neighbouring values of this table.
     y : array-like of shape (n_rows,)
-        Their classes.
+        The classes of the rows.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of rows, as if rows were repeated; 0 leaves a row out.
+        Weights that act as repetitions of rows; 0 leaves a row out.
     confidence : float in (0, 1), default=0.25
-        CF; the smaller, the more is generalised.
+        CF; smaller values generalise more.
     prune : bool, default=True
-        False stops after the first step: one rule for each leaf.  For a single tree this list
-        predicts what the tree does, for all rows whose values occur in X.
+        False stops after the first step: one rule for each leaf.  For a single tree this list has
+        the predictions of the tree for all rows whose values occur in X.
     max_rules : int, default=10,000
-        Only so many leaves are looked at, those of the largest weight of training rows (as the
-        model counts it).  Forests have some hundred thousand leaves, most of them of single rows.
+        The limit of leaves to read, those of the largest weight of training rows in the model.
+        Forests may have some hundred thousand leaves, most of them of single rows.
 
     Returns
     -------
     RuleList
-        With the weight of training rows of each class that every rule decides.
+        Each rule has the weight by class of the training rows that it decides.
 
     Raises
     ------
     ParameterError
-        If the model is none of these, has several outputs, or a parameter is outside its range.
+        If the model is not supported, has several outputs, or a parameter is out of range.
     DataError
-        If X or y does not fit the model.
+        If X or y does not match the model.
 
     Notes
     -----
-    *Missing values.*  A comparison with a missing value is false, while a tree sends it to one
-    side of each split.  Where a column has missing values in X, a rule whose path they take says
-    ``x <= 3 | x is missing``, so that the list before pruning predicts as the tree does; where it
-    has none, a missing value in later rows satisfies no condition on the column.
+    *Missing values.*  A comparison with a missing value is false, but a tree sends the value to one
+    side of each split.  If a column has missing values in X, a rule on their path has a condition
+    such as ``x <= 3 | x is missing``.  So the list before pruning predicts as the tree does.  If
+    the column has none, a missing value in later rows satisfies no condition on it.
 
     *Cost.*  O(R·k²·n / 64) for R rules of k conditions on n rows, and R·n / 8 bytes: two to five
     seconds for the 6,000 leaves of a tree on 32,561 rows, or for a forest of 100 such trees.
@@ -499,7 +494,7 @@ def rules_from_tree(
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """Rules as conjunctions of conditions: members (R, k), sizes (R,) and classes (R,), int64."""
+    """The rules as conjunctions of conditions: members (R, k), sizes (R,), classes (R,), int64."""
 
     members: IntArray
     sizes: IntArray
@@ -520,7 +515,7 @@ class _Paths:
 def _pruned(
     paths: _Paths, conditions: Conditions, rows: LabelledRows, confidence: float
 ) -> tuple[_Paths, int]:
-    """Return the rules of the finished list in their order, and its default class."""
+    """Return the ordered rules of the final list, and its default class."""
     members, sizes, errors = generalised(
         conditions.words, paths.members, paths.sizes, paths.labels, rows, confidence
     )
@@ -542,7 +537,7 @@ def _pruned(
 
 
 def _n_conditions(ranked: RankedTable) -> int:
-    """How many conditions a rule may have: two for every cut of a number, or value of a word."""
+    """Return the number of possible conditions: two for every cut, nominal value or missing."""
     return sum(
         2 * (len(column.values) - (column.numeric or column.proposition is not None))
         + 2 * column.missing
@@ -551,7 +546,7 @@ def _n_conditions(ranked: RankedTable) -> int:
 
 
 def _parts(model: Any) -> tuple[PropositionEncoder | None, Any]:
-    """Return the encoder before the trees, if there is one, and the model that has them."""
+    """Return the encoder of a pipeline or None, and the tree model."""
     if not isinstance(model, Pipeline):
         return None, model
     *before, (_, trees) = [(n, s) for n, s in model.steps if s is not None and s != "passthrough"]
@@ -563,23 +558,23 @@ def _parts(model: Any) -> tuple[PropositionEncoder | None, Any]:
     name, step = next((n, s) for n, s in before if not isinstance(s, PropositionEncoder))
     raise ParameterError(
         f"step {name!r} of the pipeline, {type(step).__name__}, changes the columns that the tree "
-        "reads; rules are read through a PropositionEncoder only. Write rules_from_tree("
-        "pipeline[-1], pipeline[:-1].transform(X), y) for rules on the changed columns."
+        "reads; expected only a PropositionEncoder. For rules on the changed columns write "
+        "rules_from_tree(pipeline[-1], pipeline[:-1].transform(X), y)."
     )
 
 
 def _read_table(source: Any, X: Any) -> Table:
-    """Return the training rows, with the columns that the encoder or the model was fitted on."""
+    """Return the rows with the columns that the encoder or the model was fitted on."""
     table = X if isinstance(X, Table) else Table.of(X)
     n_columns, known = table.shape[1], list(map(str, getattr(source, "feature_names_in_", ())))
     if not len(table):
-        raise DataError("the table has no rows. Pass those that the model was trained on.")
+        raise DataError("the table has no rows. Pass the rows that the model was trained on.")
     absent = [name for name in known if name not in table]
     if known and not absent:
         return table.select(known)
     if n_columns != source.n_features_in_:
         raise DataError(
-            f"the table has {n_columns} columns, and the model was trained on "
+            f"the table has {n_columns} columns, but the model was trained on "
             f"{source.n_features_in_}. Pass the table that it was trained on."
         )
     if absent and table.names != tuple(default_names(n_columns)):
@@ -593,7 +588,7 @@ def _read_table(source: Any, X: Any) -> Table:
 
 
 def _ranked(trees: Any, table: Table) -> tuple[RankedTable, dict[int, IntArray]]:
-    """The columns as ranks, and for nominal ones the trees' number of the category of each rank."""
+    """Return the columns as ranks, and the trees' category number of each rank if nominal."""
     numbers = category_numbers(trees)
     plans = []
     for j, name in enumerate(table.names):

@@ -54,7 +54,7 @@ def value_of(columns, C):
 
 def quiet(model, *data):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="no rule is worth")
+        warnings.filterwarnings("ignore", message="no rule has weight")
         return model.fit(*data)
 
 
@@ -200,7 +200,7 @@ def test_predictions_do_not_move_the_wrong_way(options):
     y = np.digitize(risk, np.quantile(risk, [0.3, 0.7] if "ordinal" in options else [0.5]))
     wrong = {"age": -1, "bmi": 1}  # of which the data know nothing
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="no rule is worth")
+        warnings.filterwarnings("ignore", message="no rule has weight")
         for directions in ({"age": 1, "bmi": 1}, wrong):
             made = fk.PublishedPRL if "solver" in options else PRLClassifier
             model = made(monotone=directions, **options).fit(X, y)
@@ -244,7 +244,7 @@ def test_refused_targets():
     three = np.digitize(risk, np.quantile(risk, [0.3, 0.7]))
     with pytest.raises(fk.ParameterError, match="with 3 classes; expected two classes"):
         PRLClassifier(monotone={"age": 1}).fit(X, three)
-    with pytest.raises(fk.ParameterError, match="ordinal=True is for fit"):
+    with pytest.raises(fk.ParameterError, match="ordinal=True is only for fit"):
         PRLClassifier(ordinal=True).fit_preferences(X, [(0, "a", "b")])
     with pytest.raises(fk.ParameterError, match="no ranking of all classes"):
         PRLClassifier(ordinal=True).fit(X, three).predict_ranking(X)

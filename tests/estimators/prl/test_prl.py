@@ -167,7 +167,7 @@ def fit(X, y, **parameters):
     model = PRLClassifier(**parameters, **TIGHT)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
-        warnings.filterwarnings("ignore", message="no rule is worth")
+        warnings.filterwarnings("ignore", message="no rule has weight")
         return model.fit(X, y)
 
 
@@ -444,11 +444,11 @@ def test_label_ranking():
 def test_contradictory_rows_have_no_hard_margin():
     X = np.array([[0, 1], [0, 1], [1, 0], [1, 1]])
     y = [0, 1, 1, 0]
-    with pytest.warns(UserWarning, match=r"value is 0: .*: 2 preferences are opposite.*soft"):
+    with pytest.warns(UserWarning, match=r"value is 0: .*; 2 preferences contradict others.*soft"):
         model = PRLClassifier(margin="hard").fit(X, y)
     assert model.bound_ < 1e-5
     assert PRLClassifier(C=10).fit(X, y).score(X, y) == 0.75
-    with pytest.warns(UserWarning, match="no rule is worth its weight at C=1e-05"):
+    with pytest.warns(UserWarning, match="no rule has weight at C=1e-05"):
         PRLClassifier(C=1e-5).fit(X, y)
 
 
@@ -523,8 +523,8 @@ def test_more_than_there_is():
         ({"bias_rule": "no"}, "bias_rule='no'"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"encoder": "none"}, "encoder='none'"),
-        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
-        ({"encoder": object()}, "is no transformer"),
+        ({"encoder": fk.PropositionEncoder}, "is not a transformer"),
+        ({"encoder": object()}, "is not a transformer"),
         ({"C": np.array([1.0, 2.0])}, "C=array"),
     ],
 )
@@ -645,7 +645,7 @@ def test_a_price_that_is_nearly_infinite(C):
     assert soft.value_ <= hard.bound_ * (1 + 1e-9) + 1 / C  # slack secures at most 1/C more
     assert hard.value_ <= soft.bound_ * (1 + 1e-9)
     assert max(hard.gap_ / hard.bound_, soft.gap_ / soft.bound_) <= 0.01
-    with pytest.warns(UserWarning, match="2 preferences are opposite"):
+    with pytest.warns(UserWarning, match="2 preferences contradict others"):
         clash = PRLClassifier(C=C, bias_rule=False).fit([["x"], ["x"]], ["p", "q"])
     assert 0 <= clash.value_ <= 1 / C
     assert clash.bound_ <= 1 / C + 1e-6
@@ -665,7 +665,7 @@ def test_few_rounds_are_no_worse_than_no_rule(solver):
 @pytest.mark.parametrize("weights", [[1e-200, 1, 1, 1], [1e300, 1e300, 1e300, 1e300]])
 def test_weights_beyond_measure(weights):
     for learner in (PRLClassifier(), fk.HKLClassifier()):
-        with pytest.raises(fk.DataError, match="the weights of rows lie between"):
+        with pytest.raises(fk.DataError, match="the weights of rows are from"):
             learner.fit([[0], [1], [0], [1]], [0, 1, 0, 1], sample_weight=weights)
 
 
@@ -747,7 +747,7 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
 def test_limits_leave_a_valid_bound():
     X, y = datasets.tic_tac_toe()
     best = PRLClassifier(degree=2, C=0.2, tol=1e-3).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="2 epochs closed the gap"):
+    with pytest.warns(ConvergenceWarning, match="of the bound after 2 epochs, above"):
         short = PRLClassifier(degree=2, C=0.2, epochs=2).fit(X, y)
     assert short.value_ <= best.bound_
     assert short.bound_ >= best.value_

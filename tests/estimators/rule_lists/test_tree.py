@@ -271,13 +271,16 @@ def test_what_is_refused():
     for model, message in (
         (LogisticRegression(), "got LogisticRegression. Expected a DecisionTreeClassifier"),
         (scaled, "step 'standardscaler' of the pipeline, StandardScaler, changes the columns"),
-        (boosted, "AdaBoostClassifier of GaussianNB; expected one of DecisionTreeClassifier"),
+        (
+            boosted,
+            "AdaBoostClassifier of GaussianNB; expected estimators of type DecisionTreeClassifier",
+        ),
         (DecisionTreeClassifier().fit(X, np.c_[y, y]), "predicts 2 outputs at once"),
     ):
         with pytest.raises(ParameterError, match=message):
             fk.rules_from_tree(model, X, y)
     for given_, labels, message in (
-        (X[:, :1], y, "the table has 1 columns, and the model was trained on 2"),
+        (X[:, :1], y, "the table has 1 columns, but the model was trained on 2"),
         (X[:0], [], "the table has no rows"),
         (X, [0, 1, 2, 0], r"y holds 2 \(row 2\); the classes are \[0, 1\]"),
         (X, [0, 1], "inconsistent numbers of samples"),

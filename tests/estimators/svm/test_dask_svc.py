@@ -79,7 +79,8 @@ def test_rows_beyond_the_limit_are_refused_with_the_number_that_fits(model):
     n = len(X)
     with fk.gather_limit(8 * n):  # 27 propositions are a word of 8 bytes
         model.fit(partitioned(X), partitioned(y))
-    message = f"{n} rows of 27 propositions take {8 * n:,} bytes.*{8 * n - 1:,}.* {n - 1} rows fit"
+    bytes_ = f"{n} rows of 27 propositions take {8 * n:,} bytes.*{8 * n - 1:,}"
+    message = f"{bytes_}, which allows {n - 1} rows"
     with (
         fk.gather_limit(8 * n - 1),
         pytest.raises(DataError, match=message) as caught,
