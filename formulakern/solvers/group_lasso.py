@@ -267,7 +267,7 @@ class _Iteration:
             if self.gap <= self.tol:
                 status = "optimal"
             elif self.deadline.over():
-                status = "time limit"
+                status = "time_limit"
             if status != "iteration limit" or steps == STEPS:
                 break
             finer = False

@@ -61,7 +61,7 @@ LINEAR_PENALTY = 1.0
 #: automatic C.
 DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
 #: The values of ``stopped_`` of a fit that keeps the best solution so far.
-EARLY = ("time limit", "interrupted")
+EARLY = ("time_limit", "interrupted")
 #: The smallest share of a class.
 RAREST = 1e-12
 
@@ -296,11 +296,12 @@ class HierarchicalBase(RuleModel):
             if gap <= self.tol:
                 return
             advice = {
-                "time limit": "Allow more time, a larger tol, or a smaller C.",
+                "time_limit": "Allow more time, a larger tol, or a smaller C.",
                 "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller "
                 "C.",
             }.get(self.stopped_, "Raise tol, or choose a smaller C.")
-            message = f"stopped by the {self.stopped_} at {size}; the relative duality gap is "
+            limit = self.stopped_.replace("_", " ")
+            message = f"stopped by the {limit} at {size}; the relative duality gap is "
             message += f"{gap:.2g}, above tol={self.tol:g}. {advice}"
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 

@@ -60,7 +60,7 @@ from formulakern.tables.table import Table
 from formulakern.text import counted
 
 #: The values of ``stopped_`` of a fit that keeps the best hypothesis so far.
-EARLY = ("time", "interrupted")
+EARLY = ("time_limit", "interrupted")
 FAMILIES = ("rules", "conjunctions", "polynomial")
 #: ``C="auto"`` is this over the square root of the total weight of the preferences: for
 #: propositions, and for columns cut at every gap.
@@ -175,7 +175,7 @@ class PRLClassifier(PreferenceModel):
         The proven statement, with the rules that it covers.
     history_ : EpochHistory
         Value and bound of every epoch.
-    stopped_ : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
+    stopped_ : {"optimal", "epochs", "time_limit", "interrupted", "columns", "inseparable"}
         The reason for the end of the game without a limit of rules.  ``"columns"``: no new column
         improves it.  ``"inseparable"``: the hard margin is 0, and the soft margin for ``C_`` is
         used.
@@ -496,7 +496,7 @@ class PRLClassifier(PreferenceModel):
     ) -> tuple[str, type[Warning]] | None:
         """Return a warning about an open gap or a model without rules, or None."""
         taken = counted(len(outcome.history), "epoch")
-        if outcome.reason == "time":
+        if outcome.reason == "time_limit":
             kept = "" if outcome.columns else " No rule was found: it predicts the largest class."
             return (
                 f"stopped by the time limit after {taken}; the gap is "

@@ -168,7 +168,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     rules_ : RuleList or RuleSet
         Rules on the columns of the table, with the training rows by class.  A set for
         ``"cn2-unordered"``.
-    stopped_ : {"complete", "time", "optimal", "interrupted"}
+    stopped_ : {"complete", "time_limit", "optimal", "interrupted"}
     objective_, bound_, gap_ : float
         For ``"optimal"``: the share of errors plus penalty of the list, a lower bound for every
         list, and the difference.
@@ -281,7 +281,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
             training = TrainingTable(ranked, by_class, relations, deadline, say_rule, unit)
             self._set_rules(training, learn(training))
-            if self.stopped_ == "time":
+            if self.stopped_ == "time_limit":
                 self._warn_late()
             elif all(rule.label == self.rules_.default for rule in self.rules_.rules):
                 encoder = PropositionEncoder()

@@ -354,7 +354,7 @@ class OptimalList:
     the weight, and ``objective`` adds ``penalty * R``. No list has an objective below ``bound``,
     which is ``gap`` less than ``objective``. ``rounding`` is how far rounding weights and penalties
     may have moved the bound, which allows for it: 0 for weights such as whole numbers. ``stopped``
-    is "optimal" (the gap is at most ``tol``, apart from rounding), "time" or "interrupted".
+    is "optimal" (the gap is at most ``tol``, apart from rounding), "time_limit" or "interrupted".
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -473,7 +473,7 @@ def optimal_rule_list(
         n_antecedents=len(found.conjunctions),
         n_evaluated=int(search.state.counters[2]),
         seconds=deadline.taken(),
-        stopped=stopped if whole else "time",
+        stopped=stopped if whole else "time_limit",
         history=tuple(history),
     )
 
@@ -504,11 +504,11 @@ def _prove(
             note(bound)
             while (gap := search.objective - bound) > search.tol:
                 if deadline.over():
-                    return "time", bound
+                    return "time_limit", bound
                 last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
                 search.restart(search.objective - search.tol if last else bound - (-gap // STEPS))
                 if not run_slices(search, deadline, lambda _: note(search.lower())):
-                    return "time", bound
+                    return "time_limit", bound
                 note(search.threshold)
     except KeyboardInterrupt:
         warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)

@@ -297,7 +297,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class LearnedRules:
-    """Rules, the class of uncovered rows, and "complete" or "time"."""
+    """Rules, the class of uncovered rows, and "complete" or "time_limit"."""
 
     rules: list[Decision]
     default: int
@@ -342,7 +342,7 @@ class TrainingTable:
     @property
     def stopped(self) -> str:
         """The reason why learning ended."""
-        return "time" if self.deadline.over() else "complete"
+        return "time_limit" if self.deadline.over() else "complete"
 
     def tell(self, rule: Decision, counts: FloatArray) -> None:
         """Report a rule with the weight by class of the rows that it decides."""

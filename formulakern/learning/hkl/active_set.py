@@ -185,7 +185,7 @@ def grow(
                     every = [[*one.nodes] for one in functions]
                     kept = solution, every, [[*one.others] for one in functions]
                 search = _OutsideSearch(rows, options, functions, loss, solution, tol)
-                loose = inner > tol / 2 or solution.status == "time limit"
+                loose = inner > tol / 2 or solution.status == "time_limit"
                 bound, quick = 0.0, False
                 if fast is not None:
                     search.fast(deadline.part(SEARCHING))
@@ -213,7 +213,7 @@ def grow(
                 if gap <= tol:
                     status = "optimal"
                 elif late or (deadline.over() and not (quick and len(history[0]) == 1)):
-                    status = "time limit"
+                    status = "time_limit"
                 else:
                     grew = [one.grow(options.max_nodes, ONCE * quick) for one in functions]
                     if any(grew) or search.given_up:
@@ -224,7 +224,7 @@ def grow(
                     for one in functions:  # an accurate solution follows a loose one
                         one.violators = []
     except (KeyboardInterrupt, TimeIsOver) as ended:
-        status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
+        status = "time_limit" if isinstance(ended, TimeIsOver) else "interrupted"
         if kept is None:
             raise
     assert kept is not None

@@ -281,7 +281,7 @@ def grow_lasso(
                 if gap <= tol:
                     status = "optimal"
                 elif deadline.over() or outside.out_of_time:
-                    status = "time limit"
+                    status = "time_limit"
                 else:
                     room = max(LEAST, int(SHARE * len(active.nodes)))
                     room = min(room, options.max_nodes - len(active.nodes))
@@ -302,7 +302,7 @@ def grow_lasso(
                     else:
                         status = "iteration limit"
     except (KeyboardInterrupt, TimeIsOver) as ended:
-        status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
+        status = "time_limit" if isinstance(ended, TimeIsOver) else "interrupted"
         if kept is None:
             raise
     assert kept is not None

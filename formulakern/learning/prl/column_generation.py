@@ -82,7 +82,7 @@ class Epoch:
 class Outcome:
     """The columns of positive weight, their weights, strategies, and the history of the search.
 
-    ``reason`` is "optimal", "epochs", "time", "interrupted", "columns" (no new columns) or
+    ``reason`` is "optimal", "epochs", "time_limit", "interrupted", "columns" (no new columns) or
     "inseparable" (the hard margin is 0); if ``softened``, a soft margin therefore determined the
     weights.  ``few`` are the features and votes within a limit.
     """
@@ -137,7 +137,7 @@ class ColumnGeneration:
                     self._remember(start)
                 self._search(start)
         except TimeIsOver:  # partitions did not finish in time
-            self.outcome.reason = "time"
+            self.outcome.reason = "time_limit"
         except KeyboardInterrupt:
             if not self.outcome.history:
                 raise
@@ -164,12 +164,12 @@ class ColumnGeneration:
             if self._closed():
                 break
             if outcome.history and self._until.over():
-                outcome.reason = "time"
+                outcome.reason = "time_limit"
                 break
             fresh = game.enter(priced.columns, self._until)
             if not game.columns:  # no column pays anything
                 self._remember(solution)
-                outcome.reason = "optimal" if priced.proven else "time"
+                outcome.reason = "optimal" if priced.proven else "time_limit"
                 break
             if not fresh and not priced.proven:
                 continue
@@ -333,7 +333,7 @@ def best_hypothesis(
     if game.C is None and game.exact and outcome.value <= generation.zero:
         game = RestrictedGame(game.preferences, game.family, C)
         soft = replace(generation, game=game, deadline=deadline).run()
-        reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
+        reason = soft.reason if soft.reason in ("interrupted", "time_limit") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
     weight: dict[Any, float] = {}

@@ -80,7 +80,7 @@ class RandomColumns(ColumnGeneration):
         outcome, game = self.outcome, self.game
         for _ in range(self.epochs):
             if self._until.over():
-                outcome.reason = "time"
+                outcome.reason = "time_limit"
                 break
             if (solution.q > 0).any():
                 game.keep(used(solution))
@@ -93,7 +93,7 @@ class RandomColumns(ColumnGeneration):
             solution = game.solve(deadline=self._until) if basic is None else basic
             self._remember(solution)
             self._end_epoch()
-        if outcome.history or outcome.reason == "time":
+        if outcome.history or outcome.reason == "time_limit":
             self._price(solution)
         if outcome.history:
             outcome.history[-1] = self._epoch()

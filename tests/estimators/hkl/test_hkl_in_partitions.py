@@ -97,5 +97,5 @@ def test_no_time_and_what_cannot_be():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = fitted(frame, y, 7, time_limit=0.0)
-    assert model.stopped_ == "time limit"
+    assert model.stopped_ == "time_limit"
     assert np.isin(model.predict(frame), model.classes_).all()

@@ -753,7 +753,7 @@ def test_limits_leave_a_valid_bound():
     assert short.bound_ >= best.value_
     with pytest.warns(ConvergenceWarning, match="stopped by the time limit.*of the bound"):
         hasty = PRLClassifier(degree=2, C=0.2, time_limit=0).fit(X, y)
-    assert hasty.stopped_ == "time"
+    assert hasty.stopped_ == "time_limit"
     assert hasty.bound_ >= best.value_
 
 

@@ -227,7 +227,7 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
         groups = RowGroups(Counted(rows.values), 2, np.ones(2), encoded.n_columns)
         with model._showing(), pytest.warns(ConvergenceWarning, match="time limit"):
             model._solve(groups, groups.preferences(), groups, deadline=deadline)
-        assert model.stopped_ == "time"
+        assert model.stopped_ == "time_limit"
         assert model.value_ <= bound
         assert model.bound_ >= bound * 0.99
         assert len(model.predict(X)) == len(y)

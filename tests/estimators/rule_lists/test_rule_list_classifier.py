@@ -221,7 +221,7 @@ def test_limits():
     assert len(model.rules_) == 2
     with pytest.warns(ConvergenceWarning, match="time limit: the list has 0 rules so far. Allow"):
         model = RuleListClassifier(time_limit=0).fit(X, y)
-    assert (model.stopped_, len(model.rules_)) == ("time", 0)
+    assert (model.stopped_, len(model.rules_)) == ("time_limit", 0)
     assert set(model.predict(X)) == {"good"}
 
 
@@ -257,7 +257,7 @@ def test_an_optimal_list_has_a_certificate(capsys):
     early = RuleListClassifier("optimal", max_rules=5, time_limit=0)
     with pytest.warns(ConvergenceWarning, match=r"smaller by 0\.\d+\. Allow more time"):
         early.fit(X, y)
-    assert early.stopped_ == "time"
+    assert early.stopped_ == "time_limit"
     assert early.bound_ <= model.objective_
     assert early.gap_ == early.objective_ - early.bound_ > 0
     other = early.set_params(learner="oner", time_limit=None).fit(X, y)

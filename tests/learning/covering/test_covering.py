@@ -187,7 +187,7 @@ def test_limits():
     assert [len(rule.conditions) for rule in learned.rules] == [1]
     table.deadline = Deadline.of(0.0)
     learned = ripper(table, CoveringOptions(min_weight=2.0), rng)
-    assert (learned.rules, learned.stopped) == ([], "time")
+    assert (learned.rules, learned.stopped) == ([], "time_limit")
 
 
 # -- CN2 -------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_a_beam_of_one_row_and_of_no_time():
     assert [(rule.label, learned.default) for rule in learned.rules] == [(1, 0)]
     table.deadline = Deadline.of(0.0)
     for ordered in (True, False):
-        assert cn2(table, CoveringOptions(), ordered).stopped == "time"
+        assert cn2(table, CoveringOptions(), ordered).stopped == "time_limit"
 
 
 # -- 1R --------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def test_bound_holds_wherever_it_stops(case, slices):
     check(X, weights, options, found)
     best = naive(X, weights, options)
     assert found.bound - CLOSE <= best <= found.objective + CLOSE
-    assert found.stopped in ("optimal", "time")
+    assert found.stopped in ("optimal", "time_limit")
     if found.stopped == "optimal":
         assert found.objective == pytest.approx(best, abs=CLOSE)
 
@@ -212,7 +212,7 @@ def test_same_result_again_and_with_a_small_table_of_states(monkeypatch):
 def test_time_limit_of_nothing():
     X, weights = planted(noise=0.3)
     found = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001, time_limit=0)
-    assert found.stopped == "time"
+    assert found.stopped == "time_limit"
     assert 0 <= found.bound < found.objective
     assert found.objective <= 1 - weights.sum(axis=0).max() / weights.sum()
 
@@ -236,7 +236,7 @@ def test_without_time_for_all_antecedents_shorter_ones_are_searched(monkeypatch,
     monkeypatch.setattr(optimal, "_merged", merged)
     options = {"max_rules": 2, "penalty": 0.01}
     found = optimal_rule_list(read_packed(X), weights, max_conditions=3, time_limit=999, **options)
-    assert (found.stopped, found.bound) == ("time", 0.0)
+    assert (found.stopped, found.bound) == ("time_limit", 0.0)
     monkeypatch.undo()
     short = optimal_rule_list(read_packed(X), weights, max_conditions=longest, **options)
     assert short.stopped == "optimal"

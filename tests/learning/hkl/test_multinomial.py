@@ -89,7 +89,7 @@ def test_limits_and_warm_starts():
     assert again >= bound * (1 - 1e-9)  # the optimum grows with C
     for limits, status in (
         ({"max_nodes": 2}, "node limit"),
-        ({"deadline": Deadline.of(0)}, "time limit"),
+        ({"deadline": Deadline.of(0)}, "time_limit"),
     ):
         stopped, value, least, _ = learned(X, codes, others, options, **limits)
         assert stopped.grown.status == status

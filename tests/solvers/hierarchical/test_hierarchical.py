@@ -410,7 +410,7 @@ def test_a_time_limit_is_no_failure():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solution = solved(columns, nodes, y, C=10.0, tol=1e-9, deadline=Deadline.of(0))
-    assert solution.status == "time limit"
+    assert solution.status == "time_limit"
     assert solution.iterations == 1
     assert 0 < solution.gap < 1
 
