@@ -11,8 +11,9 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Values up to FEW, or up to TIMES the length of the array, are numbered with a table, not a sort.
-FEW, TIMES = 1 << 16, 2
+#: Values up to MAX_TABULATED_VALUE, or MAX_TABULATED_MULTIPLE times the length of the array, are
+#: numbered with a table, not a sort.
+MAX_TABULATED_VALUE, MAX_TABULATED_MULTIPLE = 1 << 16, 2
 
 
 def is_masked(values: object) -> bool:
@@ -59,7 +60,7 @@ def different_groups(
 def _numbered(values: npt.NDArray[Any]) -> tuple[int, npt.NDArray[np.intp]]:
     """Return the number of distinct values, and the rank of each value among them."""
     end = int(values.max(initial=0)) + 1
-    if end <= max(FEW, TIMES * len(values)):
+    if end <= max(MAX_TABULATED_VALUE, MAX_TABULATED_MULTIPLE * len(values)):
         places = values.astype(np.intp)
         there = np.zeros(end, dtype=np.intp)
         there[places] = 1

@@ -13,7 +13,7 @@ import numpy as np
 from formulakern.errors import ParameterError
 
 #: The least similarity of a word to a keyword that counts as a misspelling.
-ALIKE = 0.8
+MIN_SIMILARITY = 0.8
 
 
 def is_integer(value: object) -> bool:
@@ -98,7 +98,7 @@ def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[st
     if not isinstance(text, str) or not text.strip().isidentifier():
         return
     for parameter, words in keywords.items():
-        near = difflib.get_close_matches(text.strip().lower(), words, 1, ALIKE)
+        near = difflib.get_close_matches(text.strip().lower(), words, 1, MIN_SIMILARITY)
         if near:
             raise ParameterError(
                 f"{name}={text!r} would be a formula of one variable; expected a formula such as "

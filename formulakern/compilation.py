@@ -31,13 +31,13 @@ from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
 from formulakern.interrupts import held
 
-#: Printed once per process on standard error, after PATIENCE seconds of compiling in all.
+#: Printed once per process on standard error, after NOTICE_SECONDS seconds of compiling in all.
 NOTICE = "formulakern: compiling once, a few seconds …"
-PATIENCE = 2.0
+NOTICE_SECONDS = 2.0
 #: NumPy computes this many numbers in milliseconds, faster than machine code is loaded.
-FEW_NUMBERS = 1 << 21
+MAX_NUMPY_NUMBERS = 1 << 21
 #: Seconds to read machine code from disk, without and with the import of numba.
-READING, IMPORTING = 0.012, 0.4
+READ_SECONDS, IMPORT_SECONDS = 0.012, 0.4
 
 #: Settings of numba that change machine code.
 SETTINGS = (
@@ -128,7 +128,7 @@ class CompiledFunction(Generic[P, R]):
         """
         if self.made or not deadline.limited:
             return True
-        moment = READING if "numba" in sys.modules else IMPORTING
+        moment = READ_SECONDS if "numba" in sys.modules else IMPORT_SECONDS
         if self._maker is None and not deadline.over(moment):
             self._maker = threading.Thread(target=self._made, args=(self.signatures[0],))
             self._maker.start()
@@ -150,7 +150,7 @@ class CompiledFunction(Generic[P, R]):
     def pays(self, n_numbers: int) -> bool:
         """Return True if machine code is faster than NumPy for all numbers requested so far."""
         self.asked += n_numbers
-        return self.made or self.asked > FEW_NUMBERS
+        return self.made or self.asked > MAX_NUMPY_NUMBERS
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:
@@ -258,10 +258,10 @@ def _announce() -> None:
 
 @contextlib.contextmanager
 def _announced() -> Iterator[None]:
-    """Print the notice if compiling takes more than ``PATIENCE`` seconds in all."""
+    """Print the notice if compiling takes more than ``NOTICE_SECONDS`` seconds in all."""
     global _seconds  # noqa: PLW0603
     begin = time.monotonic()
-    timer = threading.Timer(max(PATIENCE - _seconds, 0.0), _announce)
+    timer = threading.Timer(max(NOTICE_SECONDS - _seconds, 0.0), _announce)
     timer.daemon = True
     timer.start()
     try:
@@ -270,7 +270,7 @@ def _announced() -> Iterator[None]:
         timer.cancel()
         timer.join()
         _seconds += time.monotonic() - begin
-        if _seconds > PATIENCE:
+        if _seconds > NOTICE_SECONDS:
             _announce()
 
 

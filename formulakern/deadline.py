@@ -116,7 +116,7 @@ SLICE_SECONDS = 0.05
 #: Work of the first slice, in words of 64 rows.
 FIRST_WORK = 500_000
 #: The largest work of a slice, for searches that end their slices early.
-MOST_WORK = 2**50
+MAX_WORK = 2**50
 
 
 class Search(Protocol):
@@ -141,7 +141,7 @@ def run_slices(
         finished = search.advance(work)
         now = Deadline.clock()
         factor = min(4.0, max(0.25, SLICE_SECONDS / max(now - begin, 1e-6)))
-        work = min(int(work * factor) + 1, MOST_WORK)
+        work = min(int(work * factor) + 1, MAX_WORK)
         if progress is not None:
             progress(1.0 if finished else min(search.share(), 1.0))
         if deadline.over():

@@ -14,7 +14,7 @@ from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.solvers import simplex_qp
 from formulakern.solvers.blas import one_thread
-from formulakern.solvers.input import LARGEST, read_array, read_matrix
+from formulakern.solvers.input import MAX_INPUT, read_array, read_matrix
 from formulakern.solvers.simplex_qp import EnclosingBall, Margin
 from formulakern.solvers.solution import warn_unless
 
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 #: Number of rows that are compared with their columns at a time.
-BAND = 256
+BLOCK_ROWS = 256
 #: Rows up to which a Cholesky decomposition decides; with more, Lanczos steps search.
-DECIDED, LANCZOS_STEPS = 2_000, 24
-#: If the largest K_ii is from SMALLEST to LARGEST, products of two entries stay in float64.
-SMALLEST = 1e-100
+MAX_CHOLESKY_ROWS, LANCZOS_STEPS = 2_000, 24
+#: If the largest K_ii is from MIN_DIAGONAL to MAX_INPUT, products of two entries stay in float64.
+MIN_DIAGONAL = 1e-100
 #: An eigenvalue below minus this share of the trace is not rounding.
-NEGATIVE = 1e-8
+MAX_NEGATIVE_SHARE = 1e-8
 
 
 def read_semidefinite(
@@ -82,8 +82,8 @@ def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
         )
     lengths = np.sqrt(diagonal)
     noise = 100 * rounding * float(diagonal.max())  # smaller entries are rounding errors
-    for start in range(0, len(gram), BAND):
-        rows = slice(start, start + BAND)
+    for start in range(0, len(gram), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
         band = gram[rows, start:]
         largest = lengths[rows, None] * lengths[None, start:]
         too_large = np.abs(band) > largest * (1 + slack) + noise
@@ -107,7 +107,7 @@ def _check_entries(gram: FloatArray, rounding: float, name: str) -> None:
         )
 
 
-def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") -> None:
+def check_semidefinite(K: FloatArray, slack: float = MAX_NEGATIVE_SHARE, name: str = "K") -> None:
     """Raise DataError if a symmetric matrix has an eigenvalue below −1e-8 (or −slack) of the trace.
 
     For up to 2,000 rows, a Cholesky decomposition of K plus a multiple of the identity decides, in
@@ -117,8 +117,8 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
     scale = float(K.diagonal().max())
     if not scale:
         return
-    shift = max(NEGATIVE, slack) * float((K.diagonal() / scale).sum())
-    if len(K) <= DECIDED:
+    shift = max(MAX_NEGATIVE_SHARE, slack) * float((K.diagonal() / scale).sum())
+    if len(K) <= MAX_CHOLESKY_ROWS:
         shifted = K / scale
         shifted.flat[:: len(K) + 1] += shift
         with one_thread():  # threads would wait for each other for longer than this takes
@@ -129,7 +129,7 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
                 least = float(np.linalg.eigvalsh(shifted)[0]) - shift
         how, allowed = "equal to", shift / 2  # not a failure from rounding alone
     else:
-        unit = K if SMALLEST < scale < LARGEST else K / scale
+        unit = K if MIN_DIAGONAL < scale < MAX_INPUT else K / scale
         least = _least_ritz_value(unit) / float(unit.diagonal().max())
         how, allowed = "at most", shift
     if least < -allowed:
@@ -405,7 +405,7 @@ def margin(
     if math.isinf(penalty) or loss == "squared_hinge":
         found = simplex_qp.hull_margin(gram, signs, ridge=1 / penalty, **stopping)
     else:
-        if penalty * float(gram.diagonal().max()) > LARGEST:
+        if penalty * float(gram.diagonal().max()) > MAX_INPUT:
             raise ParameterError(
                 f"C={C!r} is too large for float64, given the entries of K. Pass a smaller C, or "
                 "C=None for the hard margin."
@@ -522,7 +522,7 @@ def _read_penalty(C: Any) -> float:
     if C is None or math.inf == C:
         return math.inf
     check_number(
-        "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
+        "C", C, 1 / MAX_INPUT, expected="a positive number", otherwise="None for the hard margin"
     )
     return float(C)
 
@@ -533,11 +533,11 @@ def _solvable(K: Any, check: bool, tol: Any, max_iter: Any, normalize: bool = Fa
     check_integer("max_iter", max_iter)
     gram = read_semidefinite(K, check, normalize=normalize)
     largest = float(gram.diagonal().max())
-    if largest and not SMALLEST <= largest <= LARGEST:
+    if largest and not MIN_DIAGONAL <= largest <= MAX_INPUT:
         raise MagnitudeError(
             f"the largest K[i, i] is {largest:.3g}, whose square is outside the safe range of "
-            f"float64; expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and "
-            "distance scale with its root), or normalise the kernel: kernel.normalized()."
+            f"float64; expected {MIN_DIAGONAL:g} to {MAX_INPUT:g}. Divide K by a number (radius "
+            "and distance scale with its root), or normalise the kernel: kernel.normalized()."
         )
     return gram
 

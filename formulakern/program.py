@@ -585,14 +585,14 @@ class _Arrays(_Counts):
 # -- floating-point numbers with exponents of any size
 
 #: If exponents differ by more, the smaller number is negligible.
-APART = 2_000.0
+MAX_EXPONENT_DIFFERENCE = 2_000.0
 #: The exponent of 0 when a finite one is needed.
-LEAST = -np.finfo(np.float64).max
+ZERO_EXPONENT = -np.finfo(np.float64).max
 #: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ do not overflow.
-TOGETHER = 16
+BLOCK_FACTORS = 16
 #: The product is kept after every STRIDE factors, for binomials of the same number with more
-#: factors.  All are dropped above MOST_OPERANDS operands or MOST_NUMBERS numbers.
-STRIDE, MOST_OPERANDS, MOST_NUMBERS = 64, 64, 1 << 22
+#: factors.  All are dropped above MAX_OPERANDS operands or MAX_NUMBERS numbers.
+STRIDE, MAX_OPERANDS, MAX_NUMBERS = 64, 64, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -627,17 +627,17 @@ class Extended:
         return Extended.of(self.m / other.m, self.e - other.e)
 
     def __add__(self, other: Extended) -> Extended:
-        top = np.maximum(np.maximum(self.e, other.e), LEAST)
+        top = np.maximum(np.maximum(self.e, other.e), ZERO_EXPONENT)
         return Extended.of(self._below(top) + other._below(top), top)
 
     def to_float(self) -> FloatArray:
         """Return float64 numbers: infinite above its range, and 0 below it."""
         with np.errstate(over="ignore", under="ignore"):
-            return Extended(self.m, np.minimum(self.e, APART))._below(0.0)
+            return Extended(self.m, np.minimum(self.e, MAX_EXPONENT_DIFFERENCE))._below(0.0)
 
     def _below(self, top: FloatArray | float) -> FloatArray:
         """Return the numbers divided by 2^top, a power that is not much below any of them."""
-        shift = np.maximum(self.e - top, -APART)
+        shift = np.maximum(self.e - top, -MAX_EXPONENT_DIFFERENCE)
         return np.asarray(np.ldexp(self.m, shift.astype(np.int32)))
 
 
@@ -672,15 +672,15 @@ class _Numbers(_Counts):
     def binomial(self, lower: int, operand: Extended) -> Extended:
         """Return the product of the factors (n − i) / (i + 1), continued from a stored product."""
         kept = sum(n.m.size * len(begun) for n, begun in self.binomials.values())
-        if len(self.binomials) > MOST_OPERANDS or kept > MOST_NUMBERS:
+        if len(self.binomials) > MAX_OPERANDS or kept > MAX_NUMBERS:
             self.binomials.clear()
         # C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as computed
         one = Extended.of(np.ones(()))
         begun = self.binomials.setdefault(id(operand), (operand, [one]))[1]
         start = min(lower // STRIDE, len(begun) - 1)
         result = begun[start]
-        for i in range(start * STRIDE, lower, TOGETHER):
-            after = min(i + TOGETHER, lower)
+        for i in range(start * STRIDE, lower, BLOCK_FACTORS):
+            after = min(i + BLOCK_FACTORS, lower)
             result = result * _factors(operand, i, after)
             if after % STRIDE == 0:
                 begun.append(result)
@@ -794,10 +794,10 @@ class _OnTheWay(_Largest):
 
 @dataclass(frozen=True)
 class _Bits:
-    """The bit lengths of integers as floats, at least 1 and at most ``MOST``."""
+    """The bit lengths of integers as floats, at least 1 and at most ``MAX_LENGTH``."""
 
     sizes: Sequence[int]
-    MOST = 1e100
+    MAX_LENGTH = 1e100
 
     def count(self, domain: int, cell: str, used: int) -> float:  # noqa: ARG002
         return log2(max(self.sizes[domain], 2))
@@ -809,11 +809,11 @@ class _Bits:
         return max(operands) + log2(len(operands))
 
     def product(self, *operands: float) -> float:
-        return min(sum(operands), self.MOST)
+        return min(sum(operands), self.MAX_LENGTH)
 
     def binomial(self, lower: int, operand: float) -> float:
-        whole = 2.0**operand if operand < 60 else self.MOST  # C(n, k) ≤ 2ⁿ
-        return min(lower * operand - lgamma(lower + 1) / log(2), whole, self.MOST)
+        whole = 2.0**operand if operand < 60 else self.MAX_LENGTH  # C(n, k) ≤ 2ⁿ
+        return min(lower * operand - lgamma(lower + 1) / log(2), whole, self.MAX_LENGTH)
 
     def quotient(self, divisor: int, operand: float) -> float:  # noqa: ARG002
         return operand

@@ -14,11 +14,11 @@ from formulakern.deadline import Deadline
 from formulakern.interrupts import held
 
 #: Draws of a bar per second.
-DRAWN = 4
+DRAWS_PER_SECOND = 4
 #: The largest width of a title with its activity, and the smallest width of a bar.
 MAX_TITLE, MIN_BAR = 30, 8
 #: Seconds between the lines about one stage.
-BETWEEN = 10.0
+LINE_SECONDS = 10.0
 
 #: The bar that is drawn, and the innermost work in progress.
 _drawn: ContextVar[Progress | None] = ContextVar("formulakern.drawn", default=None)
@@ -82,7 +82,10 @@ class Progress:
         if find_spec("ipywidgets") is None if console.is_jupyter else not console.is_terminal:
             return
         self._bar = Live(
-            console=console, transient=True, refresh_per_second=DRAWN, get_renderable=self._rendered
+            console=console,
+            transient=True,
+            refresh_per_second=DRAWS_PER_SECOND,
+            get_renderable=self._rendered,
         )
         self._tokens.append((_drawn, _drawn.set(self)))
         self._bar.start()
@@ -163,7 +166,7 @@ class Progress:
         known = [f"pass {self._passes}"] if self._passes > 1 else []
         self._known = ", ".join(known + [f"{done:,} of {total:,} partitions"] * (total > 1))
         self._show(self._known, False)
-        if self._writes() and Deadline.clock() - self._line_at >= BETWEEN:
+        if self._writes() and Deadline.clock() - self._line_at >= LINE_SECONDS:
             self._line_at = Deadline.clock()
             self.line(f"{self._what}: {self._known}")
 

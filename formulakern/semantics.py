@@ -432,9 +432,9 @@ def _beyond(wanted: list[range], start: int) -> list[range]:
 # and is too small with a probability of less than one in a million.
 
 #: The number of states after which all states are counted.
-MEASURED = 5_000
+MAX_UNCOUNTED_STATES = 5_000
 #: The advice if a diagram exceeds its limits.
-HARD = (
+REPEATED_NAMES_ADVICE = (
     "Counting with repeated names is hard in general: repeat fewer names, split the formula, or "
     "use variables='free'."
 )
@@ -465,7 +465,7 @@ def reach(
         state = pending.pop()
         if state not in branches:
             too_many = len(branches) >= limit
-            if len(branches) == MEASURED and not too_many:
+            if len(branches) == MAX_UNCOUNTED_STATES and not too_many:
                 too_many = count_states(diagrams, root[0], root[1], limit, domains) > limit
             if too_many:
                 raise FormulaSizeError(refusal)
@@ -672,7 +672,8 @@ class _Reader:
 
     def __init__(self, formula: Formula, steps: Steps) -> None:
         self.places = _occurrences(formula)
-        self.diagrams = Diagrams(HARD)  # shared, so that its limits are limits of the formula
+        # shared, so that its limits are limits of the formula
+        self.diagrams = Diagrams(REPEATED_NAMES_ADVICE)
         self.steps = steps
         self.step_of: dict[int, Reference] = {}  # of every module
 
@@ -913,7 +914,7 @@ class _Space:
                 f"the formula has {len(names):,} different names; in the reading 'distinct' at "
                 f"most {MAX_VARIABLES:,} are accepted. Use fewer variables, or variables='bound'."
             )
-        self.diagrams, _, (top,) = diagrams_of("a kernel", formula, advice=HARD)
+        self.diagrams, _, (top,) = diagrams_of("a kernel", formula, advice=REPEATED_NAMES_ADVICE)
         self.top, support = self.diagrams.compact(top)
         self.domain_of = [domains[names[old].domain] for old in support]
         self.degrees = [self.domain_of.count(g) for g in range(len(domains))]

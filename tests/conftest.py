@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("house")
 
 # What is compiled in this process is no concern of tests that look at standard error.
-compilation.PATIENCE = 1e6
+compilation.NOTICE_SECONDS = 1e6
 
 
 #: Files whose single tests take long: no process shall be alone with them at the end.

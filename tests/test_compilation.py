@@ -132,7 +132,7 @@ def other(x):
 CALL = """
 import sys
 from formulakern import compilation
-compilation.PATIENCE = {patience}
+compilation.NOTICE_SECONDS = {patience}
 sys.dont_write_bytecode = True  # the files change within a second
 sys.path.insert(0, {folder!r})
 import loops

@@ -1,6 +1,6 @@
 """Long searches in short slices."""
 
-from formulakern.deadline import MOST_WORK, run_slices
+from formulakern.deadline import MAX_WORK, run_slices
 
 
 class Counted:
@@ -21,7 +21,7 @@ def test_work_stays_a_number_however_many_slices_are_short():
     search = Counted(5_000)
     assert run_slices(search, None)
     assert len(search.asked) == 5_000
-    assert max(search.asked) == MOST_WORK < 2**63
+    assert max(search.asked) == MAX_WORK < 2**63
     assert all(isinstance(work, int) for work in search.asked)
 
 

@@ -25,11 +25,11 @@ from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
 #: Values that a composed kernel processes at a time: one megabyte.
-BAND = 1 << 17
+BLOCK_VALUES = 1 << 17
 #: Values that NumPy computes at a time.
-FEW_PAIRS = 1 << 15
+NUMPY_BLOCK_VALUES = 1 << 15
 #: Values below this stay in float64 under a few roundings.
-SAFE = 1e308
+MAX_SAFE_VALUE = 1e308
 
 Join = Literal["store", "add", "multiply"]
 #: Returns the values of a block from the joint counts of its pairs of rows, in NumPy.
@@ -121,7 +121,7 @@ class CountWriter:
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
         """Fill a block; see :data:`.tables.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
-            height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
+            height = max(1, NUMPY_BLOCK_VALUES // max(columns.stop - columns.start, 1))
             for some in cut(rows, height):
                 self._by_numpy(some, columns, block[within(some, rows)])
             return
@@ -181,7 +181,7 @@ class ChainedWriter:
 
     def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
         """Fill a block; see :data:`.tables.BlockWriter`."""
-        height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
+        height = max(ROWS, BLOCK_VALUES // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for band in cut(rows, height):
             for part in self.parts:
                 part(band, columns, block[within(band, rows)])
@@ -264,7 +264,7 @@ def bound_of(fill: BlockWriter) -> float:
 
 def _checked(fill: CountWriter | ChainedWriter) -> BlockWriter:
     """Return the writer, with a check of its values if they may leave float64."""
-    if fill.bound < SAFE:
+    if fill.bound < MAX_SAFE_VALUE:
         return fill
     return then(fill, lambda _, __, block: check_finite(block))
 

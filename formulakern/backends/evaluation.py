@@ -54,21 +54,21 @@ Scale = Literal["count", "probability"]
 #: Values are computed from exact integers of at most this many bits.
 MAX_EXACT_BITS = 16_384
 #: Above this a count may have overflowed; below its inverse a probability may be inaccurate.
-SAFE = 10**290
+MAX_SAFE_COUNT = 10**290
 #: The largest exact re-evaluation, in operations × words per number.
 MAX_EXACT_WORK = 2_000_000_000
 #: The cost of an operation on extended floats, in operations on words.
 EXTENDED_WORDS = 100
 #: The largest number of entries of a table and of operations to build it; above the last number of
 #: operations, a table is built in float64 instead of Python integers.
-MAX_ENTRIES, MAX_TABULATED, MAX_EXACT_OPERATIONS = 3 << 21, 200_000_000_000, 4_000_000
+MAX_TABLE_ENTRIES, MAX_TABLE_OPERATIONS, MAX_EXACT_OPERATIONS = 3 << 21, 200_000_000_000, 4_000_000
 #: The largest number of operations per pair to compile; more take the compiler minutes.
-MAX_COMPILED = 3_000
+MAX_COMPILED_OPERATIONS = 3_000
 #: Nanoseconds to lay out tables of any size, to look up one value, to compile a formula or import
 #: numba, and to read a compiled formula from disk.
-LAYING_OUT, LOOKING_UP, COMPILING, READING = 3e5, 0.3, 4e8, 1.2e7
+LAYOUT_NS, LOOKUP_NS, COMPILE_NS, READ_NS = 3e5, 0.3, 4e8, 1.2e7
 #: The longest time of the interpreter, in nanoseconds.
-PATIENCE = 6e10
+MAX_INTERPRETER_NS = 6e10
 
 
 class Support(NamedTuple):
@@ -253,16 +253,16 @@ def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
     if task.weighted:
         pairs = zip(task.tables.sizes, task.program.degrees or (), strict=False)
         weighted_bits = sum(min(degree, 1e300) * log2(max(n, 1)) for n, degree in pairs)
-        if weighted_bits < log2(SAFE):
+        if weighted_bits < log2(MAX_SAFE_COUNT):
             return fill
         # values that underflowed or lost digits before the factor are below this after it
-        smallest = max(task.factor(), 1.0) / SAFE
+        smallest = max(task.factor(), 1.0) / MAX_SAFE_COUNT
     else:
         whole = task.scale == "count"
         divided_by = 1 if whole else task.divided_by() if task.exact else BEYOND
-        if max(task.bound, divided_by) < SAFE:
+        if max(task.bound, divided_by) < MAX_SAFE_COUNT:
             return fill
-        smallest = 0.0 if divided_by < SAFE else inf  # inf: all values are computed again
+        smallest = 0.0 if divided_by < MAX_SAFE_COUNT else inf  # inf: all values are computed again
 
     def checked(rows: slice, columns: slice, block: FloatArray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -339,13 +339,13 @@ class LookupBackend:
     name = "lookup"
 
     def supports(self, task: Task) -> Support:
-        """Return True if the tables have at most ``MAX_ENTRIES`` entries."""
+        """Return True if the tables have at most ``MAX_TABLE_ENTRIES`` entries."""
         tables = task.tables
         x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
         entries = count_entries(tables)
-        if entries > MAX_ENTRIES:
+        if entries > MAX_TABLE_ENTRIES:
             return Support(False, f"{entries:,} triples of counts are too many to tabulate")
-        if entries * len(task.program.kernel_nodes) > MAX_TABULATED:
+        if entries * len(task.program.kernel_nodes) > MAX_TABLE_OPERATIONS:
             return Support(False, "the program is too long to tabulate")
         pairs = x.shape[1] * z.shape[1]
         what = "one table" if pairs == 1 else f"{pairs:,} tables"
@@ -356,8 +356,8 @@ class LookupBackend:
         entries = count_entries(task.tables)
         operation = 1.4 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
         build = entries * (45 + operation * len(task.program.kernel_nodes))
-        each = LOOKING_UP + 0.18 * log2(1 + entries / 4096)
-        return LAYING_OUT + build + task.counting + each * task.n_pairs
+        each = LOOKUP_NS + 0.18 * log2(1 + entries / 4096)
+        return LAYOUT_NS + build + task.counting + each * task.n_pairs
 
     def compile(self, task: Task) -> BlockWriter:
         """Build the tables and return the writer of blocks."""
@@ -393,9 +393,9 @@ class NumbaBackend:
     name = "numba"
 
     def supports(self, task: Task) -> Support:
-        """Return True for up to ``MAX_COMPILED`` operations per pair."""
+        """Return True for up to ``MAX_COMPILED_OPERATIONS`` operations per pair."""
         operations = len(task.program.stages.pair)
-        if operations > MAX_COMPILED:
+        if operations > MAX_COMPILED_OPERATIONS:
             return Support(
                 False, f"{operations:,} operations per pair would take the compiler minutes"
             )
@@ -569,7 +569,7 @@ def choose_backend(name: str, task: Task) -> Choice:
     compiling = _compiling(task) if fused.ok else 0.0
     if fused.ok and not compiling:
         sizes["numba"] = BACKENDS["numba"].size(task)
-        tabulated_at_least = LAYING_OUT + task.counting + LOOKING_UP * task.n_pairs
+        tabulated_at_least = LAYOUT_NS + task.counting + LOOKUP_NS * task.n_pairs
         if sizes["numba"] <= min(sizes["interpreter"], tabulated_at_least):
             return Choice(BACKENDS["numba"], fused.reason)  # whatever the numbers of ones are
     tabulated = BACKENDS["lookup"].supports(task)
@@ -583,7 +583,7 @@ def choose_backend(name: str, task: Task) -> Choice:
             lost = loop.asked = loop.asked + lost
         if lost > compiling:
             found = "numba"
-    if found == "interpreter" and sizes[found] > PATIENCE:
+    if found == "interpreter" and sizes[found] > MAX_INTERPRETER_NS:
         raise FormulaSizeError(
             f"this formula on these tables is out of reach: {fused.reason}, and "
             f"{tabulated.reason}. Use a shorter formula, fewer rows, or one-hot coded columns."
@@ -602,4 +602,4 @@ def _compiling(task: Task) -> float:
     if task.exact_everywhere and loop.made:
         return 0.0
     stored = task.exact_everywhere and "numba" in sys.modules and loop.stored
-    return READING if stored else COMPILING
+    return READ_NS if stored else COMPILE_NS

@@ -27,9 +27,9 @@ TILE = 256
 STORED, ADDED, MULTIPLIED = 0, 1, 2
 JOINS = {"store": STORED, "add": ADDED, "multiply": MULTIPLIED}
 #: The largest number of addresses and lengths of a kernel's data; see ``packed``.
-MOST_DATA = 16
+MAX_DATA_NUMBERS = 16
 #: Words of z that stay in the cache during the pass over all rows of x.
-CACHED = 131_072
+CACHED_WORDS = 131_072
 
 #: :class:`.block_writers.Factors`: addresses of x, z and same (0 for none), and the weight.
 _FACTORS = "Tuple((int64, int64, int64, float64))"
@@ -223,10 +223,10 @@ def _entry(values: Any, length: Any, counts: Any, row: Any, column: Any, data: A
     The loop is thus compiled once for all kernels, and only these lines for a new one.  Six numbers
     are passed in registers; more would wait for earlier stores.
     """
-    known = array_at(data, (MOST_DATA,), np.int64)
+    known = array_at(data, (MAX_DATA_NUMBERS,), np.int64)
     finish(
         array_at(values, (length,), np.float64),
-        array_at(counts, (known[MOST_DATA - 1], ROWS, TILE), np.uint64),
+        array_at(counts, (known[MAX_DATA_NUMBERS - 1], ROWS, TILE), np.uint64),
         np.uint64(0),
         np.uint64(row),
         np.uint64(column),
@@ -245,7 +245,9 @@ def _finishing(
 def packed(arrays: Sequence[npt.NDArray[Any]], domains: int) -> IntArray:
     """Return addresses and shapes of C-contiguous arrays for ``unpacked``, then ``domains``."""
     numbers = [n for array in arrays for n in (array.ctypes.data, *array.shape)]
-    return np.array([*numbers, *[0] * (MOST_DATA - 1 - len(numbers)), domains], dtype=np.int64)
+    return np.array(
+        [*numbers, *[0] * (MAX_DATA_NUMBERS - 1 - len(numbers)), domains], dtype=np.int64
+    )
 
 
 @compiled(forceinline=True)
@@ -347,7 +349,7 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ou
     change = before[0] != 0 or before[3] != 1.0
     change_again = after[0] != 0 or after[3] != 1.0
     row_start, row_stop, column_start, column_stop = block
-    chunk = max(CACHED // (words + 1) // TILE, 1) * TILE
+    chunk = max(CACHED_WORDS // (words + 1) // TILE, 1) * TILE
     for chunk_start in range(column_start, column_stop, chunk):
         chunk_stop = min(chunk_start + chunk, column_stop)
         for row in range(row_start, row_stop, ROWS):

@@ -30,7 +30,7 @@ from formulakern.progress import Progress
 from formulakern.text import blocks
 
 #: Maximum size in bytes of a matrix that is written without confirmation.
-MAX_UNASKED = 10**9
+MAX_UNCONFIRMED_BYTES = 10**9
 
 
 @command(
@@ -69,7 +69,7 @@ def gram(options: argparse.Namespace) -> None:
     kernel = plain.normalized() if options.normalize else plain
     shape = (encoded.shape[0],) * 2
     size = np.dtype(options.dtype).itemsize * encoded.shape[0] ** 2
-    if size > MAX_UNASKED:
+    if size > MAX_UNCONFIRMED_BYTES:
         _confirm(size, options)
     begin = perf_counter()
     try:
@@ -103,7 +103,8 @@ def _confirm(size: int, options: argparse.Namespace) -> None:
             return
         raise ParameterError("nothing was written.")
     raise ParameterError(
-        f"{what}, more than {MAX_UNASKED / 1e9:g} GB. Pass --yes to write it, or use fewer rows."
+        f"{what}, more than {MAX_UNCONFIRMED_BYTES / 1e9:g} GB. Pass --yes to write it, or use "
+        "fewer rows."
     )
 
 

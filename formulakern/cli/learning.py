@@ -48,7 +48,7 @@ from formulakern.tables.table import Table
 from formulakern.text import SHARES, blocks, clip, table
 
 #: The learners that `compare` scores by default.
-COMPARED = "hkl,prl,rules,svm"
+DEFAULT_COMPARED = "hkl,prl,rules,svm"
 #: Maximum number of characters of a formula or closed form in the output.
 MAX_CHARACTERS = 80
 
@@ -391,7 +391,7 @@ def _brief_rules(model: Any, top: int) -> str:
     *FOLDS,
     option(
         "--models NAMES",
-        "comma-separated learners, or all (default: " + COMPARED + "; none with --formula)",
+        "comma-separated learners, or all (default: " + DEFAULT_COMPARED + "; none with --formula)",
     ),
     option(
         "--formula",
@@ -406,7 +406,7 @@ def _brief_rules(model: Any, top: int) -> str:
 def compare(options: argparse.Namespace) -> None:
     """Print a table of scores, best first, and draw it if requested."""
     begin = perf_counter()
-    usual = "" if options.formula else COMPARED
+    usual = "" if options.formula else DEFAULT_COMPARED
     names = listed(usual if options.models is None else options.models)
     if names == ["all"]:
         of_classes = [name for name, row in LEARNERS.items() if row.predicts == "classes"]

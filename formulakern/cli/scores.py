@@ -23,7 +23,7 @@ from formulakern.tables.table import Table
 from formulakern.text import SHARES, blocks, score_text, table
 
 #: The largest number of different numbers in a column of classes.
-MAX_NUMBERS = 100
+MAX_NUMERIC_CLASSES = 100
 
 
 @dataclass
@@ -102,7 +102,7 @@ def check_target(dataset: Dataset, learner: Learner) -> None:
     if learner.predicts != "classes" or target.dtype.kind not in "iuf":
         return
     many, classes = len(np.unique(target)), 20 if target.dtype.kind == "f" else 50
-    if many > min(MAX_NUMBERS, max(classes, len(target) // 10)):
+    if many > min(MAX_NUMERIC_CLASSES, max(classes, len(target) // 10)):
         raise DataError(
             f'the column "{dataset.target_name}" is numeric, with {many:,} different values. '
             "Predict it with --model hkl-regression (HKLRegressor in Python), or name a column of "

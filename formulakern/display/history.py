@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas
 
 #: Maximum number of steps of a table in a notebook.
-SHOWN = 40
+MAX_SHOWN_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,8 +73,12 @@ class History:
     def _repr_html_(self) -> str:
         head, *rows = self._cells()
         shown, more = rows, ""
-        if len(rows) > SHOWN:
-            shown = [*rows[: SHOWN // 2], ["…"] * len(head), *rows[-SHOWN // 2 :]]
+        if len(rows) > MAX_SHOWN_STEPS:
+            shown = [
+                *rows[: MAX_SHOWN_STEPS // 2],
+                ["…"] * len(head),
+                *rows[-MAX_SHOWN_STEPS // 2 :],
+            ]
             more = f"{len(rows):,} in all"
         return small_table(head, shown, ">" * len(head), foot=more)
 

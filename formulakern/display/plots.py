@@ -40,7 +40,7 @@ WIDTH, SHARE, LINES = 6.4, 0.46, 3
 #: Width of a character and height of a line of small text, in units of the font size.
 CHARACTER, LINE = 0.56, 1.22
 #: The size of small text in points.
-SMALL = 8.5
+SMALL_FONT_SIZE = 8.5
 #: The blanks at which a rule may be split.
 AFTER_CONNECTIVE = re.compile(r"(?:(?<= [&|^])|(?<= ->)) ")
 
@@ -166,17 +166,19 @@ def wrapped(text: str, characters: int, lines: int = LINES) -> str:
 
 def rule_axes(ax: Any, texts: Sequence[str]) -> Axes:
     """Return axes with a row for each text, the first one on top."""
-    high = SMALL * LINE / 72
+    high = SMALL_FONT_SIZE * LINE / 72
     whole, tall = WIDTH, np.inf
     if ax is not None:
         place, figure = axes_for(ax).get_position(), ax.figure
         whole, tall = place.width * figure.get_figwidth(), place.height * figure.get_figheight()
-    characters = max(14, int(whole * SHARE * 72 / (SMALL * CHARACTER)))
+    characters = max(14, int(whole * SHARE * 72 / (SMALL_FONT_SIZE * CHARACTER)))
     lines = int(np.clip(tall / max(1, len(texts)) / high, 1, LINES))
     labels = [wrapped(text, characters, lines) for text in texts]
     rows = sum(max(1.5, label.count("\n") + 1.5) for label in labels) * high
     axes = axes_for(ax, WIDTH, max(1.6, 1.0 + rows))
-    axes.set_yticks(range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL)
+    axes.set_yticks(
+        range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL_FONT_SIZE
+    )
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     return axes
@@ -214,7 +216,7 @@ def note(
     ax: Any, text: str, xy: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
     """Write small text next to a point, with an offset in points."""
-    ax.annotate(text, xy, offset, textcoords="offset points", fontsize=SMALL - 1, **style)
+    ax.annotate(text, xy, offset, textcoords="offset points", fontsize=SMALL_FONT_SIZE - 1, **style)
 
 
 def heat_map(ax: Any, values: FloatArray, label: str, *, signed: bool, **style: Any) -> Any:
@@ -234,8 +236,8 @@ def colour_scale(image: Any, label: str) -> None:
     """Add a colour scale next to an image."""
     ax = image.axes
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
-    bar.set_label(label, fontsize=SMALL + 1)
-    bar.ax.tick_params(labelsize=SMALL)
+    bar.set_label(label, fontsize=SMALL_FONT_SIZE + 1)
+    bar.ax.tick_params(labelsize=SMALL_FONT_SIZE)
     bar.outline.set_visible(False)
 
 
@@ -251,12 +253,14 @@ def name_points(
     figure = ax.figure
     place = ax.get_position()
     height = place.height * figure.get_figheight() * 72
-    characters = max(14, int(place.width * figure.get_figwidth() * 0.36 * 72 / (SMALL * CHARACTER)))
+    characters = max(
+        14, int(place.width * figure.get_figwidth() * 0.36 * 72 / (SMALL_FONT_SIZE * CHARACTER))
+    )
     labels = [wrapped(text, characters, 2) for text in texts]
     display = ax.transData.transform(np.column_stack([x, y]))
     shares = ax.transAxes.inverted().transform(display)[:, 1]
     rows = 1 + max(label.count("\n") for label in labels)
-    gap = (rows + 0.35) * LINE * SMALL / height
+    gap = (rows + 0.35) * LINE * SMALL_FONT_SIZE / height
     places = spread(shares, gap)
     shift = max(0.0, places.max() - 1.0) or min(0.0, places.min())
     for text, colour, px, py, share in zip(labels, colours, x, y, places - shift, strict=True):
@@ -266,7 +270,7 @@ def name_points(
             (1.03, share),
             textcoords="axes fraction",
             va="center",
-            fontsize=SMALL,
+            fontsize=SMALL_FONT_SIZE,
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-", "color": colour, "alpha": 0.7, "linewidth": 0.9,
@@ -364,7 +368,7 @@ def draw_bounds(
     between = x[known], secured[known], bound[known]
     ax.fill_between(*between, step="post" if steps else None, **band)
     ax.set(xlabel=labels[0], ylabel=labels[1])
-    ax.legend(frameon=False, fontsize=SMALL)
+    ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE)
     if not steps:
         ax.xaxis.get_major_locator().set_params(integer=True)
     return ax
@@ -386,7 +390,7 @@ def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: st
     ax.set(yscale="log", xlabel=xlabel, ylabel=ylabel)
     ax.xaxis.get_major_locator().set_params(integer=True)
     if any(map(any, named.values())):
-        ax.legend(frameon=False, fontsize=SMALL, ncols=1 + len(series) // 8)
+        ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE, ncols=1 + len(series) // 8)
     return ax
 
 
@@ -458,7 +462,7 @@ def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
         )
     bar = "" if error is None else "\n(bar: standard error over the folds)"
     ax.set(xlabel=TITLES.get(x, x), ylabel=TITLES["mean_score"] + bar)
-    ax.legend(frameon=False, fontsize=SMALL)
+    ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE)
     return ax
 
 
@@ -500,7 +504,7 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     ring = {"facecolors": "none", "edgecolors": foreground(ax), "linewidths": 1.6, "zorder": 5}
     ax.scatter(sizes[here], 100 * shares[here], s=110, label="chosen", **ring)
     ax.set(xlabel="number of rules", ylabel="accuracy on held-out rows, %", xticks=sizes)
-    ax.legend(frameon=False, fontsize=SMALL)
+    ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE)
     return ax
 
 
@@ -617,8 +621,8 @@ def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -
     if 0 < len(names) <= MAX_NAMED_CLASSES:
         middles, texts = (np.append(0, ends[:-1]) + ends - 1) / 2, list(map(escaped, names))
         turned = 90 if sum(map(len, texts)) > 40 else 0
-        ax.set_xticks(middles, texts, fontsize=SMALL, rotation=turned)
-        ax.set_yticks(middles, texts, fontsize=SMALL, rotation=90, va="center")
+        ax.set_xticks(middles, texts, fontsize=SMALL_FONT_SIZE, rotation=turned)
+        ax.set_yticks(middles, texts, fontsize=SMALL_FONT_SIZE, rotation=90, va="center")
     by = "" if y is None else ", by class" if names else ", by target"
     ax.set_xlabel(f"{n:,} rows{by}")
     return ax
@@ -693,7 +697,7 @@ def kernel_pca(
         for k, name in enumerate(names):
             of, style["color"], style["marker"] = places == k, colour_of(k), marker_of(k)
             ax.scatter(x[of], z[of], label=escaped(name), **style)
-        legend: Any = ax.legend(frameon=False, fontsize=SMALL, ncols=1 + len(names) // 12)
+        legend: Any = ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE, ncols=1 + len(names) // 12)
         for handle in legend.legend_handles:
             handle.set_alpha(1.0)
             handle.set_sizes([30.0])
@@ -814,7 +818,7 @@ MAX_BARS, MAX_STEPS = 15, 12
 #: The colour of bars that support no class.
 NEUTRAL = "#7a8791"
 #: Maximum number of points of a curve on a linear scale.
-MAX_LINEAR = 40
+MAX_LINEAR_POINTS = 40
 
 
 # -- bars ------------------------------------------------------------------------------------------
@@ -1110,10 +1114,10 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
     ax = rule_axes(ax, [f"{text}  ({k})" for k, text in enumerate(texts, 1)])
     label = "rows of both / rows of either"
     image = heat_map(ax, shares, label, signed=False, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL)
+    ax.set_xticks(range(n), [f"({k})" for k in range(1, n + 1)], fontsize=SMALL_FONT_SIZE)
     ax.set_xlabel("rule")
     if n <= MAX_BARS:
-        size = SMALL - 0.5 if n <= 8 and counts.max() < 10_000 else SMALL - 2.5
+        size = SMALL_FONT_SIZE - 0.5 if n <= 8 and counts.max() < 10_000 else SMALL_FONT_SIZE - 2.5
         for i, j in np.ndindex(n, n):
             ink = ink_on(image.to_rgba(shares[i, j]))
             ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=ink, fontsize=size)
@@ -1209,7 +1213,7 @@ def coverage_precision(
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
     if len(rates) > 1:
-        ax.legend(frameon=False, fontsize=SMALL, markerscale=0.8)
+        ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE, markerscale=0.8)
     tidy(ax, "both")
     heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
@@ -1300,10 +1304,10 @@ def rule_curves(
     colours = [colour_of(k) for k in range(len(curves))]
     for k, (name, (numbers, scores)) in enumerate(curves.items()):
         style: dict[str, Any] = {"color": colours[k], "linewidth": 1.6, "markersize": 3.5}
-        style["marker"] = marker_of(k) if len(numbers) <= MAX_LINEAR else None
+        style["marker"] = marker_of(k) if len(numbers) <= MAX_LINEAR_POINTS else None
         ax.plot(numbers, scores, label=name, drawstyle="steps-post", **style)
         ax.hlines(scores[-1], numbers[-1], last, colours[k], linestyles="dotted", linewidth=1)
-    if last > MAX_LINEAR:
+    if last > MAX_LINEAR_POINTS:
         ax.set_xscale("symlog", linthresh=1.0, linscale=0.3)
         ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlim(right=last)
@@ -1388,10 +1392,12 @@ def _class_legend(ax: Any, classes: list[tuple[int, Any]]) -> None:
     from matplotlib.patches import Patch
 
     patches = [Patch(color=colour_of(k), label=escaped(name)) for k, name in classes]
-    ax.legend(handles=patches, frameon=False, fontsize=SMALL, loc="best", handlelength=1.0)
+    ax.legend(
+        handles=patches, frameon=False, fontsize=SMALL_FONT_SIZE, loc="best", handlelength=1.0
+    )
 
 
 def _noted(ax: Axes, shown: int, n_rules: int) -> Axes:
     if shown < n_rules:
-        ax.set_title(f"{shown} of {n_rules:,} rules", fontsize=SMALL + 1, loc="left")
+        ax.set_title(f"{shown} of {n_rules:,} rules", fontsize=SMALL_FONT_SIZE + 1, loc="left")
     return ax

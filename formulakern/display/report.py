@@ -138,7 +138,7 @@ def around(values: npt.ArrayLike, room: float = 0.0) -> Range:
 SIGNS = re.compile(r"(?<= )(&|\||\^|->|<->|<=|>=|!=|<|>|=|is not missing|is missing)(?= |$)|~")
 CONNECTIVES = ("&", "|", "^", "->", "<->", "~")
 #: Maximum number of characters of a rule; longer rules are shown as plain text.
-MAX_RULE = 2000
+MAX_RULE_CHARACTERS = 2000
 
 
 def rule_parts(text: str) -> list[tuple[str, str]]:
@@ -147,7 +147,7 @@ def rule_parts(text: str) -> list[tuple[str, str]]:
     >>> rule_parts("odor = foul & `a & b`")
     [('', 'odor '), ('i', '='), ('', ' foul '), ('b', '&'), ('', ' '), ('', '`a & b`')]
     """
-    if len(text) > MAX_RULE:
+    if len(text) > MAX_RULE_CHARACTERS:
         return [("", text)]
     parts: list[tuple[str, str]] = []
     for number, piece in enumerate(re.split(r"(`[^`]*`?)", text)):

@@ -28,7 +28,7 @@ THREADED_ENTRIES = 1 << 20
 
 #: The number of rows that NumPy transposes at once, a multiple of 64, and the smallest number of
 #: bits for which compiled code is faster.
-TRANSPOSED_ROWS, MANY_BITS = 4096, 1 << 26
+TRANSPOSED_ROWS, MIN_COMPILED_BITS = 4096, 1 << 26
 #: The number of squares of 64 × 64 bits that are transposed together.
 SQUARES = 8
 
@@ -91,7 +91,7 @@ def all_ones(n: int) -> Words:
 
 def transposed(words: Words, n_columns: int) -> Words:
     """Return the transpose of a packed table."""
-    if len(words) * n_columns >= MANY_BITS:
+    if len(words) * n_columns >= MIN_COMPILED_BITS:
         turned = np.empty((n_columns, n_words(len(words))), dtype=np.uint64)
         turn(np.ascontiguousarray(words), turned)
         return turned
@@ -117,7 +117,7 @@ def row_counts(words: Words) -> NDArray[np.int64]:
 
 def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Words:
     """Return packed rows of the given columns, in this order."""
-    if len(words) * len(columns) >= MANY_BITS:
+    if len(words) * len(columns) >= MIN_COMPILED_BITS:
         return transposed(transposed(words, n_columns)[columns], len(words))
     selected = np.empty((len(words), n_words(len(columns))), dtype=np.uint64)
 

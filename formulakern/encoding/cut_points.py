@@ -27,9 +27,9 @@ Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 #: The precision of comparisons and averages of float64 numbers, which have at most 17 digits.
 CONTEXT = Context(prec=40)
 #: The largest number of decimals of a unit.
-DECIMALS = 6
+MAX_UNIT_DECIMALS = 6
 #: The smallest number of different values for a unit other than 1: fewer may share one by chance.
-SEVERAL = 5
+MIN_UNIT_VALUES = 5
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ def unit_of(distinct: NDArray[Any]) -> Decimal | None:
     >>> unit_of(np.array([0.1, 0.7])) is None
     True
     """
-    several = len(distinct) >= SEVERAL
-    for decimals in range(DECIMALS + 1 if several else 1):
+    several = len(distinct) >= MIN_UNIT_VALUES
+    for decimals in range(MAX_UNIT_DECIMALS + 1 if several else 1):
         common = _common_divisor(distinct, decimals)
         if common is None:
             continue

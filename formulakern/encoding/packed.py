@@ -32,7 +32,7 @@ from formulakern.tables.read import row_positions
 MAX_PACKED_BYTES = 4 * 2**30
 
 #: The largest number of columns for which all columns of sparse tables are packed.
-FEW_COLUMNS = 4096
+MAX_PACKED_COLUMNS = 4096
 
 Truths = NDArray[np.bool_]
 
@@ -276,7 +276,7 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     Raise DataError if the columns differ, or the words would exceed ``MAX_PACKED_BYTES``.
     """
     check_same_columns(x, z)
-    if (x.sparse is None and z.sparse is None) or x.n_columns <= FEW_COLUMNS:
+    if (x.sparse is None and z.sparse is None) or x.n_columns <= MAX_PACKED_COLUMNS:
         return x.rows, x.rows if x is z else z.rows
     common = _used_columns(x)
     if x is not z:

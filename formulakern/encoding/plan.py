@@ -22,7 +22,7 @@ from formulakern.encoding.ordered import OrderedColumn
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.lazy_rows import first_told
+from formulakern.partitions.lazy_rows import is_first_warning
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.temporal import KINDS, PARTS, PARTS_OF, TemporalKind
@@ -35,16 +35,16 @@ DegreeScale = Literal["linear", "rank"]
 Scales = bool | DegreeScale | Mapping[str, DegreeScale]
 
 #: The largest number of values of a column that is compared with each value; others are sorted.
-FEW_VALUES = 64
+MAX_COMPARED_VALUES = 64
 #: The number of cut points for ``cut_points="auto"``, if no search chooses them.
 AUTOMATIC_CUTS = 4
 #: The largest number of cut points for ``strategy="all"``.
-MOST_CUTS = 5000
+MAX_CUTS = 5000
 #: The smallest number of rows of an identifier: fewer may all differ by chance.
-FEWEST_ROWS = 20
+MIN_IDENTIFIER_ROWS = 20
 #: A warning of unseen values needs this number of entries, and a share that exceeds twice the share
 #: of unique training entries by this value.
-FEWEST_UNSEEN, LARGE = 10, 0.1
+MIN_UNSEEN_ENTRIES, MIN_UNSEEN_SHARE = 10, 0.1
 #: The values of the encoder's parameters.
 CHOICES: dict[str, tuple[str, ...]] = {
     "numeric": ("both", "<=", ">="),
@@ -200,7 +200,7 @@ class ColumnPlan:
         n_rows, first = len(table), len(self.values)
         words = np.zeros((len(self.propositions), n_words(n_rows)), dtype="<u8")
         octets = words.view(np.uint8)[:, : -(-n_rows // 8)]
-        if first > FEW_VALUES:
+        if first > MAX_COMPARED_VALUES:
             codes = self.codes(table)
             rows = np.flatnonzero(codes >= 0)
             places = codes[rows]
@@ -442,10 +442,10 @@ def _plan_numeric(
     present = column[~one.column.missing]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
     different = 0 if searched or strategy != "all" else len(np.unique(present))
-    if different > MOST_CUTS + 1:
+    if different > MAX_CUTS + 1:
         raise DataError(
             f'column "{name}" has {different:,} different values; strategy="all" makes at most '
-            f"{MOST_CUTS:,} cut points between them. Use another strategy, such as "
+            f"{MAX_CUTS:,} cut points between them. Use another strategy, such as "
             '"quantile" with cut_points=64.'
         )
     if searched:
@@ -551,7 +551,7 @@ def _is_identifier(one: Summary, plan: ColumnPlan | None = None) -> bool:
         if not number or int(column.values.max()) - int(column.values.min()) + 1 != number:
             return False
         number = len(np.unique(column.values))
-    return number == one.n_present >= FEWEST_ROWS
+    return number == one.n_present >= MIN_IDENTIFIER_ROWS
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
@@ -581,8 +581,8 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
     for plan in plans:
         if plan.kind == "nominal":
             number, share = _unseen(table, plan)
-            many = number >= FEWEST_UNSEEN and share > LARGE + 2 * plan.once
-            if many and first_told(plan.name):
+            many = number >= MIN_UNSEEN_ENTRIES and share > MIN_UNSEEN_SHARE + 2 * plan.once
+            if many and is_first_warning(plan.name):
                 found.append(f'"{plan.name}" ({share:.0%})')
     if found:
         warnings.warn(

@@ -28,7 +28,7 @@ from formulakern.tables.temporal import counts_of, value_at
 
 #: The relations of conditions.
 EQUAL, AT_MOST, AT_LEAST, UNEQUAL = range(4)
-LARGEST = np.finfo(np.float64).max
+FLOAT64_MAX = np.finfo(np.float64).max
 SIGNS = {EQUAL: "=", AT_MOST: "<=", AT_LEAST: ">=", UNEQUAL: "!="}
 
 #: A column, a relation, and the rank with which entries are compared.
@@ -180,7 +180,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
             proposition, values = plan.propositions[0], np.arange(2)
         present = column.entries[~missing]
         if present.dtype.kind == "f":  # rules cannot contain infinite numbers
-            present = present.clip(-LARGEST, LARGEST)
+            present = present.clip(-FLOAT64_MAX, FLOAT64_MAX)
         if plan.kind in ("numeric", "temporal"):
             values = np.unique(present)
         ranks = np.full(len(column), len(values), dtype=np.int64)

@@ -22,9 +22,9 @@ from formulakern.tables.table import Table
 
 #: The largest numbers of different numbers of a column in the first pass over a partition, and of
 #: different texts of a column.
-MANY, MOST_TEXTS = 5_000, 1_000_000
+MAX_COUNTED_NUMBERS, MAX_TEXTS = 5_000, 1_000_000
 #: The number of bytes of columns with more numbers that come to this process at a time.
-BUDGET = 1 << 28
+MAX_GATHERED_BYTES = 1 << 28
 #: The quantiles at the ends of the extent of a linear term.
 OUTER = (0.025, 0.975)
 
@@ -53,12 +53,13 @@ class Summary:
     ends: tuple[float, float] | tuple[()] | None = None
 
     def without_many(self) -> Summary:
-        """Return the summary, or only its extent and first entries beyond ``MANY`` numbers."""
-        if self.column.values.dtype.kind != "f" or len(self.column) <= MANY:
+        """Return the summary; beyond ``MAX_COUNTED_NUMBERS``, only its extent and first entries."""
+        if self.column.values.dtype.kind != "f" or len(self.column) <= MAX_COUNTED_NUMBERS:
             return self
-        column = replace(self.column, values=self.column.values[:MANY].copy())
-        classes = None if self.classes is None else self.classes[:MANY].copy()
-        repeats = self.repeats[:MANY].copy()  # a view would keep the whole array in memory
+        column = replace(self.column, values=self.column.values[:MAX_COUNTED_NUMBERS].copy())
+        classes = None if self.classes is None else self.classes[:MAX_COUNTED_NUMBERS].copy()
+        # a view would keep the whole array in memory
+        repeats = self.repeats[:MAX_COUNTED_NUMBERS].copy()
         return Summary(self.name, column, repeats, classes, self.extent() or ())
 
     @classmethod
@@ -125,7 +126,7 @@ class Summary:
 def summaries_of(
     read: Callable[..., Partitioned],
     classes: Sequence[NDArray[Any]] | None = None,
-    many: int = MANY,
+    many: int = MAX_COUNTED_NUMBERS,
     use: Callable[[Summary], Summary] = lambda one: one,
 ) -> tuple[list[Summary], list[int]]:
     """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
@@ -137,7 +138,7 @@ def summaries_of(
     """
     found = read().map(_summaries, many if classes is None else None, each=classes)
     names, lengths = tuple(found[0][1]), [length for length, _ in found]
-    number = max(1, BUDGET // (16 * max(1, sum(lengths))))
+    number = max(1, MAX_GATHERED_BYTES // (16 * max(1, sum(lengths))))
     summaries, open_ones = {}, []
     for name in names:
         parts = [part for _, one in found if (part := one[name]) is not None]
@@ -177,9 +178,9 @@ def merged(parts: Sequence[Summary]) -> Summary:
     labels: tuple[str, ...] | None = None
     if first.column.labels is not None:
         labels = tuple(dict.fromkeys(t for part in parts for t in part.column.labels or ()))
-        if len(labels) > MOST_TEXTS:
+        if len(labels) > MAX_TEXTS:
             raise DataError(
-                f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, like an '
+                f'column "{first.name}" has more than {MAX_TEXTS:,} different texts, like an '
                 "identifier. Drop it, or replace its texts by fewer categories."
             )
         place = {text: code for code, text in enumerate(labels)}

@@ -19,17 +19,18 @@ from formulakern.tables.table import Table
 from formulakern.text import clip
 
 #: The number of propositions to test for each ordered column and side.
-CUTS = 8
+TESTED_CUTS = 8
 #: The largest number of rows to test, shared equally among the classes.
-LOOKED_AT = 1000
-#: A column leaks the class if its errors are at most the share ``WRONG`` of the rows outside the
-#: largest class, of at least ``FEWEST_OTHERS``.  Classes below ``FEWEST_ALIKE`` rows do not count.
-WRONG, FEWEST_OTHERS, FEWEST_ALIKE = 0.02, 30, 10
+TESTED_ROWS = 1000
+#: A column leaks the class if its errors are at most the share ``MAX_ERROR_SHARE`` of the rows
+#: outside the largest class, of at least ``MIN_OTHER_ROWS``.  Classes below ``MIN_CLASS_ROWS`` rows
+#: do not count.
+MAX_ERROR_SHARE, MIN_OTHER_ROWS, MIN_CLASS_ROWS = 0.02, 30, 10
 #: The least length of a name that may be meant as a column.
-LONG = 3
-#: A proposition distinguishes classes if its p-value is below ``CHANCE``; at most ``WIDEST``
-#: propositions are tested.
-CHANCE, WIDEST = 1e-3, 20_000
+MIN_NAME_LENGTH = 3
+#: A proposition distinguishes classes if its p-value is below ``MAX_P_VALUE``; at most
+#: ``MAX_TESTED_PROPOSITIONS`` propositions are tested.
+MAX_P_VALUE, MAX_TESTED_PROPOSITIONS = 1e-3, 20_000
 
 
 def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
@@ -43,7 +44,7 @@ def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
             continue
         formula = parse(given) if isinstance(given, str) else given
         names = [variable.name for variable in formula.variables]
-        same = [name for name in names if name in columns and len(name) >= LONG]
+        same = [name for name in names if name in columns and len(name) >= MIN_NAME_LENGTH]
         if same:
             _warn(
                 f'the variable "{same[0]}" of {clip(str(formula), 40)!r} has the name of a column, '
@@ -58,8 +59,8 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
 
     A zero diagonal is enough, since |K(x, z)|² ≤ K(x, x)·K(z, z).
     """
-    for start in range(0, table.n_rows, LOOKED_AT):
-        rows = np.arange(start, min(start + LOOKED_AT, table.n_rows))
+    for start in range(0, table.n_rows, TESTED_ROWS):
+        rows = np.arange(start, min(start + TESTED_ROWS, table.n_rows))
         diagonal: FloatArray = kernel.diagonal(table.take(rows))
         if diagonal.any():
             return False
@@ -82,7 +83,7 @@ def warn_of_one_class(model: Any, data: TrainingData) -> None:
     if len(found) == 1 < len(np.unique(truth)):
         names = getattr(model, "propositions_", ())
         if isinstance(some, OrderedTable):
-            places, leaves = some.some(CUTS), some.leaves
+            places, leaves = some.some(TESTED_CUTS), some.leaves
             some, names = some.packed(places), [str(leaves[place]) for place in places]
         warn_if_told(found[0], some, truth, names, stacklevel=5)
 
@@ -102,7 +103,7 @@ def warn_if_told(
     else:
         values = np.asarray(getattr(some, "values", some), dtype=np.float64)
         truths = values > values.mean(axis=0)
-    place = telling(truths[:, :WIDEST], np.unique(truth, return_inverse=True)[1])
+    place = telling(truths[:, :MAX_TESTED_PROPOSITIONS], np.unique(truth, return_inverse=True)[1])
     if place is not None:
         column = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
@@ -128,11 +129,11 @@ def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
     """
     classes, codes = np.unique(labels, return_inverse=True)
     sizes = np.bincount(codes)
-    counted = sizes >= FEWEST_ALIKE
+    counted = sizes >= MIN_CLASS_ROWS
     n, largest = int(sizes[counted].sum()), int(sizes.max(initial=0))
     half = np.random.default_rng(0).permutation(len(codes)) % 2
     found = {}
-    for name in table.names if n - largest >= FEWEST_OTHERS else ():
+    for name in table.names if n - largest >= MIN_OTHER_ROWS else ():
         column = table.typed(name)
         values, places = np.unique(column.values, return_inverse=True)
         counts = np.zeros((2, len(values), len(classes)), dtype=np.int64)
@@ -145,7 +146,7 @@ def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
             if column.labels is not None:
                 guess[~there] = known.sum(axis=0).argmax()
             right += int(held[np.arange(len(values)), guess].sum())
-        if n - right <= WRONG * (n - largest):
+        if n - right <= MAX_ERROR_SHARE * (n - largest):
             found[name] = right / n
     return found if 2 * len(found) <= len(table.names) else {}
 
@@ -154,9 +155,9 @@ def _some_of_each(
     table: Any, labels: NDArray[Any], rows: NDArray[np.intp]
 ) -> tuple[Any, NDArray[Any]]:
     """Return a sample of the rows with about equally many of each class, and their classes."""
-    if len(rows) > LOOKED_AT:
+    if len(rows) > TESTED_ROWS:
         classes, codes = np.unique(labels[rows], return_inverse=True)
-        most = max(1, LOOKED_AT // len(classes))
+        most = max(1, TESTED_ROWS // len(classes))
         parts = [np.flatnonzero(codes == k) for k in range(len(classes))]
         rows = rows[np.concatenate([part[:: -(-len(part) // most)] for part in parts])]
     return table[rows] if isinstance(table, np.ndarray) else table.take(rows), labels[rows]
@@ -179,7 +180,7 @@ def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
     inside = np.asarray(truths, dtype=np.float64)
     both, true = inside.T @ of_class, inside.sum(axis=0)[:, None]
     chances = hypergeom.sf(both - 1, len(codes), of_class.sum(axis=0)[None], true)
-    if not chances.size or chances.min() * chances.size >= CHANCE:
+    if not chances.size or chances.min() * chances.size >= MAX_P_VALUE:
         return None
     return int(chances.min(axis=1).argmin())
 

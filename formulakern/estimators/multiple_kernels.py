@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 HEAD = ("formula", "weight", "share of the model")
 #: The most characters of a formula in the table.
-WIDTH = 60
+MAX_FORMULA_CHARACTERS = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +94,8 @@ class FormulaWeights:
     def __str__(self) -> str:
         written = significant(self.weights.tolist())
         rows = [
-            [clip(self.formulas[r], WIDTH), written[r], f"{self.shares[r]:.1%}"] for r in self.order
+            [clip(self.formulas[r], MAX_FORMULA_CHARACTERS), written[r], f"{self.shares[r]:.1%}"]
+            for r in self.order
         ]
         return f"{table(HEAD, rows)}\n\n{self.method}"
 
@@ -124,11 +125,11 @@ class FormulaWeights:
 #: The default formulas.
 FORMULAS = ("a", "a & b", "a | b", "a & ~b", "a ^ b", "(a & b) | c")
 #: Kernels with at most this share of the largest weight are left out of the sum.
-NEGLIGIBLE = 1e-9
+MIN_WEIGHT_SHARE = 1e-9
 #: The most kernel values that are held at a time in prediction.
 PREDICTION_BLOCK = 1 << 24
 #: A kernel is constant, and not scaled, if its variance is at most this share of its largest value.
-CONSTANT = 1e-9
+MIN_VARIANCE_SHARE = 1e-9
 
 
 @parameters_from(TableEstimator, FormulaSVC)
@@ -291,7 +292,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
         family = KernelFamily(self.kernels_, table)
         if self.unit_variance:
             variances = family.variances(given)
-            constant = variances <= CONSTANT * family.largest
+            constant = variances <= MIN_VARIANCE_SHARE * family.largest
             factors = 1 / np.where(constant, 1.0, variances)
             family = family.scaled(factors)
             pairs = zip(factors.tolist(), self.kernels_, strict=True)
@@ -301,7 +302,9 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.at(x, "weights"))
             bar.end(f"weights, gap {learnt.gap:.1e}")
         self.weights_ = learnt.weights
-        shares = np.where(learnt.weights > NEGLIGIBLE * learnt.weights.max(), learnt.weights, 0.0)
+        shares = np.where(
+            learnt.weights > MIN_WEIGHT_SHARE * learnt.weights.max(), learnt.weights, 0.0
+        )
         self.kernel_ = SumKernel.of(
             *(ScaledKernel.of(float(w), k) for w, k in zip(shares, self.kernels_, strict=True) if w)
         )

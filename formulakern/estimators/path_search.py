@@ -37,12 +37,12 @@ from formulakern.tables.table import Table
 
 #: For ``cv="auto"``: the number of folds, the number of held-out rows to reach by repetition, and
 #: the limit of repetitions.
-FOLDS, HELD_OUT, REPEATS = 3, 90, 3
+FOLDS, MIN_HELD_OUT_ROWS, MAX_REPEATS = 3, 90, 3
 #: The share of a time limit for comparing settings, and the least share of that for one setting.
-COMPARING, ONE = 0.5, 0.25
+COMPARISON_SHARE, MIN_SETTING_SHARE = 0.5, 0.25
 #: Limits of logarithms: the absolute value for the factor that stretches scores, and the least
 #: value for a probability.
-WIDEST, LEAST = float(np.log(20)), float(np.log(1e-6))
+MAX_LOG_FACTOR, MIN_LOG_PROBABILITY = float(np.log(20)), float(np.log(1e-6))
 
 
 class Trial(NamedTuple):
@@ -334,7 +334,7 @@ class SearchedModel:
     def _learn(self: Any, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         """Score every setting, choose one, and fit it to all rows."""
         settings, everyone = self._settings(), self._everyone(data)
-        comparing = deadline.part(COMPARING)
+        comparing = deadline.part(COMPARISON_SHARE)
         # a fit takes at least as long as the encoding: start no comparison without time for it
         late = comparing.over(FOLDS * deadline.taken())
         folds = [] if late else self._folds(everyone)
@@ -469,7 +469,7 @@ def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]
 
     found = minimize_scalar(
         lambda log_t: -float(values(np.exp(log_t)).mean()),
-        bounds=(-WIDEST, WIDEST),
+        bounds=(-MAX_LOG_FACTOR, MAX_LOG_FACTOR),
         method="bounded",
     )
     return float(np.exp(found.x)), values(np.exp(found.x))
@@ -499,7 +499,7 @@ def folds_of(
                 "Pass more rows, or fewer folds."
             )
     if automatic:
-        repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
+        repeats = int(np.clip(MIN_HELD_OUT_ROWS // len(labels), 1, MAX_REPEATS))
         cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
     return splits(cv, labels, seed)
 
@@ -550,7 +550,7 @@ def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
 
 def turn(deadline: Deadline, remaining: int) -> Deadline:
     """Return the deadline of the next setting: an equal share, at least a quarter of the time."""
-    least = ONE * (deadline.end - deadline.begun) if deadline.limited else np.inf
+    least = MIN_SETTING_SHARE * (deadline.end - deadline.begun) if deadline.limited else np.inf
     left = deadline.left()
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
 

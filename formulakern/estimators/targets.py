@@ -38,9 +38,9 @@ from formulakern.text import clip
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: The largest weight of a row, and the largest ratio of positive weights.
-HEAVIEST, SPREAD = 1e50, 1e15
+MAX_WEIGHT, MAX_WEIGHT_RATIO = 1e50, 1e15
 #: The largest absolute value of a target number, so that sums of squares are finite.
-LARGEST = 1e100
+MAX_TARGET = 1e100
 
 
 @contextmanager
@@ -354,7 +354,7 @@ def _checked(parts: Sequence[Different]) -> NDArray[Any]:
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
     """Return the number of every row, float64 of shape (n_rows,).
 
-    Raise DataError unless each row has one finite number of at most ``LARGEST``.
+    Raise DataError unless each row has one finite number of at most ``MAX_TARGET``.
     """
     y = in_memory(y)
     with refused("Pass one finite number per row; use HKLClassifier for classes."):
@@ -367,9 +367,9 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
             )
         target = np.asarray(target, dtype=np.float64)
         assert_all_finite(target, input_name="y")
-    if np.abs(target).max() > LARGEST:
+    if np.abs(target).max() > MAX_TARGET:
         raise DataError(
-            f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
+            f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {MAX_TARGET:g}, "
             "so that squares are finite. Choose another unit for y."
         )
     return np.asarray(target)
@@ -398,10 +398,11 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
 def check_spread(weights: FloatArray) -> None:
     """Raise DataError if positive weights are too large or too different."""
     least, most = weights.min(initial=np.inf), weights.max(initial=0.0)
-    if not (most <= HEAVIEST and least * SPREAD >= most):
+    if not (most <= MAX_WEIGHT and least * MAX_WEIGHT_RATIO >= most):
         raise DataError(
             f"the weights of rows are from {least:.3g} to {most:.3g}; expected at most "
-            f"{HEAVIEST:g}, and none more than {SPREAD:g} times another. Use 0 to leave out a row."
+            f"{MAX_WEIGHT:g}, and none more than {MAX_WEIGHT_RATIO:g} times another. Use 0 to "
+            "leave out a row."
         )
 
 

@@ -31,12 +31,12 @@ Block = tuple[slice, slice]
 SYMMETRIC_BLOCK = (128, 512)
 #: The largest rows and pairs of other blocks.  All rows of a block are computed before the next
 #: columns, so many are better; an interrupt waits for the current block, so few pairs are better.
-MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
+MAX_BLOCK_ROWS, MAX_BLOCK_PAIRS = 256, 1 << 23
 #: Pairs for each thread, which take as long as starting one on a busy machine, and the smallest
 #: number of pairs of a block.
-FEW_PAIRS, MIN_PAIRS = 1 << 18, 1 << 14
+THREAD_PAIRS, MIN_BLOCK_PAIRS = 1 << 18, 1 << 14
 #: Smaller matrices, in bytes, are allocated without a check of the free memory.
-SMALL = 1 << 26
+MIN_CHECKED_BYTES = 1 << 26
 
 
 def fill_matrix(
@@ -101,7 +101,7 @@ def float_type(dtype: npt.DTypeLike | None, out: Any) -> str:
 
 def _check_memory(shape: tuple[int, int], itemsize: int) -> None:
     needed = itemsize * shape[0] * shape[1]
-    if needed <= SMALL:
+    if needed <= MIN_CHECKED_BYTES:
         return
     import psutil  # loaded for large matrices only
 
@@ -133,8 +133,8 @@ def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Bl
     """Yield bands of rows of a suitable height, over all columns."""
     if height is None:
         width = max(shape[1], 1)
-        height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
-        height = max(ROWS, max(height, MIN_PAIRS // width) // ROWS * ROWS)
+        height = min(MAX_BLOCK_ROWS, MAX_BLOCK_PAIRS // width, shape[0] // (16 * n_threads()))
+        height = max(ROWS, max(height, MIN_BLOCK_PAIRS // width) // ROWS * ROWS)
     for rows in cut(slice(0, shape[0]), height):
         yield rows, slice(0, shape[1])
 
@@ -160,7 +160,7 @@ def work_off(
     queue = deque(blocks)
     n_blocks = len(queue)
     n_pairs = sum((x.stop - x.start) * (z.stop - z.start) for x, z in queue)
-    threads = min(n_blocks, n_pairs // FEW_PAIRS)
+    threads = min(n_blocks, n_pairs // THREAD_PAIRS)
     threads = min(n_threads(), threads) if threads > 1 else threads
     stop = threading.Event()
 
@@ -199,7 +199,7 @@ def work_off(
 #: them: two megabytes for each thread.
 TILE = 64, 4096
 #: Bytes of a band of rows of a matrix that is written to a file or returned in bands.
-MAX_BAND = 1 << 26
+MAX_BAND_BYTES = 1 << 26
 
 
 def tiles(rows: slice, columns: slice, size: tuple[int, int]) -> Iterator[Block]:
@@ -274,7 +274,7 @@ def transposing(fill: BlockWriter) -> BlockWriter:
 def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> Iterator[slice]:
     """Return bands of rows, of 64 MB each unless a height is given."""
     if height is None:
-        height = max(MAX_BAND // max(shape[1] * itemsize, 1) // PANEL, 1) * PANEL
+        height = max(MAX_BAND_BYTES // max(shape[1] * itemsize, 1) // PANEL, 1) * PANEL
     return cut(slice(0, shape[0]), height)
 
 

@@ -31,9 +31,9 @@ MAX_TRIPLES = 3 << 21
 #: The largest number of possible triples for each pair of rows.
 TRIPLES_PER_PAIR = 6
 #: The number of triples that is always accepted.
-FEW_TRIPLES = 1 << 12
+ACCEPTED_TRIPLES = 1 << 12
 #: Pairs that a thread looks up at a time: 1.3 milliseconds, enough to start a thread for.
-LOOKED_UP_TOGETHER = 1 << 22
+LOOKUP_PAIRS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class TripleIndex:
     def serves(tables: PairedTables) -> bool:
         """Return True for at most 6 possible triples per pair of rows, and 6 million in all."""
         rows, columns = tables.shape
-        most = min(MAX_TRIPLES, max(TRIPLES_PER_PAIR * rows * columns, FEW_TRIPLES))
+        most = min(MAX_TRIPLES, max(TRIPLES_PER_PAIR * rows * columns, ACCEPTED_TRIPLES))
         return bool(rows and columns) and count_entries(tables) <= most
 
     @property
@@ -112,7 +112,7 @@ class TripleIndex:
         def one(rows: slice, columns: slice) -> None:  # noqa: ARG001
             look_up_rows(self.index, table, rows.start, rows.stop, matrix)
 
-        work_off(row_blocks(self.shape, max(1, LOOKED_UP_TOGETHER // self.shape[1])), one)
+        work_off(row_blocks(self.shape, max(1, LOOKUP_PAIRS // self.shape[1])), one)
         return matrix
 
 

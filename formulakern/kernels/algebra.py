@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: The largest number of kernels in one kernel, and the greatest nesting depth.
 MAX_PARTS, MAX_DEPTH = 10_000, 50
 #: Up to this number of columns, computing both halves of a matrix is faster than copying one.
-NARROW = 768
+MAX_UNMIRRORED_COLUMNS = 768
 
 #: The largest number of characters of a closed form that are shown, and the line width.
 MAX_TEXT, WIDTH = 400, 84
@@ -348,7 +348,7 @@ class Kernel(ScikitLearnKernel, ABC):
         pair = self.read(X, Z)
         matrix = output(pair.shape, out, kind)
         fill = self._fill(pair, kind)
-        counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
+        counted_twice = pair.x.n_columns <= MAX_UNMIRRORED_COLUMNS and self.exactly_symmetric(pair)
         if isinstance(matrix, np.memmap):
             mirrored = pair.symmetric and not self.exactly_symmetric(pair)
             fill_file(matrix, transposing(fill) if mirrored else fill, progress)

@@ -82,8 +82,8 @@ __all__ = [
 
 #: The numbers of rows of x and of z that are processed together; a few such tiles fit the cache.
 TILE = 64, 512
-#: A product of factors is split into fractions and exponents before it can exceed 2^±BINARY.
-BINARY = 900
+#: A product of factors is split into fractions and exponents before it can exceed 2^±MAX_EXPONENT.
+MAX_EXPONENT = 900
 
 
 def monotone_conjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
@@ -790,8 +790,8 @@ def product_of_one_plus(x: FloatArray, z: FloatArray) -> FloatArray:
     for a, b, term in zip(x, z, terms(x, z), strict=True):
         largest = 1.0 + np.abs(a).max(initial=0.0) * np.abs(b).max(initial=0.0)
         # a factor that is not 0 is at least 2^-53, the distance from 1 to its neighbour
-        digits = max(53.0, math.log2(largest) if largest < math.inf else BINARY)
-        if room + digits > BINARY:
+        digits = max(53.0, math.log2(largest) if largest < math.inf else MAX_EXPONENT)
+        if room + digits > MAX_EXPONENT:
             fraction, moved = np.frexp(fraction)
             exponent += moved
             room = 0.0
@@ -880,7 +880,7 @@ Dyadic = tuple[int, int]
 #: The number of binary digits in working precision, about ten times the digits of float64.
 WORKING_BITS = 512
 #: The smallest positive number that float64 holds with full precision.
-TINY = 2.0**-1022
+MIN_NORMAL_FLOAT = 2.0**-1022
 
 
 def of_float(number: float) -> tuple[int, int]:
@@ -924,7 +924,7 @@ def rounded(value: Dyadic, total: Dyadic = (1, 0)) -> float:
         share = (value[0] << max(shift, 0)) / (total[0] << max(-shift, 0))
     except OverflowError:
         return math.inf
-    return share if share >= TINY else math.nan
+    return share if share >= MIN_NORMAL_FLOAT else math.nan
 
 
 def binomials(k: int) -> Iterator[int]:

@@ -29,7 +29,7 @@ from formulakern.compilation import CompiledFunction, compiled
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.kernels.algebra import Kernel, Section
 from formulakern.kernels.boolean import (
-    TINY,
+    MIN_NORMAL_FLOAT,
     BalancedKernel,
     Conjunctions,
     CountedKernel,
@@ -40,11 +40,11 @@ from formulakern.kernels.boolean import (
 from formulakern.tables.read import unfit_entry
 
 #: A sum below this may have lost digits, if the largest entry of each row is about 1.
-SMALL_SUM = 2.0**-960
+MIN_EXACT_SUM = 2.0**-960
 #: Numbers as fraction·2^exponent.
 Growth = tuple[FloatArray, IntArray]
 #: Exponents up to this one need no common scale.
-SPREAD = 900
+MAX_UNSCALED_EXPONENT = 900
 
 
 class SortedRows(NamedTuple):
@@ -72,7 +72,7 @@ _HOW = "Tuple((float64, boolean, boolean)), UniTuple(int64, 4), float64[:, :]"
 def _value(total: float, exponent: int, common: int, divisor: float, strict: bool) -> float:
     """Return total·2^exponent / divisor, for two rows with ``common`` shared positive columns."""
     value: float = math.ldexp(total / divisor, exponent)
-    if strict and common > 0 and (total < SMALL_SUM or value < TINY):
+    if strict and common > 0 and (total < MIN_EXACT_SUM or value < MIN_NORMAL_FLOAT):
         return math.nan
     return value
 
@@ -151,7 +151,7 @@ def additive_rows(
             for place in range(x.positive[i]):
                 common += z.rank[j, x.order[i, place]] < end
             largest = exponents[max(common - 1, 0)]
-            wanted = largest if largest > SPREAD else 0
+            wanted = largest if largest > MAX_UNSCALED_EXPONENT else 0
             if wanted != scale:
                 scale = wanted
                 for t in range(n):
@@ -184,14 +184,14 @@ def in_numpy(x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any)
         counts += above
     exponent = x.exponent[start:stop, None] + z.exponent[None, first:last]
     found = np.ldexp(total / how[0], np.clip(exponent, -5000, 5000))
-    lost = (counts.max(axis=2) > 0) & ((total < SMALL_SUM) | (found < TINY))
+    lost = (counts.max(axis=2) > 0) & ((total < MIN_EXACT_SUM) | (found < MIN_NORMAL_FLOAT))
     return np.where(lost, np.nan, found) if how[1] else found
 
 
 #: The largest number of numbers in NumPy's temporary arrays.
-NUMBERS = 1 << 21
+MAX_TEMPORARY_NUMBERS = 1 << 21
 #: A diagonal entry below this may have lost digits, if the largest entry of its row is about 1.
-SMALL_DIAGONAL = 2.0**-400
+MIN_EXACT_DIAGONAL = 2.0**-400
 
 
 def choquet(additivity: int | None = None, *, scale: Scale = "count") -> ChoquetKernel:
@@ -298,7 +298,7 @@ class ChoquetKernel(CountedKernel):
         total, power = self.squares(pair)
         with np.errstate(over="ignore"):
             found = np.ldexp(total / divisor, np.clip(power - exponent, -5000, 5000))
-        return self._check(np.where((total > 0) & (found < TINY), np.nan, found), pair)
+        return self._check(np.where((total > 0) & (found < MIN_NORMAL_FLOAT), np.nan, found), pair)
 
     def within_range(self, pair: TablePair) -> Kernel:
         return BalancedKernel(self) if pair.is_real else super().within_range(pair)
@@ -326,7 +326,9 @@ class ChoquetKernel(CountedKernel):
         def write(rows: slice, columns: slice, block: FloatArray) -> None:
             where = (rows.start, rows.stop, columns.start, columns.stop)
             half = symmetric and columns.start >= rows.start
-            small = growth[1][-1] <= SPREAD and block.size * n <= NUMBERS
+            small = (
+                growth[1][-1] <= MAX_UNSCALED_EXPONENT and block.size * n <= MAX_TEMPORARY_NUMBERS
+            )
             if small and not loop.pays(block.size * n * n):
                 with np.errstate(over="ignore"):  # infinite values raise an error later
                     block[...] = in_numpy(x, z, growth, (divisor, strict, half), where)
@@ -348,7 +350,7 @@ class ChoquetKernel(CountedKernel):
         top = exponent[np.maximum(x.positive - 1, 0)]
         steps = np.clip(exponent - top[:, None], -3000, 0)  # exponents above top: entries of 0
         total = (x.values**2 * np.ldexp(fraction, steps)).sum(axis=1)
-        if ((total < SMALL_DIAGONAL) & (x.positive > 0)).any():
+        if ((total < MIN_EXACT_DIAGONAL) & (x.positive > 0)).any():
             raise MagnitudeError(
                 f"a row of {n:,} columns has numbers 1e60 times smaller than its largest one, too "
                 f"far apart for {self!r} in float64. Scale the columns to [0, 1]."

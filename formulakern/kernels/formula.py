@@ -52,7 +52,7 @@ _CHOSEN = (
 )
 
 #: The largest number of characters or leaves of formulas that are cached.
-SHORT = 200
+MAX_CACHED_LENGTH = 200
 
 #: The largest number of bits of a kernel's exact integers: the bits, and the rounding errors, grow
 #: with the number of literals.
@@ -186,7 +186,7 @@ def kernel(
 
 
 def _parsed(text: str) -> Formula:
-    return _parse_short(text) if len(text) <= SHORT else parse(text)
+    return _parse_short(text) if len(text) <= MAX_CACHED_LENGTH else parse(text)
 
 
 _parse_short = lru_cache(maxsize=256)(parse)
@@ -225,14 +225,16 @@ class FormulaKernel(Kernel):
     @cached_property
     def rewriting(self) -> Rewriting:
         """The rewrites from the formula to the form whose substitutions are counted."""
-        short = self.formula.n_leaves <= SHORT
+        short = self.formula.n_leaves <= MAX_CACHED_LENGTH
         return (_rewrite_short if short else rewrite)(self.formula, self.variables)
 
     @cached_property
     def program(self) -> Program:
         """The arithmetic on joint counts; FormulaSizeError if it is too large."""
         formula = self.rewriting.formula
-        return (_lower_short if formula.n_leaves <= SHORT else lower)(formula, self.variables)
+        return (_lower_short if formula.n_leaves <= MAX_CACHED_LENGTH else lower)(
+            formula, self.variables
+        )
 
     @property
     def source(self) -> str:

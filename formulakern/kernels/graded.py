@@ -34,7 +34,7 @@ ADVICE = (
     "Scale the columns first, by fk.PropositionEncoder(graded=True) or sklearn's MinMaxScaler."
 )
 #: The largest number of kernel values in memory (one megabyte), and of level sets of one part.
-BAND, WIDTH = 1 << 17, 1 << 12
+BLOCK_VALUES, MAX_LEVEL_SETS = 1 << 17, 1 << 12
 
 
 def graded(kernel: Kernel) -> GradedKernel:
@@ -117,11 +117,11 @@ class GradedKernel(DerivedKernel):
         inner = self.kernel.prepare(levels)
 
         def fill(rows: slice, columns: slice, block: FloatArray) -> None:
-            for right in z.parts(columns, WIDTH):
+            for right in z.parts(columns, MAX_LEVEL_SETS):
                 # blocks of the inner kernel begin at multiples of PANEL
                 first = z.starts[right.start] // PANEL * PANEL
                 width = int(z.starts[right.stop] - first)
-                for below in x.parts(rows, max(1, BAND // width)):
+                for below in x.parts(rows, max(1, BLOCK_VALUES // width)):
                     top = x.starts[below.start] // ROWS * ROWS
                     last = x.starts[below.stop]
                     values = np.empty((int(last - top), width))

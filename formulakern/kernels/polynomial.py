@@ -17,7 +17,7 @@ MAX_OPERATIONS = 2_000
 #: expanded form is shown.
 TIDY_OPERATIONS, TIDY_TERMS = 60, 500
 #: Counts of operations are capped at this number.
-LONGEST = 10**18
+MAX_COUNTED_OPERATIONS = 10**18
 
 
 def symbols(domain: str | None) -> dict[str, sympy.Symbol]:
@@ -42,7 +42,11 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
 def _check_length(program: Program, output: int) -> None:
     operations = values_of(program, _Lengths(), [output])[0]
     if operations > MAX_OPERATIONS:
-        shown = f"{operations:,}" if operations < LONGEST else f"more than {LONGEST:.0e}"
+        shown = (
+            f"{operations:,}"
+            if operations < MAX_COUNTED_OPERATIONS
+            else f"more than {MAX_COUNTED_OPERATIONS:.0e}"
+        )
         raise FormulaSizeError(
             f"the closed form has {shown} operations; the limit is {MAX_OPERATIONS:,}. Look at "
             "the program in kernel.inspect() instead."
@@ -61,7 +65,11 @@ def _terms(program: Program) -> int:
         if letter.isalpha()
     }
     degree = sum(program.degrees)
-    return comb(degree + len(letters), len(letters)) if degree <= TIDY_TERMS else LONGEST
+    return (
+        comb(degree + len(letters), len(letters))
+        if degree <= TIDY_TERMS
+        else MAX_COUNTED_OPERATIONS
+    )
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class _Lengths:
         return 1 + value.bit_length() // 64
 
     def sum(self, *operands: int) -> int:
-        return min(sum(operands), LONGEST)
+        return min(sum(operands), MAX_COUNTED_OPERATIONS)
 
     product = sum
 

@@ -68,19 +68,19 @@ Words = npt.NDArray[np.uint64]
 #: The number of strings of z that are processed together, and the longest k-mer of these loops.
 TILE, ROUNDS = 64, 64
 #: Unsigned integers, so that compiled loops need no case for negative indices.
-LANES, ONE, LAST = np.uint64(TILE), np.uint64(1), np.uint64(63)
+LANES, ONE, LAST_BIT = np.uint64(TILE), np.uint64(1), np.uint64(63)
 #: Products of numbers below this fit into 64-bit integers.
 ROOT = 1 << 31
 #: The number of vector additions that take as long as the addition of one shared feature.
-DENSE = 8
+ADDITIONS_PER_FEATURE = 8
 #: The number of rows of z whose sums are added together.
-SPREAD = 256
+SUMMED_ROWS = 256
 #: The largest number of pairs of different k-mers in memory.
-MAX_COMPARED = 1 << 24
+MAX_NEAR_PAIRS = 1 << 24
 #: The largest number of near k-mers that are listed for all k-mers of all strings.
-MAX_LISTED = 1 << 25
+MAX_LISTED_K_MERS = 1 << 25
 #: The number of pairs of k-mers that are compared at a time.
-COMPARED = 1 << 18
+BLOCK_PAIRS = 1 << 18
 
 
 # -- the functions of fk.strings -------------------------------------------------------------------
@@ -753,7 +753,7 @@ def _sum_matches(
             for j in range(LANES):
                 word = masks[w, j]
                 sums[0, j] += ones(word)
-                word &= (word >> ONE) | (masks[w + ONE, j] << LAST)
+                word &= (word >> ONE) | (masks[w + ONE, j] << LAST_BIT)
                 masks[w, j] = word
                 left |= word
         for j in range(LANES):
@@ -869,8 +869,12 @@ class KMerKernel(StringKernel):
         place[kinds] = places  # one of the places of each k-mer
         letters = codes[place[:, None] + np.arange(k)]
         N, size = self.near_both(), len(str(self.alphabet))
-        few_kinds = len(letters) * max(len(letters), *pair.shape) <= MAX_COMPARED
-        if not few_kinds and n_near(k, m, size) * len(rows) <= MAX_LISTED and size**k < 2**63:
+        few_kinds = len(letters) * max(len(letters), *pair.shape) <= MAX_NEAR_PAIRS
+        if (
+            not few_kinds
+            and n_near(k, m, size) * len(rows) <= MAX_LISTED_K_MERS
+            and size**k < 2**63
+        ):
             listed = near(letters, m, size)[kinds]
             u = np.unique(listed, return_inverse=True)[1].reshape(-1)
             return inner_products(*_counts(pair, np.repeat(rows, listed.shape[1]), u)), x
@@ -1016,7 +1020,7 @@ def smoothed(a: Words, b: Words, z: Any, N: FloatArray) -> FloatArray:
     of_z = np.unique(z.indices)
     few, b = z[:, of_z], b[:, :, of_z]
     sums = np.empty((a.shape[2], z.shape[0]))
-    step = max(1, COMPARED // max(len(of_z), 1))
+    step = max(1, BLOCK_PAIRS // max(len(of_z), 1))
     for start in range(0, len(sums), step):
         some = slice(start, start + step)
         differ = np.bitwise_or.reduce(a[:, :, None, some] ^ b[:, :, :, None], axis=0)
@@ -1072,7 +1076,7 @@ def inner_products(x: Any, z: Any) -> BlockWriter:
     """Return a block writer of the inner products of all rows of two CSR arrays of counts."""
     z_columns = z.tocsc()
     n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
-    if DENSE * n_shared >= x.nnz * z.shape[0]:
+    if ADDITIONS_PER_FEATURE * n_shared >= x.nnz * z.shape[0]:
         return weighted_sums(x, z_columns.T.toarray())
     x.sort_indices()
     z_columns.sort_indices()
@@ -1081,7 +1085,7 @@ def inner_products(x: Any, z: Any) -> BlockWriter:
 
 def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
     """Return a block writer of the product of a CSR array (rows, features) with ``values``."""
-    spread = aligned((len(values), values.shape[1] + SPREAD), np.float64)
+    spread = aligned((len(values), values.shape[1] + SUMMED_ROWS), np.float64)
     spread[:, : values.shape[1]] = values
     return _filled(_add_all, x.nnz * values.shape[1], x, values, spread)
 
@@ -1136,11 +1140,11 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
     "float64[:, :])"
 )
 def _add_all(x: Any, z: Any, block: Any, out: Any) -> None:
-    """Fill a block with Σ_u x[i, u]·z[j, u], for z as (features, rows of z and SPREAD more)."""
+    """Fill a block with Σ_u x[i, u]·z[j, u], for z of (features, rows + SUMMED_ROWS)."""
     row_start, row_stop, column_start, column_stop = block
-    sums = np.zeros(SPREAD)
-    for start in range(column_start, column_stop, SPREAD):
-        width = min(SPREAD, column_stop - start)
+    sums = np.zeros(SUMMED_ROWS)
+    for start in range(column_start, column_stop, SUMMED_ROWS):
+        width = min(SUMMED_ROWS, column_stop - start)
         for row in range(row_start, row_stop):
             _sum_row(x, z, row, start, sums)
             to = out[row - row_start]
@@ -1156,5 +1160,5 @@ def _sum_row(x: Any, z: Any, row: Any, start: Any, sums: Any) -> None:
     first = np.uint64(start)
     for place in range(starts[row], starts[row + 1]):
         feature, count = np.uint64(features[place]), counts[place]
-        for j in range(np.uint64(SPREAD)):
+        for j in range(np.uint64(SUMMED_ROWS)):
             sums[j] += count * z[feature, first + j]

@@ -3,10 +3,10 @@ r"""The features of a formula kernel, one column each: listed or sampled, and ev
 Substitutions that give the same function of the same columns are always true together, so w of them
 are one coordinate √w: under "bound" ``a & b`` with columns (i, j) and (j, i) is one column √2.
 
-A feature is a few steps of AND and XOR on *planes*: WIDTH words, 64 rows each, of every column, of
-intermediate results and of CHUNK features. The words of 64 features for the same rows are a square
-of 64 × 64 bits, which is transposed in place. Each of its words then marks which of the 64 features
-are true in one row, and its ones are read in order.
+A feature is a few steps of AND and XOR on *planes*: PLANE_WORDS words, 64 rows each, of every
+column, of intermediate results and of BLOCK_FEATURES features. The words of 64 features for the
+same rows are a square of 64 × 64 bits, which is transposed in place. Each of its words then marks
+which of the 64 features are true in one row, and its ones are read in order.
 
 Let a kernel be K = Σ_f w_f·φ_f φ_fᵀ, with φ_f the values of feature f in m training rows, and
 s_f = w_f·‖φ_f‖², so that Σ_f s_f is the trace T of K.  A sample that holds feature f with
@@ -84,9 +84,9 @@ from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.leaves import Choice
 
 #: The largest number of substitutions of a formula that are listed; beyond it, a sample is drawn.
-MAX_LISTED = 1 << 22
+MAX_LISTED_SUBSTITUTIONS = 1 << 22
 #: Instances that are extended together.
-INSTANCES = 1 << 20
+BLOCK_INSTANCES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class FeatureList:
             sum_true(_program(part, table), whole, _writeable(part.group), sums[features])
 
         shape = len(self), n_words(table.n_rows)
-        work_off(row_blocks(shape, max(CHUNK, len(self) // PARTS)), one)
+        work_off(row_blocks(shape, max(BLOCK_FEATURES, len(self) // N_PARTS)), one)
         return sums
 
     def matrix(
@@ -313,7 +313,7 @@ def _instances(space: Space, expansion: Expansion) -> IntArray:
     found = np.zeros((0 if expansion.empty else 1, 0), dtype=np.int64)
     for slot, place in enumerate(expansion.slots):
         columns = np.array(space.columns_of(place.variable), dtype=np.int64)
-        height = max(1, INSTANCES // max(1, len(columns)))
+        height = max(1, BLOCK_INSTANCES // max(1, len(columns)))
         parts, n_kept = [np.zeros((0, slot + 1), dtype=np.int64)], 0
         for start in range(0, len(found), height):
             part = found[start : start + height]
@@ -322,10 +322,10 @@ def _instances(space: Space, expansion: Expansion) -> IntArray:
             grown[:, slot] = np.tile(columns, len(part))
             parts.append(grown[_allowed(expansion, grown)])
             n_kept += len(parts[-1])
-            if n_kept > 4 * MAX_LISTED:
+            if n_kept > 4 * MAX_LISTED_SUBSTITUTIONS:
                 raise ParameterError(
                     f"listing the substitutions of {str(space.formula)!r} needs more than "
-                    f"{4 * MAX_LISTED:,} partial substitutions. Use fewer columns."
+                    f"{4 * MAX_LISTED_SUBSTITUTIONS:,} partial substitutions. Use fewer columns."
                 )
         found = np.concatenate(parts)
     return found
@@ -350,11 +350,11 @@ def _allowed(expansion: Expansion, grown: IntArray) -> NDArray[np.bool_]:
 
 
 #: Words of every plane: a whole, odd number of cache lines.
-WIDTH = 40
+PLANE_WORDS = 40
 #: Features that are evaluated together; a multiple of 64.
-CHUNK = 2048
+BLOCK_FEATURES = 2048
 #: The approximate number of parts into which threads divide large work.
-PARTS = 16
+N_PARTS = 16
 
 
 class FeatureProgram(NamedTuple):
@@ -381,8 +381,8 @@ class FeatureProgram(NamedTuple):
 @compiled()
 def _planes(program: Any) -> Any:
     """Return memory for the planes of one chunk."""
-    n_features = min(CHUNK, (len(program.function) + 63) // 64 * 64)
-    planes = np.zeros((program.first + n_features, WIDTH), np.uint64)
+    n_features = min(BLOCK_FEATURES, (len(program.function) + 63) // 64 * 64)
+    planes = np.zeros((program.first + n_features, PLANE_WORDS), np.uint64)
     planes[len(program.used)] = ~np.uint64(0)
     return planes
 
@@ -391,11 +391,11 @@ def _planes(program: Any) -> Any:
 def _load(program: Any, begin: Any, planes: Any) -> None:
     """Load the words of the columns from ``begin`` on, padded with 0."""
     words = program.words
-    n = min(WIDTH, words.shape[1] - begin)
+    n = min(PLANE_WORDS, words.shape[1] - begin)
     for u in range(len(program.used)):
         for w in range(n):
             planes[u, w] = words[program.used[u], begin + w]
-        for w in range(n, WIDTH):
+        for w in range(n, PLANE_WORDS):
             planes[u, w] = np.uint64(0)
 
 
@@ -411,7 +411,7 @@ def _plane(program: Any, feature: Any, register: Any) -> Any:
 @compiled()
 def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
     """Evaluate the features from ``chunk`` on; return their number."""
-    number = min(CHUNK, len(program.function) - chunk)
+    number = min(BLOCK_FEATURES, len(program.function) - chunk)
     for f in range(number):
         k = program.function[chunk + f]
         begin, stop = program.starts[k], program.starts[k + 1]
@@ -421,10 +421,10 @@ def _evaluate(program: Any, chunk: Any, planes: Any) -> Any:
             a, b = _plane(program, chunk + f, a >> 1), _plane(program, chunk + f, b >> 1)
             to = program.first + f if i + 1 == stop else len(program.used) + 1 + i - begin
             if kind == 1:
-                for w in range(WIDTH):
+                for w in range(PLANE_WORDS):
                     planes[to, w] = planes[a, w] ^ not_a ^ planes[b, w] ^ not_b
             else:
-                for w in range(WIDTH):
+                for w in range(PLANE_WORDS):
                     planes[to, w] = (planes[a, w] ^ not_a) & (planes[b, w] ^ not_b)
     return number
 
@@ -458,10 +458,10 @@ def sum_true(program: Any, measures: Any, group: Any, sums: Any) -> None:
     """Sum over the rows in which a feature is true the measure of its group."""
     planes = _planes(program)
     sums[:] = 0.0
-    for begin in range(0, program.words.shape[1], WIDTH):
+    for begin in range(0, program.words.shape[1], PLANE_WORDS):
         _load(program, begin, planes)
-        n = min(WIDTH, program.words.shape[1] - begin)
-        for chunk in range(0, len(program.function), CHUNK):
+        n = min(PLANE_WORDS, program.words.shape[1] - begin)
+        for chunk in range(0, len(program.function), BLOCK_FEATURES):
             for f in range(_evaluate(program, chunk, planes)):
                 total, measure = 0.0, measures[group[chunk + f]]
                 for w in range(n):
@@ -497,15 +497,15 @@ def fill_rows(
     """
     planes, first = _planes(program), program.first
     counted, several, n_rows = len(data) == 0, len(factors) > 1, factors.shape[1]
-    places = np.empty((64, WIDTH), np.int64)
-    true = np.empty(CHUNK + 64, np.int64)
-    for begin in range(start, stop, WIDTH):
+    places = np.empty((64, PLANE_WORDS), np.int64)
+    true = np.empty(BLOCK_FEATURES + 64, np.int64)
+    for begin in range(start, stop, PLANE_WORDS):
         _load(program, begin, planes)
-        n = min(WIDTH, stop - begin)
+        n = min(PLANE_WORDS, stop - begin)
         for t in range(64):
             for w in range(n):
                 places[t, w] = ends[t, begin + w]
-        for chunk in range(0, len(program.function), CHUNK):
+        for chunk in range(0, len(program.function), BLOCK_FEATURES):
             number = _evaluate(program, chunk, planes)
             squares = (number + 63) // 64
             planes[first + number : first + 64 * squares] = np.uint64(0)
@@ -536,7 +536,7 @@ def fill_rows(
 def _fill(program: Any, data: Any, indices: Any, *rest: Any) -> None:
     """Call :func:`fill_rows` for all words of rows, in threads if they are many."""
     words = program.words.shape[1]
-    blocks = row_blocks((words, len(program.function)), max(WIDTH, words // PARTS))
+    blocks = row_blocks((words, len(program.function)), max(PLANE_WORDS, words // N_PARTS))
     work_off(blocks, lambda w, _: fill_rows(data, indices, program, w.start, w.stop, *rest))
 
 
@@ -636,7 +636,7 @@ def ones_by_range(table: PackedTable, ranges: Sequence[Sequence[int]]) -> IntArr
 
 
 #: Entries of tables that are unpacked together.
-ENTRIES = 1 << 22
+BLOCK_ENTRIES = 1 << 22
 #: Attempts to draw a feature that a choice does not have yet.
 MAX_REDRAWN = 10_000
 
@@ -662,7 +662,7 @@ class TrueSubstitutions:
         self, table: PackedTable, rows: NDArray[np.intp], generator: np.random.Generator
     ) -> IntArray:
         """Return one true substitution for each of some rows."""
-        height = max(1, ENTRIES // max(1, table.n_columns))
+        height = max(1, BLOCK_ENTRIES // max(1, table.n_columns))
         drawn = []
         for start in range(0, len(rows), height):
             bits = rows_of_bits(table, rows[start : start + height])
@@ -881,7 +881,7 @@ def _symmetries(table: Truths, ranges: list[int], formula: Formula) -> list[tupl
 
 
 #: The largest number of instances whose frequencies are counted.
-MAX_WEIGHED = 1 << 20
+MAX_COUNTED_INSTANCES = 1 << 20
 #: The largest number of words of 64 rows that are read to count the listed features.
 MAX_WORK = 1 << 34
 
@@ -920,13 +920,18 @@ def choose_features(
     lengths = RowLengths.of(spaces)
     groups = [lengths.groups.index(space.divisors) for space in spaces]
     size = sum(space.size for space in spaces)
-    if n_components is None and size > MAX_LISTED:
+    if n_components is None and size > MAX_LISTED_SUBSTITUTIONS:
         raise ParameterError(
             f"n_components=None requires all features, but there are {size:,} substitutions and at "
-            f"most {MAX_LISTED:,} can be listed. Set n_components to the size of a sample."
+            f"most {MAX_LISTED_SUBSTITUTIONS:,} can be listed. Set n_components to the size "
+            "of a sample."
         )
-    most = MAX_LISTED if n_components is None else max(MAX_WEIGHED, n_components)
-    if size <= MAX_LISTED and sum(map(n_instances, spaces)) <= most:
+    most = (
+        MAX_LISTED_SUBSTITUTIONS
+        if n_components is None
+        else max(MAX_COUNTED_INSTANCES, n_components)
+    )
+    if size <= MAX_LISTED_SUBSTITUTIONS and sum(map(n_instances, spaces)) <= most:
         parts = [_grouped(list_features(s), g) for s, g in zip(spaces, groups, strict=True)]
         listed = parts[0] if len(parts) == 1 else merged(parts)
         if n_components is None or len(listed) <= n_components:

@@ -44,32 +44,33 @@ Rows = npt.NDArray[np.intp]
 Progress = Callable[[float, float], None]
 
 #: A tile of kernel values that stays in the second-level cache: 64 rows, 4,096 columns.
-HEIGHT, WIDTH = 64, 4096
+TILE_ROWS, TILE_COLUMNS = 64, 4096
 #: Matrices of kernels of rows that are not packed may take this share of the free memory:
 #: their values cost a hundred times more.
-SLOW_KERNELS = 0.5
+SLOW_MEMORY_SHARE = 0.5
 #: Rows of a small problem; rows if many of them are inside their boxes; rows of a direct solution.
-SMALL, LARGE, DIRECT = 2048, 3072, 2048
+MAX_SMALL_ROWS, MAX_INSIDE_ROWS, MAX_DIRECT_ROWS = 2048, 3072, 2048
 #: A small problem is solved until its slopes differ by this share of the initial difference.
-INNER = 0.2
+SMALL_GAP_SHARE = 0.2
 #: The largest share of a small problem that rows of the last one may take.
-KEPT = 0.5
+MAX_KEPT_SHARE = 0.5
 #: Steps of one small problem per row.
-STEPS = 500
+SMALL_STEPS_PER_ROW = 500
 #: Default limit of all steps: the larger of a constant and a number per row.
-MOST_STEPS, ROW_STEPS = 10_000_000, 100
+MAX_STEPS, STEPS_PER_ROW = 10_000_000, 100
 #: Small problems between two computations of the gap; a small gap is computed after each one.
-CHECKED = 5
-#: Problems of more rows begin with the solution of a sample of 1/SHARE of them, to this gap.
-SAMPLED, SHARE, SAMPLE_GAP = 16_000, 8, 0.05
+CHECK_INTERVAL = 5
+#: Problems of more rows begin with the solution of a sample of 1/SAMPLE_DIVISOR of them, to this
+#: gap.
+MIN_SAMPLED_ROWS, SAMPLE_DIVISOR, SAMPLE_GAP = 16_000, 8, 0.05
 #: A sample with a larger share of its support vectors inside their boxes is not used.
-INSIDE = 0.6
+MAX_INSIDE_SHARE = 0.6
 #: Rows are left out below this relative gap, if at most this share of the rows remains.
-CLOSE, STAYING = 0.2, 0.7
+SHRINK_GAP, MAX_STAYING_SHARE = 0.2, 0.7
 #: Slopes that differ by less, as a share of the largest, differ by rounding.
 ROUNDING = 1e-13
 #: The least curvature along a pair, as a share of the largest K(x, x).
-SMALLEST_CURVATURE = 1e-12
+MIN_CURVATURE_SHARE = 1e-12
 
 
 # -- rows of K -------------------------------------------------------------------------------------
@@ -157,15 +158,19 @@ def _weighted_sums(fill: BlockWriter, weights: FloatArray, n: int) -> FloatArray
 
     def one(_: slice, columns: slice) -> None:
         width = columns.stop - columns.start
-        tile, sums = np.empty((HEIGHT, width)), np.zeros((sets, width))
-        for start in range(0, m, HEIGHT):
-            stop = min(start + HEIGHT, m)
+        tile, sums = np.empty((TILE_ROWS, width)), np.zeros((sets, width))
+        for start in range(0, m, TILE_ROWS):
+            stop = min(start + TILE_ROWS, m)
             fill(slice(start, stop), columns, tile[: stop - start])
             _add_weighted(tile, weights[:, start:stop].copy(), sums)
         out[:, columns] = sums
 
     work_off(
-        [(slice(0, m), slice(start, min(start + WIDTH, n))) for start in range(0, n, WIDTH)], one
+        [
+            (slice(0, m), slice(start, min(start + TILE_COLUMNS, n)))
+            for start in range(0, n, TILE_COLUMNS)
+        ],
+        one,
     )
     return out
 
@@ -177,7 +182,7 @@ def memory_for(rows: Any, memory: float, matrices: int = 1) -> float:
     import psutil  # loaded only for these kernels
 
     free = float(psutil.virtual_memory().available)
-    return max(memory, SLOW_KERNELS * free / 1e6 / matrices)
+    return max(memory, SLOW_MEMORY_SHARE * free / 1e6 / matrices)
 
 
 # -- the problem -----------------------------------------------------------------------------------
@@ -592,7 +597,7 @@ class Descent:
 
     def __init__(self, n: int, limits: Limits, progress: Progress | None) -> None:
         self.limits, self.progress = limits, progress
-        self.most = limits.max_iter if limits.max_iter >= 0 else max(MOST_STEPS, n * ROW_STEPS)
+        self.most = limits.max_iter if limits.max_iter >= 0 else max(MAX_STEPS, n * STEPS_PER_ROW)
         self.started = time.monotonic()
         self.iterations, self.stopped = 0, ""
         self.history: list[tuple[float, float, float, float]] = []
@@ -616,41 +621,54 @@ class Descent:
     def begin(self, whole: Part) -> None:
         """Set the first coefficients; if there are many rows, from the solution of a sample."""
         n, problem = len(whole.problem), whole.problem
-        if n <= SAMPLED or problem.total or whole.rows.held:
+        if n <= MIN_SAMPLED_ROWS or problem.total or whole.rows.held:
             whole.set(problem.start())
             return
-        chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SHARE])
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SAMPLE_DIVISOR])
         scale = n / len(chosen)  # larger boxes keep the losses
         sample = Part.of(problem.take(chosen, scale), whole.rows.take(chosen), chosen)
-        tol, steps = max(SAMPLE_GAP, self.limits.tol), self.steps_left(STEPS * LARGE)
+        tol, steps = (
+            max(SAMPLE_GAP, self.limits.tol),
+            self.steps_left(SMALL_STEPS_PER_ROW * MAX_INSIDE_ROWS),
+        )
         run = Descent(len(chosen), Limits(tol, steps, self.seconds_left()), None)
         run.solve(sample)
         if run.stopped == "interrupted":  # the sample's solution is the best so far
             self.stopped = run.stopped
         self.iterations += run.iterations
         support, inside = int(np.count_nonzero(sample.beta)), int(sample.is_inside().sum())
-        if not support or inside > INSIDE * support:
+        if not support or inside > MAX_INSIDE_SHARE * support:
             whole.set(problem.start())
         else:
             whole.begin_as(sample, scale)
 
     def descend(self, part: Part, target: float) -> None:
         """Solve small problems until the gap is at most ``target``; 0 uses the relative tol."""
-        whole, size, n = not target, SMALL, len(part.problem)
+        whole, size, n = not target, MAX_SMALL_ROWS, len(part.problem)
         kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
         inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
         values = part.values or part.look()
         while not self.ended(values, target):
-            if whole and values.gap < CLOSE and self.leave_out(part, values):
+            if whole and values.gap < SHRINK_GAP and self.leave_out(part, values):
                 values, kept = self.note(part), kept[:0]
                 if self.ended(values, target):
                     return
-            for _ in range(1 if values.gap < CLOSE or not whole else CHECKED):
-                size = n if n <= DIRECT else LARGE if 2 * len(kept) > SMALL else size
-                rows, differ = part.violators(kept[: int(KEPT * size)], size)
+            for _ in range(1 if values.gap < SHRINK_GAP or not whole else CHECK_INTERVAL):
+                size = (
+                    n
+                    if n <= MAX_DIRECT_ROWS
+                    else MAX_INSIDE_ROWS
+                    if 2 * len(kept) > MAX_SMALL_ROWS
+                    else size
+                )
+                rows, differ = part.violators(kept[: int(MAX_KEPT_SHARE * size)], size)
                 few = None
                 if differ > ROUNDING * (float(np.abs(part.products).max(initial=0.0)) + inner):
-                    tolerance = min(inner, INNER * differ) if n <= DIRECT else INNER * differ
+                    tolerance = (
+                        min(inner, SMALL_GAP_SHARE * differ)
+                        if n <= MAX_DIRECT_ROWS
+                        else SMALL_GAP_SHARE * differ
+                    )
                     few = self.solve_small(part, rows, tolerance)
                 if few is None:  # below the rounding of β
                     self.stopped = self.stopped or ("stalled" if whole else "")
@@ -664,7 +682,7 @@ class Descent:
 
     def leave_out(self, part: Part, values: Values) -> bool:
         """Solve for the rows near the margin alone; return False if they are too many."""
-        few = part.near(STAYING)
+        few = part.near(MAX_STAYING_SHARE)
         if few is None:
             return False
         before = few.beta.copy()
@@ -685,7 +703,7 @@ class Descent:
             )
         beta, lower, upper = before.copy(), problem.lower[rows], problem.upper[rows]
         gradient = part.products[rows] - problem.linear[rows]
-        most = self.steps_left(STEPS * len(rows))
+        most = self.steps_left(SMALL_STEPS_PER_ROW * len(rows))
         steps = descend_pairs(gram, gradient, beta, lower, upper, problem.epsilon, tolerance, most)
         part.move(rows, beta, before)
         self.iterations += int(steps)
@@ -870,9 +888,9 @@ def descend_pairs(
     diagonal = np.empty(n)
     for k in range(n):
         diagonal[k] = gram[k, k]
-    least = SMALLEST_CURVATURE * diagonal.max()
+    least = MIN_CURVATURE_SHARE * diagonal.max()
     if least <= 0.0:
-        least = SMALLEST_CURVATURE
+        least = MIN_CURVATURE_SHARE
     for step in range(most):
         i, steepest = -1, -np.inf
         for k in range(n):

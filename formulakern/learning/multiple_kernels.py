@@ -42,7 +42,7 @@ from formulakern.solvers.simplex_qp import (
 from formulakern.solvers.solution import Certified, part_of, share_done
 
 #: Pairs of rows whose products are summed together.
-BAND = 1 << 18
+BLOCK_PAIRS = 1 << 18
 
 
 class KernelFamily:
@@ -153,7 +153,7 @@ class _Shared:
 def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatArray) -> FloatArray:
     """Return h_t, the sum of u_i u_j over the pairs of these rows that have triple t."""
     sums = np.zeros(index.counts.same.size)
-    height = max(1, BAND // max(1, len(support)))
+    height = max(1, BLOCK_PAIRS // max(1, len(support)))
     for start in range(0, len(support), height):
         band = slice(start, start + height)
         triples = index.index[support[band, None], support]
@@ -296,13 +296,13 @@ def _means(task: Task) -> FloatArray:
 
 #: The relative gap of the support vector machines: of the first, as a share of the overall gap,
 #: and the least, as a share of ``tol``.
-COARSE, INNER, FINE = 0.05, 0.2, 0.02
+FIRST_GAP, GAP_SHARE, MIN_GAP_SHARE = 0.05, 0.2, 0.02
 #: The largest number of steps of a support vector machine.
-STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 #: For p = 1, the number of recent rounds whose duals are kept.
-CUTS = 100
+MAX_CUTS = 100
 #: The largest factor by which steps extend beyond the best weights, and its growth per round.
-LONGEST, GROWTH = 32.0, 1.5
+MAX_EXTENSION, EXTENSION_GROWTH = 32.0, 1.5
 
 
 def lp_norm_weights(
@@ -364,7 +364,7 @@ def lp_norm_weights(
     boxes = [C * task.row_weights for task in tasks]
     K: FloatArray | None = None
     lower, upper, best, first = 0.0, math.inf, weights, 1.0
-    inner, rounds, stride = COARSE, 0, 1.0
+    inner, rounds, stride = FIRST_GAP, 0, 1.0
     cuts: list[FloatArray] = []
     dual_norm = 1.0 if p == math.inf else p / (p - 1) if p > 1 else math.inf
     mixed_norm = 2.0 if p == math.inf else 2 * p / (p + 1)
@@ -390,7 +390,7 @@ def lp_norm_weights(
         if primal < upper:
             upper, best = primal, norm_weights(norms, p)
             weights = _beyond(weights, best, stride, p)
-            stride = min(LONGEST, GROWTH * stride)
+            stride = min(MAX_EXTENSION, EXTENSION_GROWTH * stride)
         else:
             weights, stride, inner = best, 1.0, inner / 4
             lost = (best == 0) & (forms > 0)
@@ -398,7 +398,7 @@ def lp_norm_weights(
                 weights = np.where(lost, (forms / forms.max()) ** (1 / (p - 1)), best)
                 weights /= _norm(weights, p)
         if p == 1:
-            cuts = [*cuts[-CUTS:], sum(sizes) - noise - forms / 2]
+            cuts = [*cuts[-MAX_CUTS:], sum(sizes) - noise - forms / 2]
             dual, planes = _cutting_planes(np.array(cuts).T)
             weights = (weights + planes) / 2
         lower = max(lower, dual)
@@ -408,7 +408,7 @@ def lp_norm_weights(
             progress(share_done(first, gap, tol))
         if gap <= tol or rounds == max_iter:
             break
-        inner = max(min(inner, INNER * gap), FINE * tol)
+        inner = max(min(inner, GAP_SHARE * gap), MIN_GAP_SHARE * tol)
     if progress is not None:
         progress(1.0)
     return KernelWeights(
@@ -477,7 +477,7 @@ def _machine(K: FloatArray, problem: BoxProblem, start: FloatArray, tol: float) 
         found = problem.values(u, product)
         return Certificate(found.primal, found.dual, found.primal)
 
-    found = minimise(K, program, start, certificate, Weighted, tol=tol, max_iter=STEPS)
+    found = minimise(K, program, start, certificate, Weighted, tol=tol, max_iter=MAX_STEPS)
     return found.coefficients
 
 

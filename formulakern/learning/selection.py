@@ -44,18 +44,18 @@ from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 
 #: The sizes of a path, up to the number of features.
-SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
+PATH_SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
 #: The default limit of the rules of a model.
-AUTOMATIC = 15
+DEFAULT_MAX_RULES = 15
 #: The share of the features that are removed at once at first.
-LEAVING = 0.3
+REMOVED_SHARE = 0.3
 #: The number of features of least weight that are tried in an exchange, and the share by which it
 #: must lower P(S).
-TRIED, BETTER = 3, 1e-4
+MAX_TRIED, MIN_IMPROVEMENT = 3, 1e-4
 #: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
-SLACK = 2.0
+MAX_GAIN_RATIO = 2.0
 #: The largest share of the objective that weights in agreement with their evidence may cost.
-CHEAP = 0.05
+MAX_AGREEMENT_COST = 0.05
 
 
 def rule_limit(max_rules: Any) -> int | None:
@@ -65,7 +65,7 @@ def rule_limit(max_rules: Any) -> int | None:
     (15, 3, None)
     """
     if isinstance(max_rules, str) and max_rules == "auto":
-        return AUTOMATIC
+        return DEFAULT_MAX_RULES
     check_integer("max_rules", max_rules, otherwise="None for no limit, or 'auto'")
     return None if max_rules is None else int(max_rules)
 
@@ -125,7 +125,7 @@ class FewFeatures:
     most: int | None
     deadline: Deadline = UNLIMITED
     report: Callable[[Choice], None] | None = None
-    sizes: Sequence[int] = SIZES
+    sizes: Sequence[int] = PATH_SIZES
     interrupted: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +147,7 @@ class FewFeatures:
                 listed = set() if most is None else {*self.sizes, most}
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
-                    if size <= max(most or 0, AUTOMATIC):
+                    if size <= max(most or 0, DEFAULT_MAX_RULES):
                         here = self.sensible(self.exchanged(here))
                     self.add(here, found)
                     if self.deadline.over():
@@ -191,7 +191,7 @@ class FewFeatures:
 
     def within(self, here: Choice, goal: float) -> Choice:
         """Remove features while the objective stays within the goal."""
-        share = LEAVING
+        share = REMOVED_SHARE
         while len(here) > 0 and not self.deadline.over():
             leaving = max(1, int(share * len(here)))
             fewer = self.without(here, self.lightest(here)[:leaving])
@@ -206,7 +206,7 @@ class FewFeatures:
     def reduced(self, here: Choice, size: int) -> Choice:
         """Remove features until ``size`` remain."""
         while (surplus := len(here) - size) > 0:
-            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(here)))
+            leaving = surplus if self.deadline.over() else max(1, int(REMOVED_SHARE * len(here)))
             leaving = min(leaving, surplus)
             here = self.without(here, self.lightest(here)[:leaving])
         return here
@@ -216,13 +216,13 @@ class FewFeatures:
         improved = True
         while improved and not self.deadline.over():
             improved = False
-            for leaving in self.lightest(here)[:TRIED]:
+            for leaving in self.lightest(here)[:MAX_TRIED]:
                 rest = self.without(here, leaving)
                 entering, gain = self.promising(rest, int(here.which[leaving]))
-                if rest.objective - SLACK * gain >= here.objective:
+                if rest.objective - MAX_GAIN_RATIO * gain >= here.objective:
                     continue
                 tried = self.larger(rest, entering)
-                if tried.objective < (1 - BETTER) * here.objective:
+                if tried.objective < (1 - MIN_IMPROVEMENT) * here.objective:
                     here, improved = tried, True
                     break
         return here
@@ -249,7 +249,7 @@ class FewFeatures:
                 break
             better = other.larger(better, entering)
         better = other.exchanged(better)
-        return better if better.objective <= (1 + CHEAP) * here.objective else here
+        return better if better.objective <= (1 + MAX_AGREEMENT_COST) * here.objective else here
 
     def larger(self, here: Choice, entering: int) -> Choice:
         """Return the best functions with one more candidate."""

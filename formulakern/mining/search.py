@@ -145,7 +145,7 @@ def unit_exponent(largest: float) -> int:
 
 
 #: Results times examples per batch of sums.
-BATCH = 1 << 20
+BATCH_ENTRIES = 1 << 20
 
 
 class Task:
@@ -187,7 +187,7 @@ class Task:
         ``covers`` returns the truth values of some results on the rows of a table, one row each.
         """
         sums = np.zeros((len(found), self.weights.shape[1]))
-        step = max(1, BATCH // max(1, self.table.n_rows))
+        step = max(1, BATCH_ENTRIES // max(1, self.table.n_rows))
         for start in range(0, len(found), step):
             truths = covers(self.table, found[start : start + step])
             for k, column in enumerate(self.weights.T):

@@ -17,7 +17,7 @@ from formulakern.compilation import compiled, intrinsic
 from formulakern.encoding.bits import ones
 
 #: Propositions whose sums are computed together.
-TOGETHER = 4
+BLOCK_PROPOSITIONS = 4
 #: 64-bit numbers in a vector.
 LANES = 8
 
@@ -69,7 +69,7 @@ def _sums_of_four(
         mask_type = ir.VectorType(ir.IntType(1), LANES)
         zero = ir.Constant(vector, [ir.Constant(real, 0.0)] * LANES)
 
-        totals = [cgutils.alloca_once_value(builder, zero) for _ in range(2 * TOGETHER)]
+        totals = [cgutils.alloca_once_value(builder, zero) for _ in range(2 * BLOCK_PROPOSITIONS)]
         with cgutils.for_range(builder, stop) as loop:
             place = builder.load(builder.gep(index.data, [loop.index]))
             bits = [builder.load(builder.gep(row, [place])) for row in rows]
@@ -84,7 +84,7 @@ def _sums_of_four(
                     )
                     for a in (first, second)
                 ]
-                for c in range(2 * TOGETHER):
+                for c in range(2 * BLOCK_PROPOSITIONS):
                     byte = builder.trunc(builder.lshr(bits[c // 2], constant(group)), ir.IntType(8))
                     mask = builder.bitcast(byte, mask_type)
                     chosen = builder.select(mask, weights[c % 2], zero)

@@ -31,7 +31,7 @@ _ROWS_NEEDED: ContextVar[bool] = ContextVar("rows_needed", default=True)
 #: The graph of the partition that is being computed, or None.
 _GRAPH: ContextVar[str | None] = ContextVar("graph", default=None)
 #: Graphs and the warnings that have been shown within them.
-_TOLD: dict[tuple[str, str], object] = {}
+_WARNED: dict[tuple[str, str], object] = {}
 
 
 def lazily(method: Method) -> Method:
@@ -141,21 +141,21 @@ def needs_rows() -> bool:
     return _ROWS_NEEDED.get()
 
 
-def first_told(what: str) -> bool:
+def is_first_warning(what: str) -> bool:
     """Return True if a warning is to be shown: within partitions, once per graph and process."""
     graph = _GRAPH.get()
     if graph is None:
         return True
     own = object()
-    return _TOLD.setdefault((graph, what), own) is own  # atomic, for threads
+    return _WARNED.setdefault((graph, what), own) is own  # atomic, for threads
 
 
 # -- Gram matrices ---------------------------------------------------------------------------------
 
 #: Bytes of the largest block; larger ones are divided into equal blocks of fewer rows.
-LARGEST_BLOCK = 1 << 27
+MAX_BLOCK_BYTES = 1 << 27
 #: Rows and columns of a square block of this size.
-SQUARE = 4096
+BLOCK_SIDE = 4096
 
 
 class _Side(NamedTuple):
@@ -216,8 +216,8 @@ def _sides(kernel: Any, X: Any, Z: Any) -> tuple[_Side, _Side]:
     tables = (X,) if alone else (X, Z)
     near = [None if is_dask(table) else kernel.read(table).x for table in tables]
     kernel.read(*(head_of(t) if own is None else own for t, own in zip(tables, near, strict=True)))
-    rows = [SQUARE if own is None else min(max(own.n_rows, 1), SQUARE) for own in near]
-    most = [SQUARE] if alone else [LARGEST_BLOCK // (8 * other) for other in reversed(rows)]
+    rows = [BLOCK_SIDE if own is None else min(max(own.n_rows, 1), BLOCK_SIDE) for own in near]
+    most = [BLOCK_SIDE] if alone else [MAX_BLOCK_BYTES // (8 * other) for other in reversed(rows)]
     shared = put(kernel)
     sides = [_side(shared, *of) for of in zip(tables, near, "XZ", most, strict=False)]
     return sides[0], sides[-1]
@@ -226,7 +226,9 @@ def _sides(kernel: Any, X: Any, Z: Any) -> tuple[_Side, _Side]:
 def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
     if near is not None:
         rows = np.arange(near.n_rows)
-        own = [near.take(rows[k : k + SQUARE]) for k in range(0, near.n_rows, SQUARE)] or [near]
+        own = [near.take(rows[k : k + BLOCK_SIDE]) for k in range(0, near.n_rows, BLOCK_SIDE)] or [
+            near
+        ]
         return _Side(list(map(put, own)), tuple(part.n_rows for part in own))
     sizes = (float("nan"),) * table.npartitions
     if is_dask_array(table):

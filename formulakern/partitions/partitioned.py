@@ -32,18 +32,18 @@ from formulakern.partitions.collections import is_dask_array
 from formulakern.progress import answered
 
 #: The default limit, 1 GiB: 64 million rows of 128 propositions.
-GATHERED = 1 << 30
+DEFAULT_GATHER_LIMIT = 1 << 30
 
-_limit: ContextVar[int] = ContextVar("gathered_bytes", default=GATHERED)
+_limit: ContextVar[int] = ContextVar("gathered_bytes", default=DEFAULT_GATHER_LIMIT)
 #: Clients whose workers ignore Ctrl-C.
 _KEPT: WeakSet[Any] = WeakSet()
 #: The number of results that are combined in one step.
-STEP = 8
+RESULTS_PER_STEP = 8
 AGAIN = "Connect to a cluster that runs, and fit again."
 LOGS = "Look at the logs of the workers."
 SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
 #: Seconds between two checks of the futures, and the statuses of failed ones.
-LOOKED, FAILED = 0.25, ("error", "cancelled", "lost")
+CHECK_SECONDS, FAILED_STATUSES = 0.25, ("error", "cancelled", "lost")
 #: Exceptions of distributed by name, because it may not be installed: the problem and the remedy.
 LOST = {
     **dict.fromkeys(
@@ -91,7 +91,7 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
     >>> with gather_limit(0):
     ...     print(gathered_bytes())
     0
-    >>> gathered_bytes() == GATHERED
+    >>> gathered_bytes() == DEFAULT_GATHER_LIMIT
     True
     """
     check_integer("n_bytes", n_bytes, 0)
@@ -190,7 +190,7 @@ class Partitioned:
         deadline.check()
         answers = self.later(function, *shared)
         while len(answers) > 1:
-            answers = answers.coalesce(STEP, partial(reduce, operator.add))
+            answers = answers.coalesce(RESULTS_PER_STEP, partial(reduce, operator.add))
         return _computed(answers.values, deadline)[0]
 
     def held(self) -> Partitioned:
@@ -278,10 +278,10 @@ def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
     try:
         while True:
             with suppress(TimeoutError):
-                wait(futures, timeout=min(LOOKED, deadline.left()))
+                wait(futures, timeout=min(CHECK_SECONDS, deadline.left()))
             answered(sum(future.done() for future in futures), len(futures))
             if all(future.done() for future in futures) or any(
-                future.status in FAILED for future in futures
+                future.status in FAILED_STATUSES for future in futures
             ):
                 return
             deadline.check()

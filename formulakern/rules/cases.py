@@ -53,7 +53,7 @@ MAX_BOXES = 10_000
 #: Advice if the diagram of a formula is too large.
 ADVICE = "Use fewer conditions, split the rule, or compare on a table."
 #: Below this bound, a column of floating point numbers represents whole numbers exactly.
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 #: Comparison → its negation, for columns without missing entries.
 OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is missing": "is not missing"}
 OPPOSITES |= {opposite: relation for relation, opposite in OPPOSITES.items()}
@@ -269,7 +269,7 @@ def _shown(entry: Any) -> Any:
     """Return an entry as a witness shows it: None if missing, an int if it is a whole number."""
     if entry != entry:
         return None
-    whole = isinstance(entry, float) and abs(entry) < EXACT and entry.is_integer()
+    whole = isinstance(entry, float) and abs(entry) < MAX_EXACT_INTEGER and entry.is_integer()
     return int(entry) if whole else entry
 
 
@@ -303,7 +303,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
     if whole:  # _between yields a whole number between two constants if there is one
         floats = [value for value in floats if value.is_integer()]
     columns = [np.array([*floats, math.nan] if missing else floats)]
-    if any(abs(number) >= EXACT for number in numbers):
+    if any(abs(number) >= MAX_EXACT_INTEGER for number in numbers):
         near = {int(n) + step for n in numbers for step in (-1, 0, 1)}
         near |= {int(value) for value in floats if math.isfinite(value)}
         columns.append(np.array([n for n in sorted(near) if -(2**63) <= n < 2**63], np.int64))
@@ -321,11 +321,11 @@ def _between(numbers: list[float]) -> Iterator[float]:
         yield 0.0
         return
     below = math.floor(numbers[0]) - 1
-    yield float(below) if below < numbers[0] and abs(below) < EXACT else -math.inf
+    yield float(below) if below < numbers[0] and abs(below) < MAX_EXACT_INTEGER else -math.inf
     for low, high in itertools.pairwise([*numbers, math.inf]):
         yield low
         middle = low / 2 + high / 2 if math.isfinite(high) else math.inf
-        whole = math.floor(low) + 1 if abs(low) < EXACT else middle
+        whole = math.floor(low) + 1 if abs(low) < MAX_EXACT_INTEGER else middle
         for candidate in (whole, middle):
             if low < candidate < high or (high == math.inf and low < candidate):
                 yield float(candidate)

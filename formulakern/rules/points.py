@@ -31,7 +31,7 @@ RIDGE, ROUNDED_RIDGE = 1e-6, 1.0
 #: Roundings that are improved; moves that are tried before points are a local optimum.
 MAX_STARTS, MAX_MOVES = 6, 48
 #: The share of the summed losses by which a move must improve them.
-PROGRESS = 1e-9
+MIN_PROGRESS_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def fitted_points(
         fewer = best.points.copy()
         fewer[r] = 0
         without = problem.fitted(fewer, best)
-        if without.loss <= best.loss + PROGRESS * n:
+        if without.loss <= best.loss + MIN_PROGRESS_SHARE * n:
             best = without
     bound = problem.bound(exact, float(intercept[1]))
     if not best.points.any():
@@ -295,7 +295,7 @@ class _Problem:
         while True:
             for changed in self._moves(fit):
                 new = self.fitted(changed, fit)
-                if new.loss < fit.loss - PROGRESS * self.n:
+                if new.loss < fit.loss - MIN_PROGRESS_SHARE * self.n:
                     fit = new
                     break
             else:

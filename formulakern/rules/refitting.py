@@ -18,7 +18,7 @@ from formulakern.tables.table import Table
 #: The default penalty on refitted weights, which keeps them finite if rules separate the classes.
 RIDGE = 1e-3
 #: Newton's method ends at a step that promises less than this share of the objective.
-PROMISE, MOST_STEPS = 1e-10, 200
+MIN_PROMISE_SHARE, MAX_STEPS = 1e-10, 200
 #: The distance of the intercept of a class without rows below the others.
 ABSENT = 30.0
 
@@ -198,11 +198,11 @@ def logistic_weights(
         return float(penalty @ theta**2 / 2 + each[:, 0] @ losses), np.exp(logs)
 
     value, p = loss(theta)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         gradient = ((columns.T @ (each * (p - hit))) * D).sum(axis=1) + penalty * theta
         step = _newton_step(scaled, D, p, penalty, gradient)
         promised = -float(gradient @ step) / 2
-        if promised <= PROMISE * max(1.0, value):
+        if promised <= MIN_PROMISE_SHARE * max(1.0, value):
             break
         size = 1.0
         new = loss(theta + step)

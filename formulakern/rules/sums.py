@@ -16,18 +16,20 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 
 #: Longer sums are split into sums of sums, because databases limit the depth of expressions.
-LONGEST_CHAIN = 100
+MAX_CHAIN_LENGTH = 100
 T = TypeVar("T")
 
 
 def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequence[T]:
-    """Return at most ``LONGEST_CHAIN`` parts; if there are more, join them in groups.
+    """Return at most ``MAX_CHAIN_LENGTH`` parts; if there are more, join them in groups.
 
     >>> in_groups("a" * 201, "+".join) == ["+".join("a" * 100)] * 2 + ["a"]
     True
     """
-    while len(parts) > LONGEST_CHAIN:
-        parts = [joined(parts[k : k + LONGEST_CHAIN]) for k in range(0, len(parts), LONGEST_CHAIN)]
+    while len(parts) > MAX_CHAIN_LENGTH:
+        parts = [
+            joined(parts[k : k + MAX_CHAIN_LENGTH]) for k in range(0, len(parts), MAX_CHAIN_LENGTH)
+        ]
     return parts
 
 
@@ -51,7 +53,7 @@ def weighted_sums(
         terms: list[Any] = [np.full(n, first)]
         totals: list[Any] = []
         for r in np.flatnonzero(column).tolist():
-            if len(terms) == LONGEST_CHAIN:
+            if len(terms) == MAX_CHAIN_LENGTH:
                 totals.append(added(terms))
                 terms = []
             terms.append(column[r] * np.asarray(values[:, r], dtype=np.float64))

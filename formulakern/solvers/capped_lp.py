@@ -30,16 +30,16 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 
 #: A of at most this many bytes is converted to floats once; otherwise in blocks of rows.
-KEPT_BYTES = 1 << 28
-BLOCK = 16_384
+MAX_FLOAT_BYTES = 1 << 28
+BLOCK_ROWS = 16_384
 #: Below this share of nonzero entries, sums over them are faster than BLAS over all.
-SPARSE = 0.2
+MAX_SPARSE_SHARE = 0.2
 #: From this tolerance on, single precision suffices.
-ROUGH = 1e-4
+MIN_FLOAT32_TOL = 1e-4
 #: Sums of squares of larger numbers would overflow in single precision.
-HUGE = 1e15
+MAX_FLOAT32_NUMBER = 1e15
 #: Smaller matrices stay dense.
-SMALL = 1 << 16
+MIN_SPARSE_ENTRIES = 1 << 16
 
 
 @compiled("void(int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1])")
@@ -67,9 +67,9 @@ class Matrix:
         self, A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED
     ) -> None:
         self.shape, self.shift = (A.shape[0], A.shape[1]), shift
-        few = A.size > SMALL and np.count_nonzero(A) < SPARSE * A.size
+        few = A.size > MIN_SPARSE_ENTRIES and np.count_nonzero(A) < MAX_SPARSE_SHARE * A.size
         self.sparse = few and rows_normal.ready(deadline, wait=False)
-        single = tol >= ROUGH and A.size > SMALL and not self.sparse
+        single = tol >= MIN_FLOAT32_TOL and A.size > MIN_SPARSE_ENTRIES and not self.sparse
         self.dtype = np.dtype(np.float32 if single else np.float64)
         #: Relative error of the entries of :meth:`normal`.
         self.rounding = 4e-7 if single else 1e-14
@@ -80,15 +80,15 @@ class Matrix:
             self.A = csr_array(A).astype(self.dtype)
             indices = self.A.indptr.astype(np.int64), self.A.indices.astype(np.int32)
             self.entries = *indices, self.A.data
-        elif A.size * self.dtype.itemsize <= KEPT_BYTES:
+        elif A.size * self.dtype.itemsize <= MAX_FLOAT_BYTES:
             self.A = A.astype(self.dtype)
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         if self.sparse:
             yield slice(None), self.A
             return
-        for first in range(0, self.shape[0], BLOCK):
-            rows = slice(first, first + BLOCK)
+        for first in range(0, self.shape[0], BLOCK_ROWS):
+            rows = slice(first, first + BLOCK_ROWS)
             yield rows, self.A[rows].astype(self.dtype, copy=False)
 
     def sizes(self) -> FloatArray:
@@ -115,13 +115,15 @@ class Matrix:
         result = np.zeros((self.shape[1], self.shape[1]))
         if self.sparse:
             starts, places, entries = self.entries
-            for first in range(0, len(d), BLOCK):
+            for first in range(0, len(d), BLOCK_ROWS):
                 deadline.check()
-                rows = slice(first, first + BLOCK)
-                rows_normal(starts[first : first + BLOCK + 1], places, entries, d[rows], result)
+                rows = slice(first, first + BLOCK_ROWS)
+                rows_normal(
+                    starts[first : first + BLOCK_ROWS + 1], places, entries, d[rows], result
+                )
             result += np.triu(result, 1).T
         else:
-            root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
+            root = np.minimum(np.sqrt(d), MAX_FLOAT32_NUMBER).astype(self.dtype)
             for rows, block in self._blocks():
                 deadline.check()
                 block = block * root[rows, None]
@@ -134,14 +136,15 @@ class Matrix:
 
 MAX_STEPS = 100
 #: Share of the way to the boundary that a step takes.
-SHORT = 0.995
+STEP_SHARE = 0.995
 #: Distances of a start from its bounds.
-ASIDE, SHRUNK, TINY = 0.05, 1.1, 0.1
+ASIDE, SHRUNK, MIN_DISTANCE = 0.05, 1.1, 0.1
 #: The method stops at a step shorter than this,
-STUCK = 1e-10
-#: or after PATIENCE steps in a row that leave more than the share CLEARLY of the error, once the
-#: gap or the whole error is below LATE (before, the error may stay constant for long).
-PATIENCE, CLEARLY, LATE = 10, 0.99, 1e-3
+MIN_STEP = 1e-10
+#: or after MAX_STALLED_STEPS steps in a row that leave more than the share STALLED_SHARE of the
+#: error, once the gap or the whole error is below LATE_GAP (before, the error may stay constant for
+#: long).
+MAX_STALLED_STEPS, STALLED_SHARE, LATE_GAP = 10, 0.99, 1e-3
 
 Vectors = Sequence[FloatArray]
 
@@ -188,16 +191,16 @@ def solve_capped_lp(
             gap = state.gap
             error = max(gap, state.infeasibility)
             if error < best[0]:
-                late = min(error, gap) < LATE and error > CLEARLY * best[0]
+                late = min(error, gap) < LATE_GAP and error > STALLED_SHARE * best[0]
                 since = since + 1 if late else 0
                 best, alpha, multipliers = (error, gap), state.alpha, state.lam
             else:
-                since += min(error, gap) < LATE
-            ended = error <= tol or since == PATIENCE or steps == MAX_STEPS
+                since += min(error, gap) < LATE_GAP
+            ended = error <= tol or since == MAX_STALLED_STEPS or steps == MAX_STEPS
             if ended or not np.isfinite(error) or deadline.over(seconds):
                 break
             try:
-                if state.step(deadline) < STUCK:
+                if state.step(deadline) < MIN_STEP:
                     break
             except TimeIsOver:
                 break
@@ -224,8 +227,8 @@ class _State:
         alpha, lam = np.full(n, 0.5 / largest), np.full(k, 1.0 / k)
         if start is not None and start[1].sum() > 0 and start[0].sum() > 0:
             paid = float(matrix.transposed(start[0]).max())
-            alpha = start[0] / (SHRUNK * max(paid, 1.0)) + TINY * start[0].mean()
-            lam = start[1] + TINY * start[1].mean()
+            alpha = start[0] / (SHRUNK * max(paid, 1.0)) + MIN_DISTANCE * start[0].mean()
+            lam = start[1] + MIN_DISTANCE * start[1].mean()
         alpha = np.clip(alpha, 0.0, 0.98 * u) if self.capped else alpha
         beta = self.u - alpha if self.capped else np.ones(n)
         s = np.maximum(1.0 - matrix.transposed(alpha), 0.1)
@@ -285,7 +288,9 @@ class _State:
         target = now * (after / now) ** 3
         parts = zip((1.0, self.capped, 1.0), products, dx, dy, strict=True)
         dx, dy = direction([on * (target - product - a * b) for on, product, a, b in parts])
-        lengths = [min(1.0, SHORT * _longest(*way)) for way in ((self.primal, dx), (self.dual, dy))]
+        lengths = [
+            min(1.0, STEP_SHARE * _longest(*way)) for way in ((self.primal, dx), (self.dual, dy))
+        ]
         self._set(_moved(self.primal, dx, lengths[0]), _moved(self.dual, dy, lengths[1]))
         return max(lengths)
 
@@ -297,8 +302,8 @@ def _moved(values: Vectors, changes: Vectors, length: float | None = None) -> Ve
 
 
 def _longest(values: Vectors, changes: Vectors) -> float:
-    """Return the longest step that keeps all values nonnegative, at most 1/SHORT."""
-    longest = 1.0 / SHORT
+    """Return the longest step that keeps all values nonnegative, at most 1/STEP_SHARE."""
+    longest = 1.0 / STEP_SHARE
     for value, change in zip(values, changes, strict=True):
         falling = change < 0
         if falling.any():

@@ -22,11 +22,11 @@ from formulakern.arrays import FloatArray, aligned
 from formulakern.compilation import compiled, intrinsic
 
 #: Payoffs up to this fit in a byte together with their negatives.
-LARGEST_BYTE = 127
+MAX_BYTE_PAYOFF = 127
 #: Sums of whole payoffs up to this fit in 32 bits.
-LARGEST_SUM = 2**31 - 1
+MAX_INT32_SUM = 2**31 - 1
 #: Entries per stored maximum; vectors are padded to a multiple.
-BLOCK = 64
+BLOCK_ENTRIES = 64
 #: Bytes of a vector in the generated code; narrower processors split them.
 VECTOR_BYTES = 64
 
@@ -69,10 +69,10 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
             return builder.bitcast(builder.gep(data, [place]), kind.as_pointer())
 
         word = arguments[3].type
-        first = builder.mul(arguments[3], ir.Constant(word, BLOCK))
+        first = builder.mul(arguments[3], ir.Constant(word, BLOCK_ENTRIES))
         row = builder.mul(arguments[2], builder.extract_value(rows.shape, 1))
         sums = []
-        for offset in range(0, BLOCK, lanes):
+        for offset in range(0, BLOCK_ENTRIES, lanes):
             place = builder.add(first, ir.Constant(word, offset))
             target = vector_at(totals.data, place, vector)
             # a vector needs only the alignment of its elements
@@ -108,12 +108,12 @@ def _first(totals: Any, tops: Any, best: Any) -> Any:
     b = 0
     while tops[b] != best:
         b += 1
-    block = totals[BLOCK * b : BLOCK * b + BLOCK]
-    at = BLOCK
-    for k in range(BLOCK):  # no early exit, so that the comparison is vectorised
-        here = k if block[k] == best else BLOCK
+    block = totals[BLOCK_ENTRIES * b : BLOCK_ENTRIES * b + BLOCK_ENTRIES]
+    at = BLOCK_ENTRIES
+    for k in range(BLOCK_ENTRIES):  # no early exit, so that the comparison is vectorised
+        here = k if block[k] == best else BLOCK_ENTRIES
         at = here if here < at else at
-    return BLOCK * b + at
+    return BLOCK_ENTRIES * b + at
 
 
 def _signature(stored: str, summed: str) -> str:
@@ -178,7 +178,7 @@ class FictitiousPlay:
         self._row_counts, self._column_counts = row_counts.copy(), column_counts.copy()
         largest = max(float(M.max()), -float(M.min()))
         total = max(float(row_counts.sum()), float(column_counts.sum())) + max_iter
-        small = largest <= LARGEST_BYTE and largest * total <= LARGEST_SUM
+        small = largest <= MAX_BYTE_PAYOFF and largest * total <= MAX_INT32_SUM
         numbers = M, row_counts, column_counts
         self._whole = small and all(bool((a == np.rint(a)).all()) for a in numbers)
         m, n = M.shape
@@ -217,15 +217,15 @@ class FictitiousPlay:
         totals = aligned((_padded(len(values)),), kind)
         totals[:] = np.iinfo(np.int32).min if self._whole else -np.inf
         totals[: len(values)] = values
-        return totals, totals.reshape(-1, BLOCK).max(axis=1)
+        return totals, totals.reshape(-1, BLOCK_ENTRIES).max(axis=1)
 
 
 def _padded(size: int) -> int:
-    return -(-size // BLOCK) * BLOCK
+    return -(-size // BLOCK_ENTRIES) * BLOCK_ENTRIES
 
 
 #: Differences of payoffs below this count as zero; division by it is possible.
-TINY = 1e-200
+MIN_DIFFERENCE = 1e-200
 #: The initial sum of mixability gaps, as a share of the range of payoffs.  AdaHedge starts with 0,
 #: that is with all weight on the best strategy so far, which leaves the choice between equally good
 #: strategies to rounding.
@@ -346,7 +346,7 @@ class Hedge:
         counts = column_counts, row_counts
         prior = np.concatenate([(scaled(count) + 1 / len(count)) / 2 for count in counts])
         losses, last, strategies, sums = (aligned((len(prior),), np.float64) for _ in range(4))
-        gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
+        gaps = np.full(2, max(FIRST_GAP * (high - low), MIN_DIFFERENCE))
         self._state = HedgeState((low + high) / 2, prior, losses, last, strategies, sums, gaps)
 
     def refresh(self) -> None:

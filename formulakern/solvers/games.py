@@ -13,14 +13,14 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import UNLIMITED, Deadline, TimeLimit, check_time_limit, run_slices
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.game_dynamics import TINY, FictitiousPlay, Hedge, scaled
-from formulakern.solvers.input import LARGEST, read_matrix, read_vector
+from formulakern.solvers.game_dynamics import MIN_DIFFERENCE, FictitiousPlay, Hedge, scaled
+from formulakern.solvers.input import MAX_INPUT, read_matrix, read_vector
 from formulakern.solvers.solution import Certified, warn_unless
 
 Found = tuple[FloatArray, FloatArray, int] | None
 
 #: Seconds between two checks of the solver, which runs in its own thread.
-LOOK_SECONDS = 0.05
+CHECK_SECONDS = 0.05
 #: The tolerance of the solver for violated constraints, with payoffs between −1 and 1.
 FEASIBILITY = 1e-9
 #: SciPy's status for a limit of steps or seconds.
@@ -123,7 +123,7 @@ def _watched(
     executor = ThreadPoolExecutor(1)
     running = executor.submit(solve)
     executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
-    while not wait([running], min(LOOK_SECONDS, deadline.left())).done:
+    while not wait([running], min(CHECK_SECONDS, deadline.left())).done:
         if deadline.over():
             return None
         if progress is not None:
@@ -140,7 +140,7 @@ METHODS: dict[str, tuple[float, int | None]] = {
     "multiplicative-weights": (1e-3, 20_000),
 }
 #: Sums of payoffs over this many rounds are far from overflow.
-MOST_ROUNDS = 10**15
+MAX_ROUNDS = 10**15
 #: Rounding of a mean of payoffs, as a share of their largest size: the least default tolerance.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -308,11 +308,11 @@ def solve_game(
     check_time_limit(time_limit)
     deadline = Deadline.of(time_limit)
     check_integer("max_iter", max_iter, otherwise="None")
-    check_number("max_iter", max_iter, 1, MOST_ROUNDS, otherwise="None")
+    check_number("max_iter", max_iter, 1, MAX_ROUNDS, otherwise="None")
     counts = _read_start(start, matrix.shape)
     share, rounds = METHODS[method]
     if tol is None:
-        tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
+        tol = share * (high - low) + ROUNDING * max(-low, high) + MIN_DIFFERENCE
     iterations, timed_out = 0, False
     if rounds is None:
         found = optimal_strategies(matrix, max_iter=max_iter, deadline=deadline, progress=progress)
@@ -411,10 +411,10 @@ def _read_payoffs(M: Any) -> FloatArray:
             "minimising player) and one column (a pure strategy of the maximising player)."
         )
     largest = float(max(-matrix.min(), matrix.max()))
-    if largest > LARGEST:
+    if largest > MAX_INPUT:
         raise MagnitudeError(
-            f"the largest payoff is {largest:.3g} in size; expected at most {LARGEST:g}. Divide M "
-            "by a number: this divides the value too, and leaves the strategies unchanged."
+            f"the largest payoff is {largest:.3g} in size; expected at most {MAX_INPUT:g}. Divide "
+            "M by a number: this divides the value too, and leaves the strategies unchanged."
         )
     return matrix
 

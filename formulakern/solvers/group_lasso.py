@@ -46,20 +46,20 @@ from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.solve import relative_gap
 
 #: Rounds of coordinate descent between linear systems, of both in a Newton step, and Newton steps.
-SWEEPS, POLISHED, STEPS = 10, 20, 100
-#: The curvature between functions is used for at most JOINT weights, and at most WORK as the square
-#: of their number times rows.
-JOINT, WORK = 1500, 4e9
+SWEEPS, POLISH_ROUNDS, MAX_NEWTON_STEPS = 10, 20, 100
+#: The curvature between functions is used for at most MAX_JOINT_WEIGHTS weights, and at most
+#: MAX_JOINT_WORK as the square of their number times rows.
+MAX_JOINT_WEIGHTS, MAX_JOINT_WORK = 1500, 4e9
 #: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap.
-CARE = 1e-6
+STEP_GAP_SHARE = 1e-6
 #: The smallest part of a step that is tried.
-SHORTEST = 2.0**-30
+MIN_STEP = 2.0**-30
 #: Features with sums below this share of the threshold for a weight are left out of a step.
-CLOSE = 0.9
+MIN_THRESHOLD_SHARE = 0.9
 #: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
-BLOCK = 1 << 22
+BLOCK_ENTRIES = 1 << 22
 #: The share of its curvature that is added to each feature's curvature, to keep divisions finite,
 #: and a larger share for sums in float32.
 RIDGE, ROUNDED = 1e-10, 1e-7
@@ -262,13 +262,13 @@ class _Iteration:
         self.best = weights, b
         b, here = self.loss.intercept(u, b)
         status, steps, stuck = "iteration limit", 0, False
-        for steps in range(STEPS + 1):
+        for steps in range(MAX_NEWTON_STEPS + 1):
             excess = self.judge(weights, u, b, here)
             if self.gap <= self.tol:
                 status = "optimal"
             elif self.deadline.over():
                 status = "time_limit"
-            if status != "iteration limit" or steps == STEPS:
+            if status != "iteration limit" or steps == MAX_NEWTON_STEPS:
                 break
             finer = False
             if self.loss.name == "hinge" and excess > 0:
@@ -310,10 +310,14 @@ class _Iteration:
         """Take one Newton step; the last result is True if rounding hides every gain."""
         norm = self.norm(weights)
         value = 0.5 * norm**2 + here.value
-        least = CLOSE * min(norm, float(self.shares.max(initial=0.0)))
+        least = MIN_THRESHOLD_SHARE * min(norm, float(self.shares.max(initial=0.0)))
         some = np.flatnonzero(weights.any(axis=1) | (self.shares >= least))
         few, n = self.columns.take(some), len(some)
-        if self.width > 1 and n * self.width <= JOINT and (n * self.width) ** 2 * len(u) <= WORK:
+        if (
+            self.width > 1
+            and n * self.width <= MAX_JOINT_WEIGHTS
+            and (n * self.width) ** 2 * len(u) <= MAX_JOINT_WORK
+        ):
             gram = self.joint_gram(few, here)
             bends = np.linalg.eigvalsh(gram.diagonal(0, 2, 3).T)[:, -1].copy()
         else:
@@ -322,9 +326,9 @@ class _Iteration:
             gram = np.stack(parts)[:, None]
             bends = gram.diagonal(0, 2, 3).max(axis=(0, 1))
         moved, slopes = weights[some], -sums_in(few, here.beta)
-        enough = CARE * max(self.gap, self.tol) ** 2 * value
+        enough = STEP_GAP_SHARE * max(self.gap, self.tol) ** 2 * value
         penalties, signs = self.penalties[some], self.signs[some]
-        for _ in range(POLISHED):
+        for _ in range(POLISH_ROUNDS):
             sizes = np.sqrt(np.square(moved).sum(axis=1))
             gain = descend(gram, bends, moved, slopes, penalties, sizes, signs, SWEEPS, enough)
             if gain <= enough:
@@ -355,7 +359,7 @@ class _Iteration:
             if now <= value:
                 return new, after, c, there, bool(value - now <= 1e-15 * value)
             part /= 2
-            if part < SHORTEST:
+            if part < MIN_STEP:
                 return weights, u, b, here, True
 
     def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
@@ -402,7 +406,7 @@ class _Iteration:
 
 def slices(n: int, m: int) -> Iterator[slice]:
     """Split m examples so that n numbers for each fit into a block."""
-    step = max(1, BLOCK // max(1, n))
+    step = max(1, BLOCK_ENTRIES // max(1, n))
     return (slice(begin, begin + step) for begin in range(0, m, step))
 
 

@@ -11,7 +11,7 @@ from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, FormulaKernError
 
 #: The largest size of a number in the data: squares and sums of such numbers stay finite.
-LARGEST = 1e100
+MAX_INPUT = 1e100
 
 
 def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
@@ -48,8 +48,8 @@ def read_vector(
     size: int,
     name: str,
     *,
-    low: float = -LARGEST,
-    high: float = LARGEST,
+    low: float = -MAX_INPUT,
+    high: float = MAX_INPUT,
     error: type[FormulaKernError] = DataError,
 ) -> FloatArray:
     """Return a new float64 array of this size with entries from ``low`` to ``high``.

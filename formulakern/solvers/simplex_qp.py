@@ -25,13 +25,13 @@ from formulakern.compilation import compiled
 from formulakern.solvers.solution import Certified, share_done
 
 #: Steps between two checks of the certificate (and of Ctrl-C); 10 milliseconds at m = 5,000.
-CHUNK = 256
+CHECKED_STEPS = 256
 #: Allowance for the rounding of a sum of products, as a share of the sum of their sizes.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 #: The least curvature as a share of K_ii + K_jj, for two rows that coincide.
-FLAT = 1e-12
+MIN_CURVATURE_SHARE = 1e-12
 #: Keeps a division by the curvature finite for a zero matrix.
-TINY = 1e-300
+MIN_DIVISOR = 1e-300
 
 
 class QuadraticProgram(NamedTuple):
@@ -90,7 +90,7 @@ def smo_steps(
                 descent = gradient[k] - gradient[i]
                 if descent > floor:
                     pair = diagonal[i] + diagonal[k]
-                    curvature = max(pair - 2.0 * K[i, k], FLAT * pair + TINY)
+                    curvature = max(pair - 2.0 * K[i, k], MIN_CURVATURE_SHARE * pair + MIN_DIVISOR)
                     gain = descent * (descent / curvature)
                     if gain > best:
                         best, j, move = gain, k, descent / curvature
@@ -169,9 +169,9 @@ def minimise(
                 break
             gradient = product + program.linear
         floor = 2 * np.finfo(np.float64).eps * float(np.abs(gradient).max())
-        done = smo_steps(K, program, diagonal, u, gradient, floor, CHUNK)
+        done = smo_steps(K, program, diagonal, u, gradient, floor, CHECKED_STEPS)
         taken += done
-        stalled = done < CHUNK
+        stalled = done < CHECKED_STEPS
         proof = certificate(u, gradient - program.linear)
         if progress is not None:
             progress(share_done(first.gap, proof.gap, tol))
@@ -189,7 +189,7 @@ def minimise(
 
 
 #: Hulls nearer than this share of the spread of the points count as meeting.
-ZERO = 1e-5
+MIN_DISTANCE_SHARE = 1e-5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -332,7 +332,7 @@ def hull_margin(
     to_mean = K @ mean
     spread = float((diagonal - 2 * to_mean).max() + mean @ to_mean)
     rounding = ROUNDING * float(diagonal.max())  # of ⟨z, φ(x_i)⟩; z is a difference of two points
-    zero = max(ZERO**2 * spread, 4 * rounding)
+    zero = max(MIN_DISTANCE_SHARE**2 * spread, 4 * rounding)
 
     def certificate(u: FloatArray, product: FloatArray) -> Certificate:
         squared = float(u @ product)

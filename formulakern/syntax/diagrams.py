@@ -295,7 +295,7 @@ Recursion: TypeAlias = Callable[[Key], Generator[Key, T, T]]
 #: The largest number of prime implicants for an exact choice.
 MAX_PRIMES = 4_000
 #: Up to the first number of missed points all are added, else about the second number of points.
-MAX_POINTS, FEW_POINTS = 4_096, 256
+MAX_POINTS, POINTS_PER_ROUND = 4_096, 256
 #: The largest number of cubes in a cover.
 MAX_CUBES = 10_000
 #: The largest number of cubes for a lower bound without all prime implicants.
@@ -376,7 +376,7 @@ def _chosen(
         chosen = cheapest_columns(rows, costs, len(cubes)) or replace(chosen, exact=False)
         functions = [cube_function(d, primes[column]) for column in chosen.columns]
         left = d.apply("0100", lower, d.either(functions))
-        flips = (random.getrandbits(n) & random.getrandbits(n) for _ in range(FEW_POINTS))
+        flips = (random.getrandbits(n) & random.getrandbits(n) for _ in range(POINTS_PER_ROUND))
         wanted = [rare, *(rare ^ some for some in flips)]
     rest = irredundant_cover(d, left, upper)  # empty if the choice is exact
     union = ordered_cubes([*(primes[column] for column in chosen.columns), *rest])

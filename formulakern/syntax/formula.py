@@ -860,7 +860,7 @@ class Operation(Formula):
         put(self, "length", length)
         put(self, "_parts", parts)
         put(self, "_arguments", parts if length == len(parts) else None)
-        if length <= SHORT:
+        if length <= MAX_COPIED_CHAIN:
             self.arguments  # noqa: B018  # short chains are merged at once
 
     @property
@@ -919,7 +919,7 @@ _MODULUS, _BASE = (1 << 61) - 1, 0x9E3779B97F4A7C15
 
 #: Longer chains are merged at the first use of their arguments: adding arguments to a chain in turn
 #: copies them once, not every time.
-SHORT = 32
+MAX_COPIED_CHAIN = 32
 
 
 def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:

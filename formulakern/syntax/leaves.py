@@ -43,7 +43,7 @@ RELATIONS: dict[str, tuple[str, str, str]] = {
 #: The position of a style of notation among the three signs.
 STYLES = {"ascii": 0, "unicode": 1, "latex": 2}
 ORDERS = frozenset({"<", "<=", ">", ">="})
-_LARGEST = sys.float_info.max
+_FLOAT64_MAX = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def _checked_value(value: Value) -> Value:
         return str(value)
     if isinstance(value, (int, float, numbers.Real)):  # numbers of NumPy become plain numbers
         number = int(value) if isinstance(value, (int, numbers.Integral)) else float(value)
-        if not -_LARGEST <= number <= _LARGEST:
+        if not -_FLOAT64_MAX <= number <= _FLOAT64_MAX:
             shown = "a larger one" if isinstance(number, int) else repr(number)
             raise ParameterError(f"a comparison needs a number below 1.8e308 in size; got {shown}.")
         return number

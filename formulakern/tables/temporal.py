@@ -47,13 +47,13 @@ MONTHS = {"Y": "D", "M": "D"}
 #: The count of NaT.
 MISSING = np.iinfo(np.int64).min
 
-LONG = (datetime.timedelta, np.timedelta64)
+DURATION_TYPES = (datetime.timedelta, np.timedelta64)
 #: The natures of Python objects by their classes.
 TEMPORAL: dict[str, tuple[type, ...]] = {
     "temporal": (Temporal,),
     "stamp": (datetime.date, np.datetime64),  # a datetime is a date
     "time": (datetime.time,),
-    "duration": LONG,
+    "duration": DURATION_TYPES,
 }
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -160,7 +160,7 @@ def _kind_of_object(value: Any) -> TemporalKind:
         return value.kind
     if isinstance(value, datetime.time):
         return "time"
-    if isinstance(value, LONG):
+    if isinstance(value, DURATION_TYPES):
         return "duration"
     return "stamp" if getattr(value, "tzinfo", None) is None else "instant"
 

@@ -7,7 +7,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.backends import evaluation
-from formulakern.backends.evaluation import BACKENDS, MAX_ENTRIES, Task
+from formulakern.backends.evaluation import BACKENDS, MAX_TABLE_ENTRIES, Task
 from formulakern.backends.lookup import count_entries, lay_out
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.strict import read_packed
@@ -67,7 +67,7 @@ def test_entries_are_counted_without_building_them():
     many = paired(np.ones((2, 400), int), splits=list(range(1, 400)))
     assert count_entries(many) == 10**18
     rows = (rng.random((2100, 60)) < 0.5).astype(int)
-    assert count_entries(paired(rows, rows[::-1].copy(), [20, 40])) > MAX_ENTRIES
+    assert count_entries(paired(rows, rows[::-1].copy(), [20, 40])) > MAX_TABLE_ENTRIES
 
 
 @pytest.mark.parametrize("backend", [*BACKENDS, "auto"])

@@ -47,8 +47,8 @@ def test_a_time_limit_waits_for_machine_code(monkeypatch):
         compilation.CompiledFunction, "_made", lambda self, _: self._code.update(a=1)
     )
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert not loop.ready(Deadline.of(compilation.IMPORTING * 0.9))
-    assert loop.ready(Deadline.of(compilation.IMPORTING + 0.5))
+    assert not loop.ready(Deadline.of(compilation.IMPORT_SECONDS * 0.9))
+    assert loop.ready(Deadline.of(compilation.IMPORT_SECONDS + 0.5))
 
 
 def test_what_is_compiled_is_used():
@@ -65,7 +65,7 @@ def test_losses_are_paid_once(stored, monkeypatch):
     k = fk.kernel(text)
     loop = loop_of_task(k.task(pair))
     loop.asked = 0.0
-    monkeypatch.setattr(evaluation, "READING", evaluation.COMPILING)
+    monkeypatch.setattr(evaluation, "READ_NS", evaluation.COMPILE_NS)
     names = [k.choose(pair).backend.name for _ in range(300)]
     first = names.index("numba")
     assert set(names[:first]) == {"lookup"}
@@ -73,7 +73,7 @@ def test_losses_are_paid_once(stored, monkeypatch):
     assert set(names[first:]) == {"numba"}
     task = k.task(pair)
     once = BACKENDS["lookup"].size(task) - BACKENDS["numba"].size(task)
-    assert (first + 1) * once == pytest.approx(evaluation.COMPILING, abs=once)
+    assert (first + 1) * once == pytest.approx(evaluation.COMPILE_NS, abs=once)
 
 
 def test_values_that_may_differ_are_computed_in_one_way():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from formulakern.compilation import compiled
-from formulakern.solvers.game_dynamics import BLOCK, _add_row
+from formulakern.solvers.game_dynamics import BLOCK_ENTRIES, _add_row
 from formulakern.solvers.games import solve_game
 from tests import turns
 
@@ -84,8 +84,8 @@ def plain_add_row(totals, rows, index, tops):
     """What :func:`_add_row` does, as a loop for Numba to compile."""
     best = tops[0]
     for b in range(tops.size):
-        top = totals[BLOCK * b] + rows[index, BLOCK * b]
-        for k in range(BLOCK * b, BLOCK * (b + 1)):
+        top = totals[BLOCK_ENTRIES * b] + rows[index, BLOCK_ENTRIES * b]
+        for k in range(BLOCK_ENTRIES * b, BLOCK_ENTRIES * (b + 1)):
             totals[k] += rows[index, k]
             if totals[k] > top:
                 top = totals[k]
@@ -109,8 +109,8 @@ def add_rows(rows, totals, tops, rounds):
 )
 def test_what_vectors_written_out_buy(stored, summed):
     """Numba does not take a maximum in vectors; see :func:`_add_block`."""
-    rows = payoffs("whole numbers")[:, : SIZE // BLOCK * BLOCK].astype(stored)
-    totals, tops = np.zeros(rows.shape[1], summed), np.zeros(rows.shape[1] // BLOCK, summed)
+    rows = payoffs("whole numbers")[:, : SIZE // BLOCK_ENTRIES * BLOCK_ENTRIES].astype(stored)
+    totals, tops = np.zeros(rows.shape[1], summed), np.zeros(rows.shape[1] // BLOCK_ENTRIES, summed)
     plain_rows = add_rows.having(_add_row=plain_add_row)
     results = []
     for added in (add_rows, plain_rows):

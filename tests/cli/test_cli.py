@@ -292,7 +292,7 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
     assert (status, err) == (0, "")
     expected = np.load(tmp_path / "small.npy")
     assert expected.dtype == dtype
-    monkeypatch.setattr(kernels, "MAX_UNASKED", 1000)
+    monkeypatch.setattr(kernels, "MAX_UNCONFIRMED_BYTES", 1000)
     path.write_text("older")
     status, out, err = run(capsys, *options, "--out", path, "--force")
     assert (status, out) == (1, "")

@@ -48,7 +48,7 @@ def test_views_hold_the_same_entries(X, how):
 def test_large_tables_are_turned_by_compiled_code(m, p, seed):
     X = (np.random.default_rng(seed).random((m, p)) < 0.5).astype(np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bits, "MANY_BITS", 0)
+        patch.setattr(bits, "MIN_COMPILED_BITS", 0)
         words = pack_rows(X)
         words.flags.writeable = False
         assert np.array_equal(transposed(words, p), pack_rows(np.ascontiguousarray(X.T)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PartitionedTable, WeightedRows
-from formulakern.partitions.partitioned import GATHERED, Partitioned, gathered_bytes
+from formulakern.partitions.partitioned import DEFAULT_GATHER_LIMIT, Partitioned, gathered_bytes
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2)),
@@ -101,6 +101,6 @@ def test_rows_that_differ_in_degrees_alone_stay_apart():
 def test_the_limit_is_that_of_the_block():
     with fk.gather_limit(7):
         assert gathered_bytes() == 7
-    assert gathered_bytes() == GATHERED
+    assert gathered_bytes() == DEFAULT_GATHER_LIMIT
     with pytest.raises(fk.ParameterError, match="n_bytes=-1"), fk.gather_limit(-1):
         pass

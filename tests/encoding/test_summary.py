@@ -80,7 +80,7 @@ def test_columns_of_many_numbers_come_a_few_at_a_time(monkeypatch):
 
     for budget, passes in ((1, 5), (16 * 60 * 2, 3), (1 << 28, 1)):
         read.clear()
-        monkeypatch.setattr(summary, "BUDGET", budget)
+        monkeypatch.setattr(summary, "MAX_GATHERED_BYTES", budget)
         found, _ = summaries_of(parts, many=7)
         assert [one.name for one in found] == list("abcde")
         assert len(read) == 1 + passes
@@ -184,7 +184,7 @@ def test_parts_that_disagree():
 
 @pytest.mark.parametrize("classes", [None, np.zeros(40, dtype=np.intp)])
 def test_identifiers_are_refused(classes, monkeypatch):
-    monkeypatch.setattr(summary, "MOST_TEXTS", 30)
+    monkeypatch.setattr(summary, "MAX_TEXTS", 30)
     table = fk.Table({"a": [f"n{k}" for k in range(40)]})
     with pytest.raises(fk.DataError, match='column "a" has more than 30 different texts'):
         plans_of_parts(
@@ -207,7 +207,7 @@ def test_nearest_rank(n, share):
 
 def test_many_numbers_are_not_kept_once_a_column_is_planned():
     """A few of them, the extent and the dtype are left; nothing is left out of few numbers."""
-    numbers = np.random.default_rng(0).normal(size=3 * summary.MANY)
+    numbers = np.random.default_rng(0).normal(size=3 * summary.MAX_COUNTED_NUMBERS)
     table = fk.Table({"x": numbers, "n": np.arange(len(numbers)) % 7})
     tables = [table[rows] for rows in np.split(np.arange(len(table)), 3)]
     read = lambda names=None: Partitioned([t.select(names or t.names) for t in tables])  # noqa: E731
@@ -215,7 +215,7 @@ def test_many_numbers_are_not_kept_once_a_column_is_planned():
     seen = []
     kept, _ = summaries_of(read, use=lambda one: (seen.append(one), one.without_many())[1])
     assert [len(one.column) for one in seen] == [len(numbers), 7]
-    assert [len(one.column) for one in kept] == [summary.MANY, 7]
+    assert [len(one.column) for one in kept] == [summary.MAX_COUNTED_NUMBERS, 7]
     assert [one.extent() for one in kept] == [whole["x"].extent(), whole["n"].extent()]
     for one in kept:
         assert one.column.values.base is None  # no view, which would keep everything

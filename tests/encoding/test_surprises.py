@@ -10,7 +10,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.datasets import read_table
-from formulakern.encoding.summary import MANY
+from formulakern.encoding.summary import MAX_COUNTED_NUMBERS
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = 60
@@ -38,7 +38,10 @@ def test_an_identifier_is_told(name):
 
 def test_many_numbers_that_are_categories_are_an_identifier():
     """Also if a summary of so many numbers would not be kept."""
-    table = {"id": np.arange(MANY + 1) / 2, "size": np.arange(MANY + 1) % 3}
+    table = {
+        "id": np.arange(MAX_COUNTED_NUMBERS + 1) / 2,
+        "size": np.arange(MAX_COUNTED_NUMBERS + 1) % 3,
+    }
     with pytest.warns(UserWarning, match='like identifiers: "id"'):
         fk.PropositionEncoder(nominal=["id"]).fit(table)
 

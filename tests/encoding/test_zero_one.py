@@ -194,7 +194,7 @@ def test_paired_words_give_inner_products(few, data):
     tables = [(rng.random((data.draw(st.integers(0, 4)), width)) < 0.1) * 1 for _ in range(2)]
     read = [read_packed(sp.csr_array(t) if data.draw(st.booleans()) else t) for t in tables]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("formulakern.encoding.packed.FEW_COLUMNS", few)
+        patch.setattr("formulakern.encoding.packed.MAX_PACKED_COLUMNS", few)
         np.testing.assert_array_equal(inner_products(*read), tables[0] @ tables[1].T)
         np.testing.assert_array_equal(inner_products(read[0], read[0]), tables[0] @ tables[0].T)
 

@@ -30,7 +30,7 @@ KERNELS = [
 def small_tiles(monkeypatch):
     """So that a matrix has many."""
     monkeypatch.setattr(matrix, "TILE", (8, 48))
-    monkeypatch.setattr(matrix, "MAX_BAND", 1 << 15)
+    monkeypatch.setattr(matrix, "MAX_BAND_BYTES", 1 << 15)
 
 
 @pytest.mark.parametrize("k", KERNELS, ids=repr)
@@ -72,7 +72,7 @@ def test_products_do_not_depend_on_threads(monkeypatch):
     found = []
     for threads in (1, 3):
         monkeypatch.setattr(matrix, "n_threads", lambda threads=threads: threads)
-        monkeypatch.setattr(matrix, "FEW_PAIRS", 1)
+        monkeypatch.setattr(matrix, "THREAD_PAIRS", 1)
         found.append(A.normalized().matvec(X, v))
     np.testing.assert_array_equal(*found)
 
@@ -116,7 +116,7 @@ def test_wrong_arguments():
 MAPPED = """
 import sys, numpy as np, formulakern as fk
 from formulakern.gram import matrix
-matrix.MAX_BAND = 1 << 20
+matrix.MAX_BAND_BYTES = 1 << 20
 def resident(what):
     with open("/proc/self/status") as file:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith(what))

@@ -96,11 +96,11 @@ def test_many_columns_and_rows_in_any_blocks(backend, monkeypatch):
     np.testing.assert_allclose(k(X), k(X, X.copy()), rtol=1e-13)
     np.testing.assert_allclose(k(Z, X), whole.T, rtol=1e-13)
     np.testing.assert_allclose([k(x[None], Z)[0] for x in X], whole, rtol=1e-13)
-    monkeypatch.setattr(module, "BAND", 1)
-    monkeypatch.setattr(module, "WIDTH", 1)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 1)
+    monkeypatch.setattr(module, "MAX_LEVEL_SETS", 1)
     np.testing.assert_allclose(k(X, Z), whole, rtol=1e-13)
-    monkeypatch.setattr(module, "BAND", 1 << 30)
-    monkeypatch.setattr(module, "WIDTH", 1 << 30)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 30)
+    monkeypatch.setattr(module, "MAX_LEVEL_SETS", 1 << 30)
     np.testing.assert_allclose(k(X, Z), whole, rtol=1e-13)
 
 

@@ -436,9 +436,9 @@ def test_what_a_backend_cannot_serve_is_said():
 def test_out_of_reach_is_refused(monkeypatch):
     from formulakern.backends import evaluation
 
-    monkeypatch.setattr(evaluation, "MAX_COMPILED", 0)
-    monkeypatch.setattr(evaluation, "PATIENCE", 0.0)
-    monkeypatch.setattr(evaluation, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(evaluation, "MAX_COMPILED_OPERATIONS", 0)
+    monkeypatch.setattr(evaluation, "MAX_INTERPRETER_NS", 0.0)
+    monkeypatch.setattr(evaluation, "MAX_TABLE_ENTRIES", 1)
     with pytest.raises(FormulaSizeError, match="out of reach"):
         fk.kernel("(a & ~b) | c")(BASE)
 

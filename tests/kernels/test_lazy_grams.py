@@ -114,15 +114,15 @@ def test_strings(kernel):
 def test_blocks(monkeypatch):
     """Chunks of known length are split; blocks below the diagonal are computed above it."""
     kernel, X = fk.kernel("a & b"), da.from_array(table(0, 10), chunks=(10, 6))
-    monkeypatch.setattr(lazy_rows, "SQUARE", 4)
-    monkeypatch.setattr(lazy_rows, "LARGEST_BLOCK", 8 * 4 * 4)
+    monkeypatch.setattr(lazy_rows, "BLOCK_SIDE", 4)
+    monkeypatch.setattr(lazy_rows, "MAX_BLOCK_BYTES", 8 * 4 * 4)
     lazy = kernel(X)
     assert lazy.chunks == ((4, 4, 2), (4, 4, 2))
     assert kernel(X, X.rechunk((5, 6))).chunks == ((4, 4, 2), (3, 3, 3, 1))
     tasks = [str(task) for key, task in lazy.dask.items() if key[0] == lazy.name]
     assert len(tasks) == 9
     assert sum("transpose" in task for task in tasks) == 3
-    monkeypatch.setattr(lazy_rows, "LARGEST_BLOCK", 64)
+    monkeypatch.setattr(lazy_rows, "MAX_BLOCK_BYTES", 64)
     assert kernel(X, table(1, 2)).chunks == ((4, 4, 2), (2,))
     assert kernel(table(1, 9), X).chunks[0] == (4, 4, 1)
 

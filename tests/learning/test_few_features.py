@@ -7,7 +7,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.learning import selection
-from formulakern.learning.selection import SIZES, Choice, FewFeatures
+from formulakern.learning.selection import PATH_SIZES, Choice, FewFeatures
 from formulakern.solvers.hierarchical.losses import loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -39,7 +39,7 @@ def test_most_often_the_best_of_all_subsets_is_found(name):
         path = search.path(whole, whole.objective * (1 + 1e-4))
         sizes = [len(few) for few in path]
         assert sizes == sorted(sizes, reverse=True)
-        assert {size for size in SIZES if size < sizes[0]} <= {*sizes}
+        assert {size for size in PATH_SIZES if size < sizes[0]} <= {*sizes}
         [few] = [few for few in path if len(few) == 2]
         none = np.zeros((2, search.loss.n_functions))
         every = [
@@ -65,7 +65,7 @@ def test_weights_agree_with_their_evidence_if_that_costs_little(monkeypatch, sha
     search = FewFeatures(Columns(bits, np.zeros((0, 400))), penalties, None, loss, 1e-6, 2)
     assert search.evidence.tolist() == [1, 1, 1]
     best = search.solved(np.arange(2), np.zeros((2, 1)), loss.cold)
-    monkeypatch.setattr(selection, "CHEAP", share)
+    monkeypatch.setattr(selection, "MAX_AGREEMENT_COST", share)
     few = search.sensible(best)
     assert few.which.tolist() == chosen
     assert (few.weights > 0).all() == (chosen == [0, 2])

@@ -63,7 +63,7 @@ def test_refusals(K, message):
 
 
 def test_refusals_beyond_the_first_band():
-    K = np.eye(gram_input.BAND + 40)
+    K = np.eye(gram_input.BLOCK_ROWS + 40)
     K[-1, -3] = 0.5
     with pytest.raises(fk.DataError, match=r"K\[293, 295\] = 0.0, but K\[295, 293\] = 0.5"):
         read_semidefinite(K)
@@ -77,7 +77,7 @@ def test_refusals_beyond_the_first_band():
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("decided", [0, 2_000], ids=["Lanczos", "Cholesky"])
 def test_negative_eigenvalues_are_found(monkeypatch, decided, scale):
-    monkeypatch.setattr(gram_input, "DECIDED", decided)
+    monkeypatch.setattr(gram_input, "MAX_CHOLESKY_ROWS", decided)
     rng = np.random.default_rng(0)
     points = rng.normal(size=(100, 10))
     K = points @ points.T
@@ -91,7 +91,7 @@ def test_negative_eigenvalues_are_found(monkeypatch, decided, scale):
 
 @pytest.mark.parametrize("decided", [0, 2_000], ids=["Lanczos", "Cholesky"])
 def test_rounding_is_no_negative_eigenvalue(monkeypatch, decided):
-    monkeypatch.setattr(gram_input, "DECIDED", decided)
+    monkeypatch.setattr(gram_input, "MAX_CHOLESKY_ROWS", decided)
     points = np.random.default_rng(0).normal(size=(60, 3))
     K = (points @ points.T) ** 3
     K -= 1e-12 * np.trace(K) * np.eye(60)

@@ -84,7 +84,7 @@ def test_too_many_states_are_refused_before_they_are_unrolled(monkeypatch, readi
     limit = 30_000
     monkeypatch.setattr(semantics, "MAX_PAIRS", limit)
     monkeypatch.setattr(semantics, "MAX_STATES", limit)
-    monkeypatch.setattr(semantics, "MEASURED", 500)
+    monkeypatch.setattr(semantics, "MAX_UNCOUNTED_STATES", 500)
     formula = fk.parse(text)
     tracemalloc.start()
     try:

@@ -108,7 +108,7 @@ def test_smallest_covers_of_four_variables(function, free):
 def test_bounds_hold_where_nothing_is_proved(limits, one, other):
     lower, upper = one & other, one | other
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagrams, "FEW_POINTS", 1)
+        patch.setattr(diagrams, "POINTS_PER_ROUND", 1)
         for name in limits:
             patch.setattr(diagrams, name, 1 if name == "MAX_PRIMES" else 0)
         d = Diagrams()

@@ -69,14 +69,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: The most columns of a set function that is written as Python.
-MOST_COLUMNS = 14
+MAX_PYTHON_COLUMNS = 14
 #: Attributes that the next fit deletes: those computed on demand, and those that not all fits set.
 FORGOTTEN = (
     *("_degrees_of_monotonicity", "shapley_values_", "interaction_indices_"),
     *("cv_results_", "svc_", "dual_coef_", "_pair_weights", "_support_rows"),
 )
 #: The share of a fit's progress at which the settings are chosen.
-LAST = 0.8
+SEARCH_SHARE = 0.8
 #: The candidates of "cv": C, and the additivity (those below n, and None for all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
 ADDITIVITIES = (1, 2, 3, 5)
@@ -244,7 +244,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
                     )
                 k, c = divmod(best, len(penalties))
                 self.kernel_, self.additivity_, self.C_ = kernels[k], additivities[k], penalties[c]
-                bar.at(LAST, f"C {self.C_:.3g}, all rows")
+                bar.at(SEARCH_SHARE, f"C {self.C_:.3g}, all rows")
                 self._train(rows, targets, self.C_ * weights, stacklevel=4)
             except MagnitudeError:
                 raise MagnitudeError(
@@ -449,10 +449,10 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "scaling_")
         n = self.n_features_in_
-        if n > MOST_COLUMNS:
+        if n > MAX_PYTHON_COLUMNS:
             raise FormulaSizeError(
                 f"a set function of {n} columns has {2**n:,} values; to_python() writes at most "
-                f"{MOST_COLUMNS} columns. Use save() and formulakern.load."
+                f"{MAX_PYTHON_COLUMNS} columns. Use save() and formulakern.load."
             )
         file = PythonFile()
         sets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1 == 1

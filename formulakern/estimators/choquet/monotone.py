@@ -23,9 +23,9 @@ from formulakern.estimators.choquet.set_function import pair_features
 from formulakern.learning.kernel_machines import Limits
 
 #: The most rounds of constraints, and the most interior-point steps of a round.
-ROUNDS, STEPS = 100, 100
+MAX_ROUNDS, MAX_STEPS = 100, 100
 #: The fraction of the way to the boundary that a step takes.
-FRACTION = 0.995
+STEP_SHARE = 0.995
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def solve_monotone(
     best = np.inf, constraints[0], 0.0  # the objective, m and b
     bound, gap, rounds = -np.inf, np.inf, 0
     least = 1e-9 * float(losses.C @ (1.0 + np.abs(losses.target)))  # the least objective in a gap
-    while rounds < ROUNDS:
+    while rounds < MAX_ROUNDS:
         rounds += 1
         both = np.vstack([data, constraints])
         filled = zip((losses.target, losses.sign, losses.C), (0.0, 0.0, np.inf), strict=True)
@@ -164,13 +164,13 @@ def _interior_point(
         return du, dw, (change_z - z * du) / u, np.where(boxed, (change_v + v * du) / room, 0.0)
 
     def longest(du: FloatArray, dz: FloatArray, dv: FloatArray) -> float:
-        """Return the longest step up to 1 / FRACTION that makes nothing negative."""
+        """Return the longest step up to 1 / STEP_SHARE that makes nothing negative."""
         values = np.concatenate([u, z, room[boxed], v[boxed]])
         changes = np.concatenate([du, dz, -du[boxed], dv[boxed]])
         falling = changes < 0
-        return float((-values[falling] / changes[falling]).min(initial=1.0 / FRACTION))
+        return float((-values[falling] / changes[falling]).min(initial=1.0 / STEP_SHARE))
 
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         dual = Z @ w - target - z + v  # the gradient of the Lagrangian
         primal = Z.T @ u - np.append(w[:-1], 0.0)
         count = len(u) + int(boxed.sum())
@@ -192,7 +192,7 @@ def _interior_point(
         )
         aim = mean * (ahead / count / mean) ** 3
         du, dw, dz, dv = newton(aim - du * dz, aim + du * dv)
-        length = min(1.0, FRACTION * longest(du, dz, dv))
+        length = min(1.0, STEP_SHARE * longest(du, dz, dv))
         u, w, z, v = u + length * du, w + length * dw, z + length * dz, v + length * dv
         room = room - length * du * boxed
     for sign, more in ((1.0, float(e @ u)), (-1.0, -float(e @ u))):

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 
 #: The most columns for which all sets are listed.
-LISTED = 20
-#: For more columns, pairs of sets are drawn in batches of ``AT_A_TIME``, up to ``DRAWN`` pairs or
-#: ``ENOUGH`` entries of rows.
-DRAWN, AT_A_TIME, ENOUGH = 10_000, 500, 1 << 27
+MAX_LISTED_COLUMNS = 20
+#: For more columns, pairs of sets are drawn in batches of ``BATCH_PAIRS``, up to
+#: ``MAX_DRAWN_PAIRS`` pairs or ``MAX_DRAWN_ENTRIES`` entries of rows.
+MAX_DRAWN_PAIRS, BATCH_PAIRS, MAX_DRAWN_ENTRIES = 10_000, 500, 1 << 27
 #: A decrease of at most this share of the largest |μ| is rounding.
 ROUNDING = 1e-9
 
@@ -166,7 +166,7 @@ def monotonicity_degree(function: SetFunction, seed: int) -> tuple[float, float]
     (0.5, 0.0)
     """
     n = function.n
-    if n <= LISTED:
+    if n <= MAX_LISTED_COLUMNS:
         values = function.transform()
         for column in range(n):
             halves = values.reshape(-1, 2, 1 << column)
@@ -178,10 +178,10 @@ def monotonicity_degree(function: SetFunction, seed: int) -> tuple[float, float]
     generator = np.random.default_rng(seed)
     kept, drawn = 0, 0
     entries = n**2 if function.additivity <= 2 else function.rows.size
-    while drawn < DRAWN and drawn * entries < ENOUGH:
-        drawn += AT_A_TIME
-        sets = generator.random((AT_A_TIME, n)) < 0.5
-        added = np.arange(AT_A_TIME), generator.integers(n, size=AT_A_TIME)
+    while drawn < MAX_DRAWN_PAIRS and drawn * entries < MAX_DRAWN_ENTRIES:
+        drawn += BATCH_PAIRS
+        sets = generator.random((BATCH_PAIRS, n)) < 0.5
+        added = np.arange(BATCH_PAIRS), generator.integers(n, size=BATCH_PAIRS)
         sets[added] = False
         before = function.measures(sets)
         sets[added] = True

@@ -61,9 +61,9 @@ LINEAR_PENALTY = 1.0
 #: automatic C.
 DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
 #: The values of ``stopped_`` of a fit that keeps the best solution so far.
-EARLY = ("time_limit", "interrupted")
+STOPPED_EARLY = ("time_limit", "interrupted")
 #: The smallest share of a class.
-RAREST = 1e-12
+MIN_CLASS_SHARE = 1e-12
 
 
 #: Makes the examples of a problem from one example for each row or group, with its class or number.
@@ -368,11 +368,11 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         """Return the share of each class in the total weight, and τ (0 without an adjustment)."""
         adjusted = self.loss == "logistic" and self.class_weight is None
         tau = float(self.logit_adjustment) if adjusted else 0.0
-        return np.maximum(sums / sums.sum(), RAREST), tau
+        return np.maximum(sums / sums.sum(), MIN_CLASS_SHARE), tau
 
     def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
         """Return True if the fit ended normally, or is as accurate as the largest class alone."""
-        if self.stopped_ not in EARLY:
+        if self.stopped_ not in STOPPED_EARLY:
             return True
         right = np.average(self.predict(table) == labels, weights=weights)
         return bool(right >= self._shares(class_sums(labels, weights))[0].max())

@@ -15,8 +15,8 @@ from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.base import (
-    EARLY,
-    RAREST,
+    MIN_CLASS_SHARE,
+    STOPPED_EARLY,
     HierarchicalClassifier,
     problems_of,
     seen_rows,
@@ -214,7 +214,7 @@ class HKLClassifier(HierarchicalClassifier):
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         self._fit_encoded(data, None, deadline)
         line = f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}"
-        return self.stopped_ not in EARLY, line
+        return self.stopped_ not in STOPPED_EARLY, line
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -273,7 +273,7 @@ class HKLClassifier(HierarchicalClassifier):
         """
         present, learned = data.present, self._learned(data.present)
         shares, tau = self._shares(data.sums * data.factors)
-        adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
+        adjustment = np.where(shares > MIN_CLASS_SHARE, tau * np.log(shares), 0.0)
         two = len(present) == 2 and not self.ordinal
         seen = seen_rows(data, rows, [rule for one in self._functions for rule in one.rules])
         of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)

@@ -17,7 +17,7 @@ from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.estimators.hkl.base import (
-    EARLY,
+    STOPPED_EARLY,
     HierarchicalClassifier,
     automatic_C,
     log_probabilities,
@@ -25,7 +25,7 @@ from formulakern.estimators.hkl.base import (
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.path import RulePath
 from formulakern.estimators.path_search import (
-    LEAST,
+    MIN_LOG_PROBABILITY,
     Fold,
     Path,
     PathSearch,
@@ -45,11 +45,11 @@ MULTIPLES = (0.3, 1.0)
 #: The values of ``depth_penalties="auto"``, and those for tables without numeric columns.
 DEPTHS, DEPTHS_OF_WORDS = (2.0, 4.0), (1.0, 2.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
-COARSE = 0.05
+FOLD_GAP = 0.05
 #: The limit of conjunctions in these fits for all classes, unless ``max_active`` is smaller.
-HELD = 1000
+MAX_FOLD_CONJUNCTIONS = 1000
 #: The first path ends after this number of consecutive C that are behind.
-PATIENCE = 2
+MAX_VALUES_BEHIND = 2
 
 
 class Pair(NamedTuple):
@@ -97,7 +97,7 @@ def calibrated(
         logs = log_margins(stretched) if ordered else log_probabilities(stretched)
         logs = logs - tau * np.log(shares)
         right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
-        return np.asarray(weights * np.maximum(right, LEAST))
+        return np.asarray(weights * np.maximum(right, MIN_LOG_PROBABILITY))
 
     return stretched(values)
 
@@ -105,7 +105,7 @@ def calibrated(
 def log_margins(margins: FloatArray) -> FloatArray:
     """Return ln P(y = k) from the scores less the ascending thresholds, (m, K − 1)."""
     kept = np.minimum.accumulate(margins, axis=1)
-    return np.maximum(log_chances(np.zeros(len(kept)), -kept), LEAST)
+    return np.maximum(log_chances(np.zeros(len(kept)), -kept), MIN_LOG_PROBABILITY)
 
 
 def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
@@ -297,7 +297,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             starts = [
                 known for k, known in search.known.items() if pairs[k].C == pairs[places[0]].C
             ]
-            patience = PATIENCE if depth == pairs[-1].depth_penalty else 1
+            patience = MAX_VALUES_BEHIND if depth == pairs[-1].depth_penalty else 1
             yield Path(places, starts[-1] if starts else None, patience)
             if self._automatic:
                 least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
@@ -332,8 +332,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         shared = self._shared_parameters(HKLClassifier()) | pair._asdict()
         if fold is not None:
             several = not self.ordinal and len(self._order) > 2
-            held = max(1, HELD // len(self._order)) if several else HELD
-            shared["tol"] = max(self.tol, COARSE)
+            held = (
+                max(1, MAX_FOLD_CONJUNCTIONS // len(self._order))
+                if several
+                else MAX_FOLD_CONJUNCTIONS
+            )
+            shared["tol"] = max(self.tol, FOLD_GAP)
             shared["max_active"] = min(self.max_active, held)
         model = HKLClassifier(**shared, verbose=max(0, int(self.verbose) - 1))
         model._proves = fold is None
@@ -401,7 +405,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         for passing in ("_order", "_numbers", "_class_shares", "_tau"):
             delattr(self, passing)
         model._warn_if_open()
-        return model.gap_, model.stopped_ not in EARLY
+        return model.gap_, model.stopped_ not in STOPPED_EARLY
 
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
         """Choose a candidate, preferably one that predicts several classes; return its rule limit.

@@ -109,7 +109,7 @@ def sizes_of(limit: int | None, most: int) -> list[int]:
     >>> sizes_of(7, 12)
     [1, 2, 3, 5, 7, 8, 10, 12]
     """
-    from formulakern.learning.selection import SIZES
+    from formulakern.learning.selection import PATH_SIZES
 
-    listed = {*SIZES, *([] if limit is None else [limit])}
+    listed = {*PATH_SIZES, *([] if limit is None else [limit])}
     return sorted({size for size in listed if size < most} | {most})

@@ -33,7 +33,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.few import opposite
 from formulakern.learning.prl.column_generation import (
-    ZERO,
+    ZERO_SHARE,
     ColumnGeneration,
     Epoch,
     Outcome,
@@ -60,16 +60,16 @@ from formulakern.tables.table import Table
 from formulakern.text import counted
 
 #: The values of ``stopped_`` of a fit that keeps the best hypothesis so far.
-EARLY = ("time_limit", "interrupted")
+STOPPED_EARLY = ("time_limit", "interrupted")
 FAMILIES = ("rules", "conjunctions", "polynomial")
 #: ``C="auto"`` is this over the square root of the total weight of the preferences: for
 #: propositions, and for columns cut at every gap.
 AUTO_C, AUTO_C_CUT = 8.0, 4.0
 #: The largest depth penalty.
 MAX_PENALTY = 1e30
-#: The default columns per epoch, and those if more than ``MANY_ROWS`` rows stay in partitions: each
-#: column may double the number of their groups.
-BUDGET, FEW, MANY_ROWS = 30, 5, 100_000
+#: The default columns per epoch, and those if more than ``MAX_DEFAULT_ROWS`` rows stay in
+#: partitions: each column may double the number of their groups.
+DEFAULT_BUDGET, PARTITIONED_BUDGET, MAX_DEFAULT_ROWS = 30, 5, 100_000
 #: The end of the error for features that need the rows in memory.
 IN_MEMORY = (
     "cannot be used while the packed rows stay in partitions. Use {advice}, or raise "
@@ -303,12 +303,12 @@ class PRLClassifier(PreferenceModel):
     @property
     def _decides(self) -> bool:
         """True if a rule votes, or the bias rule after a full search."""
-        bias = self.stopped_ not in EARLY and self.rules_.intercept.any()
+        bias = self.stopped_ not in STOPPED_EARLY and self.rules_.intercept.any()
         return len(self.rules_) > 0 or bool(bias)
 
     def _learn(self, data: TrainingData, deadline: Deadline) -> tuple[bool, str]:
         self._fit_encoded(data, None, deadline)
-        ended = self.stopped_ not in EARLY
+        ended = self.stopped_ not in STOPPED_EARLY
         gap = open_share(self.value_, self.bound_)
         line = f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}"
         ended = ended and self._decides
@@ -446,8 +446,10 @@ class PRLClassifier(PreferenceModel):
         family = self._family(encoded, preferences)
         known = [replace(column, scale=family.scale(column.feature)) for column in known]
         self._bar.at(0.0, "growing")
-        many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MANY_ROWS
-        budget = (FEW if many else BUDGET) if self.budget is None else self.budget
+        many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MAX_DEFAULT_ROWS
+        budget = (
+            (PARTITIONED_BUDGET if many else DEFAULT_BUDGET) if self.budget is None else self.budget
+        )
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
         outcome = best_hypothesis(
@@ -461,7 +463,7 @@ class PRLClassifier(PreferenceModel):
         products = self.features == "polynomial"
         words = self._encoding.names if products else self._encoding.leaves
         found, start = rules_of(outcome, generation.game, rows, words, names)
-        nothing = outcome.reason in EARLY and not found
+        nothing = outcome.reason in STOPPED_EARLY and not found
         if names is None:
             ends = largest_alone(rows) if nothing else start
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # two classes: the sign decides
@@ -506,7 +508,7 @@ class PRLClassifier(PreferenceModel):
         clash = preferences.contradictions() if family.binary else 0
         why = f"; {clash:,} preferences contradict others on rows of equal propositions"
         why *= bool(clash) and not isinstance(family, PartitionedConjunctions)
-        if self.margin == "hard" and self.value_ <= ZERO * family.unit:
+        if self.margin == "hard" and self.value_ <= ZERO_SHARE * family.unit:
             kept = f"the soft margin at C={self.C_:g}" if outcome.softened else "mean strategies"
             few = "the selected rules" if outcome.reason != "inseparable" else "any rules"
             return (

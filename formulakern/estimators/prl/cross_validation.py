@@ -14,7 +14,7 @@ from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
 from formulakern.estimators.hkl.base import log_probabilities
 from formulakern.estimators.path_search import (
-    LEAST,
+    MIN_LOG_PROBABILITY,
     Fold,
     Path,
     PathSearch,
@@ -31,7 +31,7 @@ from formulakern.partitions.lazy_rows import lazily
 #: The values of ``Cs="auto"``, as multiples of the automatic C of the preferences.
 MULTIPLES = (0.25, 1.0, 4.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
-COARSE = 0.03
+FOLD_GAP = 0.03
 
 
 class Setting(NamedTuple):
@@ -198,7 +198,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     def _model(self, setting: Setting = DEFAULT, fold: Fold | None = None) -> PRLClassifier:
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
-        tol = self.tol if fold is None else max(self.tol, COARSE)
+        tol = self.tol if fold is None else max(self.tol, FOLD_GAP)
         return PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
 
     def _everyone(self, data: TrainingData) -> TrainingData:
@@ -227,7 +227,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
         def values(t: float) -> FloatArray:
             logs = log_probabilities(t * votes)
-            return np.asarray(weights * np.maximum(logs[np.arange(len(codes)), codes], LEAST))
+            return np.asarray(
+                weights * np.maximum(logs[np.arange(len(codes)), codes], MIN_LOG_PROBABILITY)
+            )
 
         return stretched(values)
 

@@ -40,7 +40,7 @@ MAX_CLASSES, MAX_VOTES = 8, 200
 #: characters of a string.
 MAX_VECTORS, MAX_CANDIDATES, MAX_WEIGHTS, MAX_STRING = 12, 50, 24, 60
 #: The time limit of a search for rules, in seconds.
-SECONDS = 30.0
+RULES_SECONDS = 30.0
 #: The explanation of the bars of a sum.
 BARS = "Each bar starts at the end of the previous one"
 
@@ -451,7 +451,7 @@ def _learned_by_kernel(model: Any, top: int) -> tuple[Learned, Sequence[Any] | N
         why = "No rules are listed: a model that finds new rows has no classes."
     else:
         try:
-            found = model.rules(top, time_limit=SECONDS)
+            found = model.rules(top, time_limit=RULES_SECONDS)
         except ParameterError as error:
             why = f"No rules are listed: {error}"
     if why:

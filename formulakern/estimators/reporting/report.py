@@ -33,7 +33,7 @@ from formulakern.text import SHARES, clip, score_text
 MAX_ENTRIES = 60
 #: The most classes of a confusion matrix, lines and points of a picture, and groups of
 #: probabilities.
-MAX_MATRIX, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
+MAX_MATRIX_CLASSES, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
 #: The most columns, values of a column, bins, cut points and classes that are shown.
 MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
 
@@ -245,10 +245,10 @@ def _quality(
     n, hits = len(truth), int(np.trace(matrix))
     present = rows > 0
     shown = np.arange(len(names))
-    if len(names) > MAX_MATRIX:
-        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX])
+    if len(names) > MAX_MATRIX_CLASSES:
+        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_MATRIX_CLASSES])
         missing.append(
-            f"The confusion matrix has the {MAX_MATRIX} largest of {len(names)} classes."
+            f"The confusion matrix has the {MAX_MATRIX_CLASSES} largest of {len(names)} classes."
         )
     quality = {
         "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),

@@ -83,7 +83,7 @@ class ListHistory(History):
 LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal")
 #: A limit of None, and the default limits of ``"optimal"``.
 UNLIMITED = 2**31
-SHORT = {"max_rules": 3, "max_conditions": 2}
+OPTIMAL_LIMITS = {"max_rules": 3, "max_conditions": 2}
 
 #: The relations of conditions.
 RELATIONS = ("=", "!=", "<=", ">=")
@@ -498,7 +498,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         assert ranked.packed is not None  # this learner gets an encoded table
         limits = {
             name: default if getattr(self, name) is None else int(getattr(self, name))
-            for name, default in SHORT.items()
+            for name, default in OPTIMAL_LIMITS.items()
         }
         found = optimal_rule_list(
             ranked.packed,

@@ -19,16 +19,16 @@ from formulakern.syntax.formula import Formula, Variable, postorder, random_form
 from formulakern.syntax.parser import parse
 
 #: Kernels of formulas with more leaves are not compared, because their exact values are long.
-COMPARED = 50
+MAX_COMPARED_LEAVES = 50
 
 #: The first two drawn candidates.
-FIRST = parse("x1 & x2"), parse("x1")
+FIRST_CANDIDATES = parse("x1 & x2"), parse("x1")
 #: The number of draws in a row without a new kernel that ends the drawing.
-PATIENCE = 500
+MAX_REPEATED_DRAWS = 500
 #: The number of oversized formulas in a row that raises an error.
-OVERSIZED = 20
-#: Counts (s, p, q) of rows of N columns.  Different kernels rarely agree at all of them.
-N = 1_000_003
+MAX_OVERSIZED_DRAWS = 20
+#: Counts (s, p, q) of rows of N_COLUMNS columns.  Different kernels rarely agree at all of them.
+N_COLUMNS = 1_000_003
 TRIPLES = np.array([(101, 5_003, 70_001), (31_013, 40_009, 50_021), (17, 900_007, 6_007)])
 
 
@@ -52,18 +52,19 @@ def draw_candidates(
     x1 & (x2 | x3 & x4)
     x1 & x2 & ~x3
     """
-    drawn = {_values(formula, variables): formula for formula in FIRST[:n]}
+    drawn = {_values(formula, variables): formula for formula in FIRST_CANDIDATES[:n]}
     in_vain = oversized = 0
-    while len(drawn) < n and in_vain < PATIENCE:
+    while len(drawn) < n and in_vain < MAX_REPEATED_DRAWS:
         in_vain += 1
         try:
             formula = random_formula(p, eta, generator)
             values = _values(formula, variables)
         except FormulaSizeError:
             oversized += 1
-            if oversized == OVERSIZED:
+            if oversized == MAX_OVERSIZED_DRAWS:
                 raise ParameterError(
-                    f"{OVERSIZED} random formulas in a row are too large with p={p} and eta={eta}. "
+                    f"{MAX_OVERSIZED_DRAWS} random formulas in a row are too large with p={p} and "
+                    f"eta={eta}. "
                     "Use a smaller p or a larger eta."
                 ) from None
             continue
@@ -100,7 +101,7 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
     simplest: dict[Any, int] = {}
     keys: list[Any] = [*range(len(candidates))]
     for place, candidate in enumerate(candidates):
-        if isinstance(candidate, Formula) and candidate.n_leaves <= COMPARED:
+        if isinstance(candidate, Formula) and candidate.n_leaves <= MAX_COMPARED_LEAVES:
             choices = any(leaf.inside for leaf in candidate.leaves)
             with suppress(FormulaKernError):
                 if not choices and not any(leaf.domain for leaf in candidate.variables):
@@ -148,5 +149,5 @@ def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:
     """Return the kernel in exact integers at three triples of counts."""
     program = FormulaKernel(formula, variables).program
     s, p, q = TRIPLES.T.astype(object)
-    values = run(program, ([s], [p], [q]), [N], object)[0]
+    values = run(program, ([s], [p], [q]), [N_COLUMNS], object)[0]
     return tuple(int(v) // program.divisor for v in np.broadcast_to(values, len(TRIPLES)))

@@ -30,7 +30,7 @@ from formulakern.docstrings import parameters_from
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.path_search import (
-    COMPARING,
+    COMPARISON_SHARE,
     Path,
     PathSearch,
     compared,
@@ -70,34 +70,35 @@ if TYPE_CHECKING:
 #: ``scorer(model, Gram rows of the test rows, their classes)``; larger scores are better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
 #: The most rows of the printed table, and the most characters of a formula.
-SHOWN, WIDTH = 10, 48
+SHOWN_ROWS, MAX_FORMULA_CHARACTERS = 10, 48
 #: Smaller logarithms of probabilities are raised to this one.
-LEAST = math.log(1e-6)
+MIN_LOG_PROBABILITY = math.log(1e-6)
 #: The penalty of the squared weight of standardised decisions, in units of the log loss of a row.
 RIDGE = 1e-3
 #: Decisions are equal if their standard deviation is at most this share of the largest one.
-FLAT = 1e-9
+MIN_DEVIATION_SHARE = 1e-9
 #: The status of a candidate that ranks behind all others, whatever its score.
 ONE_CLASS = "one class for all rows held out"
 #: The largest number in a Gram matrix that the solver can square.
-LARGEST = 1e100
+MAX_GRAM_ENTRY = 1e100
 #: Scores that differ by less are equal.
-SAME = 1e-12
+MIN_SCORE_DIFFERENCE = 1e-12
 #: The number of best candidates that are scored with every C, with the first candidate.
-AGAIN = 3
+N_RESCORED = 3
 #: The number of rows in the first round; the growth of that number per round; and the power of the
 #: growth that bounds the time: a Gram matrix has n² entries, and its solver takes up to n³ steps.
-FIRST, GROWTH, POWER = 400, 2, 3
+FIRST_ROWS, ROW_GROWTH, TIME_POWER = 400, 2, 3
 #: The least number of rows of the second largest class in the first round.
-ENOUGH = 10
+MIN_SECOND_CLASS_ROWS = 10
 #: The values of ``C="auto"``.
 AUTO_CS = (1.0, 10.0, 100.0)
 #: ``cv="auto"``: the number of folds, repeated once more for each of these sizes not exceeded.
-FOLDS, SMALL = 3, (60, 150)
-#: A fit to all rows starts only if ``LAST`` seconds plus one per ``ROWS`` rows remain.
-LAST, ROWS = 2.0, 20_000
+FOLDS, REPEATED_ROWS = 3, (60, 150)
+#: A fit to all rows starts only if ``FIT_SECONDS`` seconds plus one per ``ROWS_PER_SECOND`` rows
+#: remain.
+FIT_SECONDS, ROWS_PER_SECOND = 2.0, 20_000
 #: With a larger relative duality gap, a model of all rows is not better than one of a sample.
-OPEN = 0.5
+MAX_FINAL_GAP = 0.5
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class SearchResults(UserDict[str, Any]):
         return f"<SearchResults: {len(self._order)} candidates, {self.n_scored} scored>"
 
     def __str__(self) -> str:
-        head, rows, sides = self._cells(WIDTH)
+        head, rows, sides = self._cells(MAX_FORMULA_CHARACTERS)
         lines = aligned([head, *rows], sides)
         return "\n".join([f"{self._title()}:", *(line.rstrip() for line in lines)])
 
@@ -244,7 +245,7 @@ class SearchResults(UserDict[str, Any]):
         if len(np.unique(self["C"][np.isfinite(self["C"])])) > 1:
             names.append("C")
         rows = []
-        for i in self._order[:SHOWN].tolist():
+        for i in self._order[:SHOWN_ROWS].tolist():
             numbers = ["-" if np.isnan(self[name][i]) else f"{self[name][i]:.4g}" for name in names]
             formula = clip(str(self["formula"][i]), width)
             rows.append([str(self["rank"][i]), formula, *numbers, self["status"][i]])
@@ -308,7 +309,7 @@ class Scoring:
     def _validated(self, gram: FloatArray, C: float) -> dict[str, Any]:
         """Return the scores of the held-out rows or folds, with their mean and deviation."""
         largest = float(gram.diagonal().max())  # the largest entry of a semidefinite matrix
-        if largest > LARGEST:
+        if largest > MAX_GRAM_ENTRY:
             raise MagnitudeError(
                 f"the largest K[i, i] is {largest:.3g}, which the support vector machine cannot "
                 "square. Use normalize=True."
@@ -382,7 +383,7 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     for k in range(n_classes) if n_classes > 2 else (1,):
         values, of_class = decisions[:, k], (codes == k).astype(np.intp)
         spread = float(values.std())
-        useful = spread > FLAT * float(np.abs(values).max())
+        useful = spread > MIN_DEVIATION_SHARE * float(np.abs(values).max())
         useful &= values @ (of_class - of_class.mean()) > 0  # otherwise a_k would be negative
         values = values / spread if useful else np.zeros(n)
         weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
@@ -393,7 +394,7 @@ def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray
     right = logs[np.arange(n), codes]
     if n_classes > 2:
         right = right - np.logaddexp.reduce(logs, axis=1)
-    return np.asarray(np.maximum(right, LEAST))
+    return np.asarray(np.maximum(right, MIN_LOG_PROBABILITY))
 
 
 # -- the race --------------------------------------------------------------------------------------
@@ -447,7 +448,7 @@ class Race:
             self.scores |= {search.settings[i][0]: search.trials[i] for i in search.known}
         for i in filter(search.known.get, self._others):
             (k, _), score = search.settings[i], search.trials[i]
-            least = self.scores[k].mean_score + SAME
+            least = self.scores[k].mean_score + MIN_SCORE_DIFFERENCE
             better = (not score.one_class, score.mean_score) > (not self.scores[k].one_class, least)
             if better and np.isfinite(score.mean_score):
                 self.scores[k] = score
@@ -458,7 +459,7 @@ class Race:
         size = n
         if deadline.limited:
             second = int(np.sort(np.unique(self.classes, return_counts=True)[1])[-2])
-            size = max(FIRST, -(-ENOUGH * n // second))
+            size = max(FIRST_ROWS, -(-MIN_SECOND_CLASS_ROWS * n // second))
         while True:
             rows = subsample(self.classes, size)
             self.n_rows, scoring = self.n_rows or len(rows), self.scoring_of(rows)
@@ -468,14 +469,14 @@ class Race:
             self.scores, self.n_rows = self.scores | new, len(rows)
             best = self._leading(new, -(-len(places) // 2))
             seconds = float(np.mean([new[k].seconds for k in best] or [0.0]))
-            longer = min(GROWTH, n / self.n_rows) ** POWER * seconds * len(best)
+            longer = min(ROW_GROWTH, n / self.n_rows) ** TIME_POWER * seconds * len(best)
             if not best or self.n_rows == n or deadline.over(longer):
                 break
             left_out = new.keys() - set(best)
             self.scores |= {k: _left_out(new[k], self.n_rows) for k in left_out}
-            places, size = sorted(best), GROWTH * self.n_rows
+            places, size = sorted(best), ROW_GROWTH * self.n_rows
         if self.Cs[1:] and not deadline.over(seconds * len(self.Cs)):
-            listed = dict.fromkeys([places[0], *self._leading(new, AGAIN)])
+            listed = dict.fromkeys([places[0], *self._leading(new, N_RESCORED)])
             again = [k for k in listed if np.isfinite(new[k].mean_score)]
             self._others = search.add([(k, C) for C in self.Cs[1:] for k in again])
             yield Path(self._others, folds=[scoring])
@@ -701,7 +702,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 Cs,
                 dict.fromkeys(different, CandidateScore(status="interrupted")),
             )
-            race.run(self.n_jobs, bar, deadline.part(COMPARING))
+            race.run(self.n_jobs, bar, deadline.part(COMPARISON_SHARE))
             scores = race.scores | {
                 k: CandidateScore(status=f"the kernel of {formulas[other]}")
                 for k, other in enumerate(simpler)
@@ -844,7 +845,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             second = int(np.sort(np.unique(classes, return_counts=True)[1])[-2])
             n_folds = max(2, min(FOLDS, second))
             check_folds(classes, n_folds)
-            repeats = 1 + sum(len(classes) <= rows for rows in SMALL)
+            repeats = 1 + sum(len(classes) <= rows for rows in REPEATED_ROWS)
             cv = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
         elif is_integer(cv):
             check_folds(classes, int(cv))
@@ -878,12 +879,12 @@ def _fit_in_time(
     n_rows, rows, sample = len(data.codes), subsample(data.codes, n_compared), copy(model)
     if part := len(rows) < n_rows:
         sample._fit_encoded(data.take(rows), X)
-    short = deadline.over((LAST + n_rows / ROWS) * part)
+    short = deadline.over((FIT_SECONDS + n_rows / ROWS_PER_SECOND) * part)
     if not short:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model._fit_encoded(data, X, deadline)
-        short = len(model.support_) == 0 or not model.gap_ < OPEN
+        short = len(model.support_) == 0 or not model.gap_ < MAX_FINAL_GAP
         for one in [] if short else caught:
             warnings.warn(one.message, stacklevel=3)
     if part:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, check_time_limit
-from formulakern.display.plots import SMALL, axes_for, colour_of, marker_of, tidy
+from formulakern.display.plots import SMALL_FONT_SIZE, axes_for, colour_of, marker_of, tidy
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.strict import RealTable, read_packed
 from formulakern.errors import ParameterError
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 #: Tolerance of the optimality conditions, as a share of the largest margin or of 1.
 SLACK = 1e-2
 #: The most rounds over the classes when intercepts are chosen.
-ROUNDS = 5
+MAX_INTERCEPT_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -457,7 +457,7 @@ class Simplification:
             ax.axhline(whole, color=colour_of(n), linestyle=":", label=f"{name}: whole model")
         ax.set_xlabel("number of rules")
         ax.set_ylabel("accuracy")
-        ax.legend(frameon=False, fontsize=SMALL)
+        ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE)
         return ax
 
 
@@ -614,7 +614,7 @@ def _intercepts(scores: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
     """
     intercept = np.zeros(scores.shape[1])
     best = _accuracy(scores, codes)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_INTERCEPT_ROUNDS):
         before = best
         for c in range(scores.shape[1]):
             others = scores + intercept

@@ -26,7 +26,7 @@ from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, wa
 from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.path_search import (
-    COMPARING,
+    COMPARISON_SHARE,
     Path,
     PathSearch,
     Scores,
@@ -82,9 +82,17 @@ ADVICE = {
     "interrupted": "The best coefficients so far are kept.",
 }
 #: Values of ``stopped_`` of a fit that ended early.
-EARLY = ("time_limit", "interrupted")
+STOPPED_EARLY = ("time_limit", "interrupted")
 #: Attributes that are copied from the solved model.
-SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_", "stopped_")
+SOLVED_ATTRIBUTES = (
+    "classes_",
+    "support_",
+    "n_support_",
+    "dual_coef_",
+    "intercept_",
+    "n_iter_",
+    "stopped_",
+)
 
 
 class KernelMachine:
@@ -199,7 +207,7 @@ class PairwiseMachine(KernelMachine):
 
     def _take_over(self, solved: Any, solution: Any, rows: Any) -> None:  # noqa: ARG002
         self.svc_ = solved
-        for name in SOLVED:
+        for name in SOLVED_ATTRIBUTES:
             setattr(self, name, getattr(solved, name))
         self.gap_ = float(solved.gaps_.max())
         self._pair_weights = np.array([weights for *_, weights in pair_weights(solved)])
@@ -363,7 +371,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
         if self.formula != FORMULA:
             warn_of_columns([self.formula], self)
         constant = warn_of_zeros(self.kernel_, data.table)
-        if isinstance(data, TrainingData) and not constant and self.stopped_ not in EARLY:
+        if isinstance(data, TrainingData) and not constant and self.stopped_ not in STOPPED_EARLY:
             warn_of_one_class(self, data)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -742,12 +750,12 @@ class FormulaOneClass(OutlierMixin, FormulaMachine):  # type: ignore[misc]
 #: The values of ``Cs="auto"``.
 GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
 #: The relative gap of fits within folds of FormulaSVCCV, unless ``tol`` is larger.
-COARSE = 0.01
+FOLD_GAP = 0.01
 #: The number of folds of ``cv="auto"``.
 FOLDS = 5
-#: A path ends after ``PATIENCE`` values in a row whose mean score over folds is ``BEHIND``
-#: standard errors below the best.
-PATIENCE, BEHIND = 2, 1.0
+#: A path ends after ``MAX_VALUES_BEHIND`` values in a row whose mean score over folds is
+#: ``BEHIND_STANDARD_ERRORS`` standard errors below the best.
+MAX_VALUES_BEHIND, BEHIND_STANDARD_ERRORS = 2, 1.0
 
 
 def search_penalties(
@@ -776,7 +784,7 @@ def search_penalties(
     machine.tol = max(machine._limits().tol, tol)
     folds = _Folds(machine, scorer_of(scoring), kernels, *training, splits)
     number, n = len(settings["C"]), len(settings["C"]) // len(kernels)
-    comparing = deadline.part(COMPARING)
+    comparing = deadline.part(COMPARISON_SHARE)
 
     def name(place: int) -> str:
         return ", ".join(f"{column}={values[place]}" for column, values in settings.items())
@@ -800,7 +808,9 @@ def search_penalties(
         behind,
         words=("values of C", "the one nearest to 1"),
     )
-    paths = [Path(range(start, start + n), patience=PATIENCE) for start in range(0, number, n)]
+    paths = [
+        Path(range(start, start + n), patience=MAX_VALUES_BEHIND) for start in range(0, number, n)
+    ]
     trials = search.run(paths, bar, comparing, stacklevel=stacklevel)
     listed = {name: np.array(values) for name, values in settings.items()}
     if not any(trials):
@@ -943,8 +953,8 @@ class FormulaSVCCV(SupportVectorClassifier):
             random_source(self.random_state).randint(2**31 - 1),
             "f1_macro" if self.scoring is None else self.scoring,
             deadline,
-            BEHIND if automatic else np.inf,
-            COARSE,
+            BEHIND_STANDARD_ERRORS if automatic else np.inf,
+            FOLD_GAP,
             stacklevel=7,
         )
         self.best_score_ = float(self.cv_results_["mean_score"][self.best_index_])

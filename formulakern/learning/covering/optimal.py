@@ -79,9 +79,9 @@ from formulakern.mining.sums import sort_descending
 #: If weights are too different to be grouped, they are whole numbers of this many bits.
 PLANES = 20
 #: They are too different if grouping needs this many times the words of equal weights.
-SPARSE = 8
+MAX_WORDS_RATIO = 8
 #: Words of covers that are processed at once.
-CHUNK = 1 << 20
+BLOCK_WORDS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Grid:
     def of(cls, weights: FloatArray) -> Grid:
         """Return the finest grid on which sums fit; a coarser one if weights differ much."""
         fine = cls._at(weights, unit_exponent(float(weights.sum())), planes=False)
-        if len(Layout.of(fine.units, False).kinds) <= SPARSE * (n_words(len(weights)) + 8):
+        if len(Layout.of(fine.units, False).kinds) <= MAX_WORDS_RATIO * (n_words(len(weights)) + 8):
             return fine
         return cls._at(weights, int(np.frexp(weights.max())[1]) - PLANES, planes=True)
 
@@ -160,7 +160,7 @@ class Layout:
 
     def laid_out(self, columns: Words, n_rows: int) -> Words:
         """Convert packed truths over rows, (r, ceil(m / 64)), to truths over atoms, (r, W)."""
-        step = max(1, CHUNK // max(1, len(self.rows) // 8))
+        step = max(1, BLOCK_WORDS // max(1, len(self.rows) // 8))
         covers = np.empty((len(columns), len(self.kinds)), dtype=np.uint64)
         positions = np.maximum(self.rows, 0)
         for start in range(0, len(columns), step):
@@ -277,7 +277,7 @@ def _extensions(
     sets = np.array(level)
     start = np.searchsorted(items, sets[:, -1], side="right")
     after = len(items) - start
-    step = max(1, CHUNK // max(1, width * len(items)))
+    step = max(1, BLOCK_WORDS // max(1, width * len(items)))
     for begin in range(0, len(sets), step):
         count = after[begin : begin + step]
         parents = np.repeat(np.arange(begin, begin + len(count)), count)
@@ -315,14 +315,14 @@ def _merged(
 
 
 #: The share of the time for the antecedents; if it is too short, the longest ones are missing.
-MINING = 0.4
+MINING_SHARE = 0.4
 #: The default memory of the search.
 MAX_BYTES = 2**29
 #: The last threshold is the objective itself, as soon as the gap is this share of it.
 LAST_GAP = 0.02
 #: Any other threshold raises the bound by one part in this many of the gap: each search takes
 #: several times as long as the one before, so all but the last cost little.
-STEPS = 3
+THRESHOLD_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -439,7 +439,7 @@ def optimal_rule_list(
         least_correct=units,
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
-        deadline=deadline.part(MINING),
+        deadline=deadline.part(MINING_SHARE),
     )
     search = ListSearch(
         found, max_rules, units, grid.floor(tol * total), max_bytes - max_bytes // 3
@@ -506,7 +506,9 @@ def _prove(
                 if deadline.over():
                     return "time_limit", bound
                 last = gap <= max(LAST_GAP * search.objective, search.penalty, search.tol)
-                search.restart(search.objective - search.tol if last else bound - (-gap // STEPS))
+                search.restart(
+                    search.objective - search.tol if last else bound - (-gap // THRESHOLD_STEPS)
+                )
                 if not run_slices(search, deadline, lambda _: note(search.lower())):
                     return "time_limit", bound
                 note(search.threshold)

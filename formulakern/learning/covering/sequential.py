@@ -35,7 +35,7 @@ from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, Condit
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 
 #: Bits of ``relations`` that allow each relation.
-ASKED = (1 + 16 + 32, 2, 4, 8)
+RELATION_BITS = (1 + 16 + 32, 2, 4, 8)
 #: The comparison of each relation, in the order of their numbers.
 COMPARISONS = (np.equal, np.less_equal, np.greater_equal, np.not_equal)
 #: The measures of a condition: FOIL's information gain for a class, the negative entropy of all
@@ -194,7 +194,7 @@ def candidates(
         n_present = n_all - 1 if values[n_all - 1] == top else n_all
         for relation in range(4):
             cut = relation in (AT_MOST, AT_LEAST)
-            if n_all < 2 or not asked & ASKED[relation]:
+            if n_all < 2 or not asked & RELATION_BITS[relation]:
                 continue
             n_steps = n_present - 1 if cut else n_all if relation == EQUAL else n_present
             sums[:] = 0.0
@@ -358,11 +358,11 @@ def of_conditions(conditions: Sequence[Condition] | Sequence[IntArray]) -> IntAr
 # -- RIPPER and IREP -------------------------------------------------------------------------------
 
 #: A rule set stops growing when it is this many bits above the shortest description.
-SURPLUS = 64.0
+MAX_SURPLUS_BITS = 64.0
 #: One row in this many is used for pruning.
 FOLDS = 3
 #: The largest number of conditions of a rule.
-LONGEST = 255
+MAX_RULE_CONDITIONS = 255
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class CoveringOptions:
     beam_width: int = 5
     significance: float = 0.99
     min_weight: float = 1.0
-    max_conditions: int = LONGEST
+    max_conditions: int = MAX_RULE_CONDITIONS
     max_rules: int = 2**31
 
 
@@ -425,7 +425,9 @@ class _OneClass:
         self.rules: list[IntArray] = []
         self.covers: list[npt.NDArray[np.bool_]] = []
         #: bits of a rule, by its length
-        self.theory = theory_bits(self.n_conditions, np.arange(min(self.n_conditions, LONGEST) + 1))
+        self.theory = theory_bits(
+            self.n_conditions, np.arange(min(self.n_conditions, MAX_RULE_CONDITIONS) + 1)
+        )
         #: the number of rules that cover each row
         self.times = np.zeros(len(rows), dtype=np.int32)
 
@@ -458,7 +460,7 @@ class _OneClass:
             if self.options.description_length:
                 other, own = self.weights[cover & left].sum(axis=0)
                 bits = self._bits(self.times + cover) + self.theory[len(rule)]
-                if other >= own or bits > shortest + SURPLUS:
+                if other >= own or bits > shortest + MAX_SURPLUS_BITS:
                     return
                 shortest = min(bits, shortest)
             elif wrong >= right:
@@ -495,7 +497,7 @@ class _OneClass:
         self.growth.weights[there] = weights[rows]
         if len(start):
             there = there[self.training.covered(start, there)]
-        longest = min(max(self.options.max_conditions, len(start)), LONGEST)
+        longest = min(max(self.options.max_conditions, len(start)), MAX_RULE_CONDITIONS)
         return grow(self.growth, there, 1, self.options.min_weight, start, longest)
 
     def _prune(

@@ -275,11 +275,11 @@ def _generalise(
 
 
 #: The largest number of rules for which all subsets are searched.
-FEW_RULES = 10
+MAX_EXACT_RULES = 10
 #: The expected share of false positives among the errors.
-EXPECTED = 0.5
+EXPECTED_SHARE = 0.5
 #: Description lengths that differ by less count as equal.
-BITS = 1e-9
+MIN_BITS = 1e-9
 
 Truths = npt.NDArray[np.bool_]
 
@@ -303,16 +303,17 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
         """Return the bits of the exceptions for the weight covered, in all and of the class."""
         covered, right = np.asarray(covered), np.asarray(right)
         wrong, missed = (covered - right).clip(0.0), (own - right).clip(0.0)
-        return exception_bits(EXPECTED, covered, (every - covered).clip(0.0), wrong, missed)
+        return exception_bits(EXPECTED_SHARE, covered, (every - covered).clip(0.0), wrong, missed)
 
-    if len(covers) <= FEW_RULES:  # the bits of s select the rules of subset s; the first one wins
+    # the bits of s select the rules of subset s; the first one wins
+    if len(covers) <= MAX_EXACT_RULES:
         together, theory = np.zeros((1, covers.shape[1]), dtype=np.uint64), np.zeros(1)
         for cover, length in zip(covers, bits.tolist(), strict=True):
             together = np.concatenate([together, together | cover])
             theory = np.concatenate([theory, theory + length])
         weights = rows.by_class(together)
         found = exceptions(weights.sum(axis=1), weights[:, label]) + theory
-        subset = int(np.flatnonzero(found <= found.min() + BITS)[0])
+        subset = int(np.flatnonzero(found <= found.min() + MIN_BITS)[0])
         return np.flatnonzero(subset >> np.arange(len(covers)) & 1)
     chosen = np.zeros(len(covers), dtype=np.bool_)
     covered = right = spent = 0.0
@@ -324,7 +325,7 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
         spent_then = spent + sign * bits
         found = exceptions(covered_then, right_then) + spent_then
         best = int(found.argmin())
-        if not found[best] < shortest - BITS:
+        if not found[best] < shortest - MIN_BITS:
             return np.flatnonzero(chosen).astype(np.int64)
         chosen[best] = not chosen[best]
         shortest, spent = float(found[best]), float(spent_then[best])

@@ -33,19 +33,20 @@ from formulakern.solvers.hierarchical.solve import (
     solve_hierarchical,
 )
 
-#: The set grows by at most this share of its size in one round, and at least by LEAST.
-SHARE, LEAST = 0.25, 4
+#: The set grows by at most this share of its size in one round, and at least by MIN_GROWTH.
+GROWTH_SHARE, MIN_GROWTH = 0.25, 4
 #: A search for missing nodes takes at most this share of the remaining time.
-SEARCHING = 0.25
+SEARCH_SHARE = 0.25
 #: A solution on the set takes at most the first share of it.  Quick searches take the second share
 #: of the whole time, and add up to this many nodes at once.
-SOLVING, FAST, ONCE = 0.6, 0.5, 16
+SOLVE_SHARE, FAST_SHARE, MAX_FAST_NODES = 0.6, 0.5, 16
 #: The first solution with rules may always take this many seconds, but no more than this share.
-MOMENT, TENTH = 0.25, 0.1
-#: The gap to which the nodes of a round are solved: this share of the last gap, at most LOOSE.
-CARE, LOOSE = 0.05, 0.01
+FIRST_SECONDS, FIRST_SHARE = 0.25, 0.1
+#: The gap to which the nodes of a round are solved: this share of the last gap, at most
+#: MAX_ROUND_GAP.
+ROUND_GAP_SHARE, MAX_ROUND_GAP = 0.05, 0.01
 #: Weights below this share of the largest weight are ignored.
-NEGLIGIBLE = 1e-4
+MIN_WEIGHT_SHARE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class _Function:
     @property
     def room(self) -> int:
         """The number of nodes that may be added."""
-        return max(LEAST, int(SHARE * len(self.nodes)))
+        return max(MIN_GROWTH, int(GROWTH_SHARE * len(self.nodes)))
 
     def grow(self, max_nodes: int, least: int) -> bool:
         """Add violators, as far as there is room; return True if any was added."""
@@ -151,8 +152,8 @@ def grow(
     P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule ensemble learning using
     hierarchical kernels", ICML 2011.
     """
-    fast = deadline.part(FAST) if deadline.limited and not isinstance(rows, Groups) else None
-    searching, needed = SEARCHING, 0.0  # seconds of the last search
+    fast = deadline.part(FAST_SHARE) if deadline.limited and not isinstance(rows, Groups) else None
+    searching, needed = SEARCH_SHARE, 0.0  # seconds of the last search
     loss = rows.loss(options)
     functions = [_Function() for _ in range(loss.n_functions)]
     intercept = loss.cold
@@ -170,7 +171,7 @@ def grow(
                 if rows.tell_apart(nodes, others, deadline if kept else UNLIMITED):
                     loss = rows.loss(options)
                 many = any(len(one.violators) > one.room for one in functions)
-                inner = max(tol / 2, min(LOOSE, CARE * gap)) if many else tol / 2
+                inner = max(tol / 2, min(MAX_ROUND_GAP, ROUND_GAP_SHARE * gap)) if many else tol / 2
                 solution = solve_hierarchical(
                     [rows.features(options, one.nodes, one.others) for one in functions],
                     loss,
@@ -188,14 +189,14 @@ def grow(
                 loose = inner > tol / 2 or solution.status == "time_limit"
                 bound, quick = 0.0, False
                 if fast is not None:
-                    search.fast(deadline.part(SEARCHING))
+                    search.fast(deadline.part(SEARCH_SHARE))
                     quick = any(one.violators or one.wanted for one in functions)
                     fast = fast if quick and not fast.over() else None
                 late = not quick and deadline.over(needed)
                 if not quick and not late:
                     begun = Deadline.clock()
                     bound = search.examine(deadline.part(searching), loose)
-                    searching = 1.0 if search.given_up else SEARCHING
+                    searching = 1.0 if search.given_up else SEARCH_SHARE
                     needed = Deadline.clock() - begun
                 best = max(best, bound)  # each bound is valid
                 gap = relative_gap(kept[0].objective, best)
@@ -215,7 +216,9 @@ def grow(
                 elif late or (deadline.over() and not (quick and len(history[0]) == 1)):
                     status = "time_limit"
                 else:
-                    grew = [one.grow(options.max_nodes, ONCE * quick) for one in functions]
+                    grew = [
+                        one.grow(options.max_nodes, MAX_FAST_NODES * quick) for one in functions
+                    ]
                     if any(grew) or search.given_up:
                         continue
                     if not loose:  # no room, or the solver failed
@@ -270,7 +273,9 @@ class _OutsideSearch:
             until = deadline.part(1 / (len(self.functions) - k))
             frontier = self.rows.frontier(self.betas[k], one.nodes, self.options, until)
             with suppress(TimeIsOver):
-                one.violators = frontier.standing_out(self.allowed[k], max(one.room, ONCE))
+                one.violators = frontier.standing_out(
+                    self.allowed[k], max(one.room, MAX_FAST_NODES)
+                )
 
     def examine(self, deadline: Deadline, loose: bool) -> float:
         """Find violators; return a lower bound on the optimum over everything."""
@@ -293,23 +298,23 @@ class _OutsideSearch:
 
 def _solving(deadline: Deadline, n_rounds: int) -> Deadline:
     """Return the deadline of a solution; the first one with rules always gets a short time."""
-    until = deadline.part(SOLVING)
+    until = deadline.part(SOLVE_SHARE)
     if n_rounds != 1 or not deadline.limited:
         return until
-    moment = Deadline.of(min(MOMENT, TENTH * (deadline.end - deadline.begun)))
+    moment = Deadline.of(min(FIRST_SECONDS, FIRST_SHARE * (deadline.end - deadline.begun)))
     return max(until, moment, key=lambda one: one.end)
 
 
 def _used(weights: FloatArray) -> int:
     """Return the number of weights that are noticeable next to the largest one."""
     sizes = np.abs(weights)
-    return int(np.count_nonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0)))
+    return int(np.count_nonzero(sizes > MIN_WEIGHT_SHARE * sizes.max(initial=0.0)))
 
 
 def _carrying(weights: dict[Node | int, float]) -> dict[Node | int, float]:
     """Return the weights of the nodes with weight, of their subsets, and of other features."""
     largest = max(map(abs, weights.values()))
-    heavy = [one for one, weight in weights.items() if abs(weight) > NEGLIGIBLE * largest]
+    heavy = [one for one, weight in weights.items() if abs(weight) > MIN_WEIGHT_SHARE * largest]
     kept: list[Node | int] = [one for one in heavy if isinstance(one, int)]
     kept += closed(one for one in heavy if isinstance(one, tuple))
     return {one: weights[one] for one in kept}

@@ -15,12 +15,12 @@ from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Repor
 from formulakern.learning.hkl.lasso import Active
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Rows
-from formulakern.learning.selection import SIZES, Choice, FewFeatures
+from formulakern.learning.selection import PATH_SIZES, Choice, FewFeatures
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.syntax.formula import Formula
 
 #: The relative gap of the problems on few features, as a share of the tolerance.
-EXACT = 0.5
+GAP_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,11 @@ def few_features(
         active.penalties,
         active.signs,
         loss,
-        EXACT * options.tol,
+        GAP_SHARE * options.tol,
         options.max_rules,
         deadline,
         reported,
-        SIZES if options.rho == 1 else (),  # for other rho the norm differs
+        PATH_SIZES if options.rho == 1 else (),  # for other rho the norm differs
     )
     none = np.zeros(loss.n_functions)
     listed = [weights.get(one, none) for one in features]

@@ -53,29 +53,29 @@ from formulakern.encoding.bits import ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.options import Node, Options, sources_of
 from formulakern.mining.conjunctions.answers import GroupedRows, sizes, totals, weighed
-from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest
+from formulakern.mining.conjunctions.power_sums import MAX_EVALUATED, Powers, heaviest
 from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-#: Conjunctions that the first search lists for each node of W, for at most SHARED nodes: with
-#: fewer, W grows too slowly.
-FIRST, SHARED = 1000, 40
+#: Conjunctions that the first search lists for each node of W, for at most MAX_SHARED_NODES nodes:
+#: with fewer, W grows too slowly.
+FIRST_CONJUNCTIONS, MAX_SHARED_NODES = 1000, 40
 #: The factor of κ² that is allowed next to a loose solution.
 AHEAD = 1.02
 #: The share of the room that unlisted conjunctions may take.
-TAIL = 0.3
+TAIL_SHARE = 0.3
 #: The factor by which a search is extended if its bound is too weak.
-FURTHER = 8
+EXTENSION_FACTOR = 8
 #: Rounds in which overloaded sources give away some of their load.
-ROUNDS = 3
+MAX_ROUNDS = 3
 #: Conjunctions between two checks of the deadline.
-BETWEEN = 512
+CHECKED_CONJUNCTIONS = 512
 #: Up to this ρ' pairs of examples give better bounds than a search.
-PAIRED = 2.5
+MAX_PAIR_RHO = 2.5
 #: Sources whose covers are held at once; pairs per compiled call.
-BATCH, PAIRS = 256, 1 << 26
+BATCH_SOURCES, BATCH_PAIRS = 256, 1 << 26
 #: Conjunctions that a fast search evaluates for each proposition.
-SHORT = 16
+FAST_CONJUNCTIONS = 16
 #: The relative error of a product of two numbers.
 EPSILON = 2.0**-51
 
@@ -127,7 +127,7 @@ class Frontier:
         if not self.sources or not self.beta.any():
             return 0.0, []
         local = self.parts is None
-        if local and self.dual <= PAIRED:
+        if local and self.dual <= MAX_PAIR_RHO:
             return self.by_pairs(allowed)
         enough = max(allowed, AHEAD * inside) if loose or inside >= allowed else allowed
         square, violators = self.share(enough, inside)
@@ -139,7 +139,7 @@ class Frontier:
         """Find quickly the worst sources that one conjunction proves to exceed ``allowed``."""
         if not self.sources or not self.beta.any():
             return []
-        looked_at = SHORT * self.table.n_columns
+        looked_at = FAST_CONJUNCTIONS * self.table.n_columns
         listed, x, *_ = self.list_powers(float(np.sqrt(allowed)), 1.0, looked_at, looked_at)
         heavy = np.flatnonzero(x > 1.0)
         sources, above, _ = self.below([listed[k] for k in heavy.tolist()])
@@ -154,8 +154,8 @@ class Frontier:
         powers = (1 + share) ** np.arange(int(self.table.counts.max(initial=0)) + 1.0)
         squares = np.full(len(self.sources), np.inf)
         with suppress(TimeIsOver):
-            for start in range(0, len(squares), BATCH):
-                some = slice(start, start + BATCH)
+            for start in range(0, len(squares), BATCH_SOURCES):
+                some = slice(start, start + BATCH_SOURCES)
                 covers = self.table.truths(self.table.covers(self.sources[some]))
                 rows = [np.flatnonzero(cover) for cover in covers]
                 forms = pair_forms(self.table, self.beta, rows, powers, self.deadline)
@@ -167,15 +167,15 @@ class Frontier:
     def share(self, allowed: float, inside: float) -> Verdict:
         """Return the verdict with shares carried inside W; stop as soon as there is a violator."""
         unit, given = float(np.sqrt(allowed)), (inside / allowed) ** (self.dual / 2)
-        room, least = 1.0 - given, FIRST * min(len(self.inside), SHARED)
+        room, least = 1.0 - given, FIRST_CONJUNCTIONS * min(len(self.inside), MAX_SHARED_NODES)
         looked_at = least * len(self.inside)
         while True:
-            listed, x, tail, reached = self.list_powers(unit, TAIL * room, least, looked_at)
+            listed, x, tail, reached = self.list_powers(unit, TAIL_SHARE * room, least, looked_at)
             loads, carried = self.split(listed, x, max(0.0, room - tail))
-            last = reached or looked_at >= LOOKED_AT or self.deadline.over()
+            last = reached or looked_at >= MAX_EVALUATED or self.deadline.over()
             if last or (loads + carried > 1).any():
                 break
-            least, looked_at = FURTHER * least, FURTHER * looked_at
+            least, looked_at = EXTENSION_FACTOR * least, EXTENSION_FACTOR * looked_at
         self.cut = not reached and self.deadline.over()
         # each source carries its load and the listed conjunctions, and the tail if it is bounded
         worst = max(given, float(loads.max())) + carried + tail
@@ -242,7 +242,7 @@ class Frontier:
         held = np.ones(len(listed))  # the empty set
         longest = int(self.lengths.max())
         for number, w in enumerate(listed):
-            if number % BETWEEN == BETWEEN - 1:
+            if number % CHECKED_CONJUNCTIONS == CHECKED_CONJUNCTIONS - 1:
                 self.deadline.check()
             for length in range(1, min(longest, len(w)) + 1):
                 for subset in combinations(w, length):
@@ -286,7 +286,7 @@ class Frontier:
             return np.bincount(below, weights, len(self.sources)).astype(np.float64)
 
         carried = 0.0
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             touching = np.zeros(len(outside), dtype=np.bool_)
             touching[above[(loads() + carried > 1)[below]]] = True
             some = np.flatnonzero(touching & ~moved)
@@ -358,7 +358,7 @@ def pair_forms(
         deadline.check()
         words, own, n = table.rows[cover], beta[cover], len(cover)
         if pays:
-            packed, step = np.ascontiguousarray(words.T), max(1, PAIRS // max(1, n))
+            packed, step = np.ascontiguousarray(words.T), max(1, BATCH_PAIRS // max(1, n))
             for start in range(0, n, step):
                 deadline.check()
                 forms[t] += pair_form(packed, own, powers, start, min(start + step, n))

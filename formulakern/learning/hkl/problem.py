@@ -35,9 +35,9 @@ from formulakern.solvers.hierarchical.solve import (
 )
 
 #: For ρ = 1 the gap is closed to this share of the tolerance; the rest shortens the model.
-PROOF = 1 / 3
+PROOF_GAP_SHARE = 1 / 3
 #: The share of the time for the problem without a limit of rules, if there is a limit.
-GROWING = 0.6
+GROWTH_TIME_SHARE = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ def learn(
     ``start`` is a solution for other parameters; ``report`` is called with the number of a function
     and each step.
     """
-    growing = deadline if options.max_rules is None else deadline.part(GROWING)
+    growing = deadline if options.max_rules is None else deadline.part(GROWTH_TIME_SHARE)
     if options.rho == 1:
-        grown = grow_lasso(rows, options, PROOF * options.tol, growing, start, report)
+        grown = grow_lasso(rows, options, PROOF_GAP_SHARE * options.tol, growing, start, report)
         if grown.gap <= options.tol and grown.status != "interrupted":
             grown = replace(grown, status="optimal")
         path, interrupted = few_features(rows, options, grown, deadline, report)

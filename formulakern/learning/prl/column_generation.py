@@ -36,31 +36,29 @@ from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
-UNUSED = 1e-5
+UNUSED_SHARE = 1e-5
 #: The largest such share for the columns of a basic solution.
-NEARLY_UNUSED = 1e-3
+BASIC_UNUSED_SHARE = 1e-3
 #: If many groups of rows are distinguished, columns below this share are dropped.
-LIGHT = 1e-2
+LIGHT_SHARE = 1e-2
 #: Columns that are unused for this many epochs are dropped.
-IDLE = 15
+MAX_IDLE_EPOCHS = 15
 #: A restricted game is solved again, a hundred times more accurately, down to this factor.
-SHARPEST = 1e-9
+MIN_GAP_FACTOR = 1e-9
 #: Seconds that the search for a solution with few rules may always take.
-LEAST_PATIENCE = 10.0
+MIN_FEW_RULES_SECONDS = 10.0
 #: Relative gap of the first restricted game if it has columns of another game.
-KNOWN = 1e-3
+KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
-FIRST, ROUGH, ROUNDS = 12, 0.02, 12
+FIRST_COLUMNS, FIRST_GAP, FIRST_ROUNDS = 12, 0.02, 12
 #: The largest share of the remaining time for a search for columns.
-SEARCHING = 0.5
+SEARCH_SHARE = 0.5
 #: A value below this share of the largest payoff is 0.
-ZERO = 1e-7
+ZERO_SHARE = 1e-7
 #: The share of the time for the game without a limit of rules, if there is a limit.
-GAME = 0.5
-#: The number of best paying columns that are tried.
-TRIED = 8
+GAME_TIME_SHARE = 0.5
 #: Relative gap of the linear programs on the way to few rules, and of the last one.
-ROUGHLY, EXACTLY = 1e-6, 1e-10
+ROUGH_GAP, EXACT_GAP = 1e-6, 1e-10
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class ColumnGeneration:
         self._likely = np.inf
         self._mean = np.zeros(0)
         #: Values up to this count as 0.
-        self.zero = ZERO * self.game.family.unit
+        self.zero = ZERO_SHARE * self.game.family.unit
 
     def run(self) -> Outcome:
         """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
@@ -154,13 +152,13 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         game.enter(self.known)
         if game.columns:
-            solution = self._solve(KNOWN)
+            solution = self._solve(KNOWN_COLUMNS_GAP)
         elif self.deadline.limited:
             solution = self._first_rules(solution)
-        idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCHING
+        idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCH_SHARE
         for _ in range(self.epochs):
             priced = self._price(solution, share)
-            share = SEARCHING if priced.columns else 1.0
+            share = SEARCH_SHARE if priced.columns else 1.0
             if self._closed():
                 break
             if outcome.history and self._until.over():
@@ -175,13 +173,17 @@ class ColumnGeneration:
                 continue
             if not fresh:  # the best columns are in use: this game was not solved accurately enough
                 sharper /= 100
-                if sharper < SHARPEST:
+                if sharper < MIN_GAP_FACTOR:
                     outcome.reason = "columns"
                     break
             solution = self._solve(max(self._accuracy() * sharper, 1e-13))
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[used(solution)] = 0
-            kept = used(solution, LIGHT) if game.family.crowded else np.flatnonzero(idle < IDLE)
+            kept = (
+                used(solution, LIGHT_SHARE)
+                if game.family.crowded
+                else np.flatnonzero(idle < MAX_IDLE_EPOCHS)
+            )
             if len(kept) < len(idle):
                 game.keep(kept)
                 game.family.settle(game)
@@ -207,12 +209,14 @@ class ColumnGeneration:
 
     def _first_rules(self, solution: Solution) -> Solution:
         """Solve games of a few quickly found columns before the long searches."""
-        fast = self._until.part(SEARCHING)
-        for _ in range(ROUNDS):
-            first = self.game.price(solution.p, self._threshold(solution), FIRST, fast, quick=True)
+        fast = self._until.part(SEARCH_SHARE)
+        for _ in range(FIRST_ROUNDS):
+            first = self.game.price(
+                solution.p, self._threshold(solution), FIRST_COLUMNS, fast, quick=True
+            )
             if not self.game.enter(first.columns, self._until):
                 break
-            solution = self._solve(max(self._accuracy(), ROUGH))
+            solution = self._solve(max(self._accuracy(), FIRST_GAP))
             if fast.over():
                 break
         return solution
@@ -220,7 +224,7 @@ class ColumnGeneration:
     def _crossover(self) -> None:
         """Replace a solution inside the optimal face by a basic solution of few rules."""
         outcome = self.outcome
-        least = min(self.tol / 10, NEARLY_UNUSED) * max(outcome.weights, default=0.0)
+        least = min(self.tol / 10, BASIC_UNUSED_SHARE) * max(outcome.weights, default=0.0)
         pairs = zip(outcome.columns, outcome.weights, strict=True)
         heavy = {column for column, weight in pairs if weight > least}
         places = np.flatnonzero([column in heavy for column in self.game.columns])
@@ -236,7 +240,7 @@ class ColumnGeneration:
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
         return float(max(secured * (1 + 0.9 * self.tol), self.zero))
 
-    def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
+    def _price(self, solution: Solution, share: float = SEARCH_SHARE) -> Priced:
         """Return best responses to a strategy, after they lowered the bound.
 
         If a quick search finds none, a proof uses the mean of strategies, against which fewer
@@ -273,7 +277,7 @@ class ColumnGeneration:
 
     def _patience(self) -> Deadline:
         """Return the deadline of crossover: about as much time as the game took so far."""
-        patience = Deadline.of(max(LEAST_PATIENCE, self.deadline.taken()))
+        patience = Deadline.of(max(MIN_FEW_RULES_SECONDS, self.deadline.taken()))
         return min(patience, self.deadline, key=lambda one: one.end)
 
     def _accuracy(self) -> float:
@@ -308,7 +312,7 @@ class ColumnGeneration:
         self.report(self.outcome.history)
 
 
-def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
+def used(solution: Solution, share: float = UNUSED_SHARE) -> NDArray[np.intp]:
     """Return the positions of columns whose weight exceeds a share of the largest one."""
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))
 
@@ -328,7 +332,7 @@ def best_hypothesis(
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
-        generation = replace(generation, deadline=deadline.part(GAME))
+        generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE))
     outcome = generation.run()
     if game.C is None and game.exact and outcome.value <= generation.zero:
         game = RestrictedGame(game.preferences, game.family, C)
@@ -359,7 +363,7 @@ def best_hypothesis(
     columns = _columns_of(eased, few.features, deadline)
     solution = _exact(eased.of(columns, game.C), deadline) if columns else eased.start()
     own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
-    separates = game.C is None and solution.value > ZERO * game.family.unit
+    separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
     return replace(
         outcome,
         **(own if separates else {}),
@@ -376,9 +380,9 @@ def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadlin
         columns = [c for c in game.columns if c.feature in kept or game.free(c)]
         solution = game.start()
         if columns:
-            solution = game.of(columns, game.C).solve(ROUGHLY, deadline=deadline)
+            solution = game.of(columns, game.C).solve(ROUGH_GAP, deadline=deadline)
         paying = game.free_columns(solution.p) | game.pairs_of(features, solution.p)
-        least = solution.value * (1 + ROUGHLY)
+        least = solution.value * (1 + ROUGH_GAP)
         fresh = bool(game.enter(c for c, pays in paying.items() if pays > least))
     return columns
 
@@ -387,6 +391,6 @@ def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
     """Return optimal strategies over all columns of a restricted game."""
     every = np.arange(len(game.columns))
     if deadline.over():
-        return game.solve(ROUGHLY, deadline=deadline)
+        return game.solve(ROUGH_GAP, deadline=deadline)
     basic = game.basic_solution(every, deadline)
-    return game.solve(EXACTLY) if basic is None else basic
+    return game.solve(EXACT_GAP) if basic is None else basic

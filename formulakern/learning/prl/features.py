@@ -38,13 +38,13 @@ from formulakern.syntax.formula import Formula
 from formulakern.text import counted
 
 #: Mined results per wanted column: many have equal covers.
-SPARE = 3
+RESULTS_PER_COLUMN = 3
 #: The largest divisor of payoffs; longer rules pay practically nothing.
-FINITE = 1e299
+MAX_DIVISOR = 1e299
 #: The largest number of monomials that can be priced.
 MAX_MONOMIALS = 20_000_000
 #: The largest monomial: payoffs are squares of monomials, and their sums must not overflow.
-LARGEST = 1e100
+MAX_MONOMIAL = 1e100
 
 #: Features with their v.
 Listed = list[tuple[Feature, FloatArray]]
@@ -122,7 +122,7 @@ class FeatureFamily(ABC):
         """
         listed: Listed = []
         bounds = [threshold]
-        options = {"threshold": threshold, "top": SPARE * top, "time_limit": deadline}
+        options = {"threshold": threshold, "top": RESULTS_PER_COLUMN * top, "time_limit": deadline}
         for result, found in self.mined(weights, quick, **options):
             listed += [(feature, self.scale(feature) * sums) for feature, sums in found]
             bounds += [result.bound] * (not result.proven)
@@ -300,7 +300,7 @@ class OrderedConjunctions(FeatureFamily):
             proof = self._search.prove(own, level, deadline)
             found, bound = found + proof.found, max(level, proof.bound)
             proven = bool(found) or bound <= level
-        features = [Conjunction(one.node) for one in found[: SPARE * top]]
+        features = [Conjunction(one.node) for one in found[: RESULTS_PER_COLUMN * top]]
         listed = [(feature, feature.values(self.table) @ weights) for feature in features]
         rounding = self.rounding(weights)
         likely = max([one.score for one in found], default=bound)
@@ -325,7 +325,7 @@ def divisors_of(least: int, greatest: int, depth_penalty: float) -> FloatArray:
     """Return the divisors of the payoffs of conjunctions, by length up to ``greatest``."""
     longer = np.maximum(np.arange(greatest + 1) - least, 0)
     with np.errstate(over="ignore"):
-        return np.minimum(float(depth_penalty) ** longer, FINITE)
+        return np.minimum(float(depth_penalty) ** longer, MAX_DIVISOR)
 
 
 def scope_of(least: int, greatest: int) -> str:
@@ -372,7 +372,7 @@ class MonomialFeatures(FeatureFamily):
     φ(x_j) matter.
 
     Raises ParameterError for more than ``MAX_MONOMIALS`` monomials, and DataError if one is larger
-    than ``LARGEST``.
+    than ``MAX_MONOMIAL``.
     """
 
     binary: ClassVar[bool] = False
@@ -393,10 +393,10 @@ class MonomialFeatures(FeatureFamily):
         with np.errstate(over="ignore", invalid="ignore"):
             self.extremes = self._extremes(preferences)
         largest = float(np.max([1.0 * bias, *(abs(v).max() for v in self.extremes.values())]))
-        if not largest < LARGEST:
+        if not largest < MAX_MONOMIAL:
             raise DataError(
                 f"products of {degree} numbers as large as {float(np.abs(X).max()):.3g} exceed "
-                f"{LARGEST:g}. Scale the columns first, for example with StandardScaler."
+                f"{MAX_MONOMIAL:g}. Scale the columns first, for example with StandardScaler."
             )
         self.unit = 2.0 * largest**2  # type: ignore[misc]
 

@@ -26,7 +26,7 @@ from formulakern.solvers.hierarchical.newton import Columns
 #: C is this over the square root of the weight of all rows.
 AUTOMATIC_C = 375.0
 #: The relative gap of P(S), and the relative cost allowed for dropping small weights.
-EXACT, SLIGHT = 1e-3, 1e-2
+RELATIVE_GAP, MAX_DROP_COST = 1e-3, 1e-2
 #: The score of a class that never wins, relative to the others.
 ABSENT = 30.0
 
@@ -113,6 +113,6 @@ def _chosen(
 ) -> tuple[Choice, bool]:
     """Return the best choice of features, and whether the search was interrupted."""
     n = len(columns)
-    search = FewFeatures(columns, np.ones(n), signs, loss, EXACT, most, deadline, sizes=())
+    search = FewFeatures(columns, np.ones(n), signs, loss, RELATIVE_GAP, most, deadline, sizes=())
     whole = search.solved(np.arange(n), np.zeros((n, loss.n_functions)), loss.cold)
-    return search.path(whole, (1 + SLIGHT) * whole.objective)[-1], search.interrupted
+    return search.path(whole, (1 + MAX_DROP_COST) * whole.objective)[-1], search.interrupted

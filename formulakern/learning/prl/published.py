@@ -31,9 +31,9 @@ from formulakern.syntax.formula import evaluate
 #: The largest number of entries of the matrix that holds the slack columns.
 MAX_ENTRIES = 1 << 28
 #: Attempts to replace drawn columns that are already known.
-REFILLS = 8
+MAX_REFILLS = 8
 #: Random pairs of preference and feature that are drawn at once, and the number of attempts.
-DRAWS, ATTEMPTS = 4096, 64
+DRAWN_PAIRS, MAX_ATTEMPTS = 4096, 64
 
 #: The feature of each draw, and the values of all draws on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
@@ -101,7 +101,7 @@ class RandomColumns(ColumnGeneration):
     def _refill(self) -> int:
         """Draw columns up to the budget, and return the number of new ones."""
         game, before = self.game, len(self.game.columns)
-        for _ in range(REFILLS):
+        for _ in range(MAX_REFILLS):
             missing = self.budget - len(game.columns)
             if not missing:
                 break
@@ -117,10 +117,10 @@ def random_columns(
     draw = draws.get(type(family), _conjunctions)
     columns: dict[Column, None] = {}
     asked = getattr(family, "asked", None)  # the classes that propositions may vote for
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         before = len(columns)
         feature_of, values_on = draw(family, generator)
-        chosen = preferences.origin[generator.integers(len(preferences.origin), size=DRAWS)]
+        chosen = preferences.origin[generator.integers(len(preferences.origin), size=DRAWN_PAIRS)]
         values = values_on(preferences.rows[chosen])
         for place in np.flatnonzero(values).tolist():
             j = int(chosen[place])
@@ -140,10 +140,10 @@ def _conjunctions(family: Any, generator: np.random.Generator) -> Drawn:
     """Draw random propositions, different ones that do not exclude each other."""
     p = family.table.n_columns
     greatest = min(family.greatest, p)
-    lengths = generator.integers(family.least, greatest + 1, DRAWS)
+    lengths = generator.integers(family.least, greatest + 1, DRAWN_PAIRS)
     if family.bias:
-        lengths[generator.random(DRAWS) < 1 / (p + 1)] = 0
-    drawn = generator.integers(0, p, (DRAWS, greatest))
+        lengths[generator.random(DRAWN_PAIRS) < 1 / (p + 1)] = 0
+    drawn = generator.integers(0, p, (DRAWN_PAIRS, greatest))
     beyond = np.arange(greatest) >= lengths[:, None]
     ordered = np.sort(np.where(beyond, p, drawn), axis=1)
     repeated = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] < p)
@@ -160,10 +160,10 @@ def _instances(family: Any, generator: np.random.Generator) -> Drawn:
     """Draw random propositions for the variables of a random template, different if required."""
     p = family.table.n_columns
     expansions = [expand(template, True) for template in family.templates]
-    which = generator.integers(len(expansions), size=DRAWS)
+    which = generator.integers(len(expansions), size=DRAWN_PAIRS)
     if family.bias:
-        which[generator.random(DRAWS) < 1 / (p + 1)] = -1
-    drawn = [generator.integers(p, size=(DRAWS, len(e.leaves))) for e in expansions]
+        which[generator.random(DRAWN_PAIRS) < 1 / (p + 1)] = -1
+    drawn = [generator.integers(p, size=(DRAWN_PAIRS, len(e.leaves))) for e in expansions]
 
     def feature(i: int) -> Any:
         if which[i] < 0:
@@ -190,7 +190,7 @@ def _instances(family: Any, generator: np.random.Generator) -> Drawn:
 def _monomials(family: Any, generator: np.random.Generator) -> Drawn:
     """Draw random columns of the table, with repetition."""
     X = family.table
-    drawn = np.sort(generator.integers(0, X.shape[1], (DRAWS, family.degree)), axis=1)
+    drawn = np.sort(generator.integers(0, X.shape[1], (DRAWN_PAIRS, family.degree)), axis=1)
 
     def values(rows: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(X[rows[:, None], drawn].prod(axis=1))

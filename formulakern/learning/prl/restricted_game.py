@@ -45,17 +45,18 @@ from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
 #: Values above this share of the largest payoff are surely positive.
-POSITIVE = 1e-6
-#: With more rows than MANY, the linear program has only rows with a margin below ``NEAR``.
-MANY, NEAR = 2_000, 1.5
+MIN_POSITIVE_SHARE = 1e-6
+#: With more rows than MAX_FULL_ROWS, the linear program has only rows with a margin below
+#: ``MAX_NEAR_MARGIN``.
+MAX_FULL_ROWS, MAX_NEAR_MARGIN = 2_000, 1.5
 #: Payoffs that are converted to floats at once.
-PART = 1 << 19
+BLOCK_PAYOFFS = 1 << 19
 #: The initial share of the cap of a row.
-TINY = 0.01
+INITIAL_CAP_SHARE = 0.01
 #: A cap of the linear program that only values that count as 0 would reach.
-FREE = 1e9
+FREE_CAP = 1e9
 #: Weights below this share of the largest one are within the tolerance of the linear program.
-NEGLIGIBLE = 1e-8
+MIN_WEIGHT_SHARE = 1e-8
 #: A bound on the rounding error of a free column's payoff, a sum of preferences' weights.
 ROUNDING = 2e-12
 
@@ -241,7 +242,8 @@ class RestrictedGame:
         shift, start = 0.0, None
         if self.C is None:
             largest = float(np.abs(A).max(initial=0))
-            if secured <= POSITIVE * unit * largest:  # a constant makes the value positive
+            # a constant makes the value positive
+            if secured <= MIN_POSITIVE_SHARE * unit * largest:
                 shift = 1.0 + largest
         if self._last is not None and not shift:  # α and λ of the last linear program
             alpha, weight = self._last
@@ -275,7 +277,7 @@ class RestrictedGame:
             return None
         strategy, chosen, _ = found
         q = np.zeros(len(self.columns))
-        q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
+        q[columns] = np.where(chosen > MIN_WEIGHT_SHARE * chosen.max(initial=0.0), chosen, 0.0)
         return self._split(strategy, q, weights, inverse)
 
     def _program(
@@ -294,7 +296,7 @@ class RestrictedGame:
         unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
         caps = np.full(len(rows), np.inf)
         if self.C is not None:
-            caps = np.minimum(self.C * unit * weights, FREE)
+            caps = np.minimum(self.C * unit * weights, FREE_CAP)
         return rows if unit == 1.0 else rows / unit, caps, unit, weights, inverse
 
     def _split(
@@ -320,7 +322,7 @@ def products(payoffs: NDArray[Any], x: FloatArray, p: FloatArray) -> tuple[Float
     >>> products(np.eye(2, 3, dtype=np.int8), np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0]))
     (array([1., 2., 0.]), array([3., 4.]))
     """
-    step = max(1, PART // max(1, payoffs.shape[1]))
+    step = max(1, BLOCK_PAYOFFS // max(1, payoffs.shape[1]))
     left, right = np.zeros(payoffs.shape[1]), np.zeros(len(payoffs))
     for first in range(0, len(payoffs), step):
         some = payoffs[first : first + step].astype(np.float64, copy=False)
@@ -339,8 +341,8 @@ def _solved(
 ) -> tuple[FloatArray, FloatArray]:
     """Return α and λ of the linear program; add rows of large margin only if violated."""
     near = np.ones(len(A), dtype=np.bool_)
-    if start is not None and len(A) > MANY and np.isfinite(caps).all():
-        near = A @ start[1] < NEAR
+    if start is not None and len(A) > MAX_FULL_ROWS and np.isfinite(caps).all():
+        near = A @ start[1] < MAX_NEAR_MARGIN
     while True:
         every = bool(near.all())
         own = start if start is None or every else (start[0][near], start[1])
@@ -351,8 +353,8 @@ def _solved(
         margins = A @ found.multipliers
         if every or deadline.over() or not (missing := ~near & (margins < 1 - tol)).any():
             return alpha, found.multipliers
-        near |= margins < NEAR
-        start = alpha + TINY * missing * caps, found.multipliers
+        near |= margins < MAX_NEAR_MARGIN
+        start = alpha + INITIAL_CAP_SHARE * missing * caps, found.multipliers
 
 
 def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:

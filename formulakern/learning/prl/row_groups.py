@@ -36,7 +36,7 @@ from formulakern.partitions.partitioned import Partitioned
 
 #: With more groups than this, columns of little weight are removed, since few columns distinguish
 #: few groups.  Some may be needed after all, so the limit doubles each time.
-CROWDED = 20_000
+MAX_GROUPS = 20_000
 
 Conjunctions = Sequence[tuple[int, ...]]
 
@@ -126,7 +126,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._room = CROWDED
+        self._room = MAX_GROUPS
 
     @property
     def full(self) -> int:  # type: ignore[override]

@@ -22,13 +22,13 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.mining.sums import bit, column_sums, even_sums
 
 #: Words of 64 rows whose weights are expanded at a time.
-BLOCK = 128
+BLOCK_WORDS = 128
 #: Rows whose weights are added up at a time; the same for small questions.
-ROWS, FEW_ROWS = 1 << 16, 1 << 12
+BLOCK_ROWS, SMALL_BLOCK_ROWS = 1 << 16, 1 << 12
 #: Rows without weight are left out if their share is larger than this.
-IDLE = 0.25
+MAX_IDLE_SHARE = 0.25
 #: Rows are sorted by group and share if each kind has this many on average; the most kinds.
-LONG, MOST_KINDS = 128, 1 << 20
+MIN_ROWS_PER_KIND, MAX_KINDS = 128, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,13 +145,15 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
     """
     exact = np.ldexp(vectors, -exponent)
     table, group, share = rows.table, rows.group, rows.share
-    if LONG * len(exact) <= len(group):  # merge groups of equal weights
+    if MIN_ROWS_PER_KIND * len(exact) <= len(group):  # merge groups of equal weights
         first, kind = different_rows(np.ascontiguousarray(exact + 0.0).view(np.uint64))
         exact, group = exact[first], kind[group]
     units = np.rint(exact) if whole else exact
     lost = np.bincount(group, share, len(exact)) @ (units != exact)
     kept = (units != 0).any(axis=1)[group]
-    some = np.flatnonzero(kept) if np.count_nonzero(kept) < (1 - IDLE) * len(kept) else None
+    some = (
+        np.flatnonzero(kept) if np.count_nonzero(kept) < (1 - MAX_IDLE_SHARE) * len(kept) else None
+    )
     order = together(group, share, some)
     if order is not None:
         table, group, share = table.take(order), group[order], share[order]
@@ -179,8 +181,8 @@ def together(
     if len(rows) and size.min() < size.max():
         _, step = np.unique(size, return_inverse=True)
         kinds = kinds * (int(step.max()) + 1) + step
-    n_kinds = np.count_nonzero(np.bincount(kinds)) if kinds.max(initial=0) < MOST_KINDS else 0
-    if not 0 < n_kinds <= len(rows) / LONG:
+    n_kinds = np.count_nonzero(np.bincount(kinds)) if kinds.max(initial=0) < MAX_KINDS else 0
+    if not 0 < n_kinds <= len(rows) / MIN_ROWS_PER_KIND:
         return some
     narrow = kinds.astype(np.min_scalar_type(int(kinds.max())))  # short numbers sort faster
     return rows[np.argsort(narrow, kind="stable")]
@@ -192,8 +194,8 @@ def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
     sums, lost = np.zeros(width), np.zeros(width)
     if rows.lost is not None:
         lost += rows.lost
-    for start in range(0, len(rows.group), ROWS):
-        some = slice(start, start + ROWS)
+    for start in range(0, len(rows.group), BLOCK_ROWS):
+        some = slice(start, start + BLOCK_ROWS)
         exact = rows.vectors[rows.group[some]] * rows.share[some, None]
         units = np.rint(exact)
         sums += units.sum(axis=0)
@@ -223,10 +225,10 @@ def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
     """Compute :func:`answer` for one column of weights by matrix products, without machine code."""
     node = np.repeat(np.arange(len(question.nodes)), np.diff(question.item_ends, prepend=0))
     out = np.zeros((len(node), 2))
-    for start in range(0, len(rows.group), FEW_ROWS):
-        some = slice(start, start + FEW_ROWS)
+    for start in range(0, len(rows.group), SMALL_BLOCK_ROWS):
+        some = slice(start, start + SMALL_BLOCK_ROWS)
         units = np.rint(rows.vectors[rows.group[some], 0] * rows.share[some])
-        words = np.ascontiguousarray(rows.words[:, start // 64 : (start + FEW_ROWS) // 64])
+        words = np.ascontiguousarray(rows.words[:, start // 64 : (start + SMALL_BLOCK_ROWS) // 64])
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : len(units)]
         truths = np.vstack([bits, np.ones_like(units)])  # position −1: the empty conjunction
         covers = np.ones((len(question.nodes), len(units)))
@@ -257,19 +259,26 @@ def add_up(
     """Add the sums to ``out`` block by block; in *even* words, of equal weights, count bits."""
     n_rows, n_words, n_columns = group.shape[0], words.shape[1], pairs.shape[0]
     units = np.empty(vectors.shape[1])
-    weights, even_weights = np.empty((n_columns, 64 * BLOCK)), np.empty((n_columns, BLOCK))
-    live, even_live = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    index, covers = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
-    even_index, even_covers = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
-    signed, absolute, each = np.empty(64 * BLOCK), np.empty(64 * BLOCK), np.empty(BLOCK)
+    weights, even_weights = (
+        np.empty((n_columns, 64 * BLOCK_WORDS)),
+        np.empty((n_columns, BLOCK_WORDS)),
+    )
+    live, even_live = np.empty(BLOCK_WORDS, np.int64), np.empty(BLOCK_WORDS, np.int64)
+    index, covers = np.empty(BLOCK_WORDS, np.int64), np.empty(BLOCK_WORDS, np.uint64)
+    even_index, even_covers = np.empty(BLOCK_WORDS, np.int64), np.empty(BLOCK_WORDS, np.uint64)
+    signed, absolute, each = (
+        np.empty(64 * BLOCK_WORDS),
+        np.empty(64 * BLOCK_WORDS),
+        np.empty(BLOCK_WORDS),
+    )
     most, begin = 0, 0
     for n in range(nodes.shape[0]):
         most = max(most, item_ends[n] - begin)
         begin = item_ends[n]
     eight, sums = np.empty(8), np.empty((most, 2))
-    for block in range(0, n_words, BLOCK):
+    for block in range(0, n_words, BLOCK_WORDS):
         n_live, n_even = 0, 0
-        for w in range(min(BLOCK, n_words - block)):
+        for w in range(min(BLOCK_WORDS, n_words - block)):
             first_row, some = 64 * (block + w), False
             if is_even(group, share, first_row):
                 units_of(vectors, group[first_row], share[first_row], units)

@@ -27,10 +27,10 @@ from formulakern.partitions.partitioned import Partitioned
 
 #: Sums of the first batch; each later batch is twice as large, up to the largest, which is also
 #: limited by the number of sums times rows of the largest partition.
-FIRST_BATCH, LARGEST_BATCH, BATCH_WORK = 1 << 10, 1 << 16, 1 << 33
+FIRST_BATCH, MAX_BATCH, MAX_BATCH_WORK = 1 << 10, 1 << 16, 1 << 33
 #: Children that may wait to be opened; beyond this, the longest are opened first, since they add
 #: few new ones.
-WAITING = 1 << 22
+MAX_WAITING = 1 << 22
 
 
 @dataclass(eq=False)
@@ -156,7 +156,7 @@ class BestFirst:
         """Return the waiting node of the best bound, or of the longest conjunction if many wait."""
         groups = self.lattice.groups
         while lengths := [length for length, heap in self._waiting.items() if heap]:
-            if self._n_waiting > WAITING:
+            if self._n_waiting > MAX_WAITING:
                 length = max(lengths)
             else:
                 length = min(lengths, key=lambda n: self._waiting[n][0][:2])
@@ -294,7 +294,7 @@ def mine_partitioned(
         rounding,
     )
     among = np.arange(n_propositions) if among is None else among
-    most = min(LARGEST_BATCH, max(FIRST_BATCH, BATCH_WORK // max(1, *numbers)))
+    most = min(MAX_BATCH, max(FIRST_BATCH, MAX_BATCH_WORK // max(1, *numbers)))
     threshold = goal.in_units(asked.threshold)
     search = BestFirst(rows, goal, lattice, pairs, among, over, asked.top, threshold, most)
     finished = search.run(deadline)
@@ -319,7 +319,7 @@ def _sums(
     """Return sums of each column of weights over covers, in units, shape (r, K)."""
     sums = np.tile(everywhere, (len(found), 1))
     some = [r for r, w in enumerate(found) if w]
-    step = max(1, LARGEST_BATCH // len(singles))
+    step = max(1, MAX_BATCH // len(singles))
     for start in range(0, len(some), step):
         part = some[start : start + step]
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))

@@ -32,11 +32,11 @@ from formulakern.mining.conjunctions.answers import Question, add_up, answer, sm
 from formulakern.partitions.partitioned import Partitioned
 
 #: Sums per batch; nodes that may wait; conjunctions that are evaluated before the search gives up.
-BATCH, WAITING, LOOKED_AT = 1 << 18, 1 << 21, 1 << 25
+BATCH_SUMS, MAX_WAITING, MAX_EVALUATED = 1 << 18, 1 << 21, 1 << 25
 #: Truth values that NumPy processes while machine code is compiled.
-MEANWHILE = 1 << 30
+MAX_NUMPY_ENTRIES = 1 << 30
 #: Shares of the goal: of waiting nodes at the end; of nodes that are never opened or listed.
-OPEN, SMALL = 0.5, 0.05
+MAX_OPEN_SHARE, UNLISTED_SHARE = 0.5, 0.05
 
 
 class Powers(NamedTuple):
@@ -129,7 +129,7 @@ class _Search:
     goal: float
     unit: float = 1.0
     rounding: float = 0.0
-    most: int = LOOKED_AT
+    most: int = MAX_EVALUATED
     n_rows: int | None = None
 
     def __post_init__(self) -> None:
@@ -156,15 +156,15 @@ class _Search:
     @property
     def reached(self) -> bool:
         """True if the bound below unopened nodes is small enough, or no node waits."""
-        return not len(self.waiting) or self.unknown <= OPEN
+        return not len(self.waiting) or self.unknown <= MAX_OPEN_SHARE
 
     def advance(self, deadline: Deadline) -> None:
         """Open the nodes with the largest bounds, until the rest is within the goal."""
         order = np.argsort(-self.waiting["value"], kind="stable")
         left = np.cumsum(self.shares(self.waiting["value"][order])[::-1])[::-1]  # from each one on
-        needed = int(np.count_nonzero(left > OPEN - SMALL))
+        needed = int(np.count_nonzero(left > MAX_OPEN_SHARE - UNLISTED_SHARE))
         sums = np.cumsum(self.waiting["place"][order[:needed]])
-        batch = min(BATCH, self.most - self.n_evaluated)
+        batch = min(BATCH_SUMS, self.most - self.n_evaluated)
         needed = max(1, int(np.searchsorted(sums, batch, side="right")))
         self.open(self._nodes(self.waiting[order[:needed]]), deadline, order[needed:])
 
@@ -188,7 +188,7 @@ class _Search:
         function = answer
         if self.n_rows is not None:
             work = len(nodes) * len(self.positions) * self.n_rows
-            loop = add_up.pays(work) and add_up.ready(deadline, wait=work > MEANWHILE)
+            loop = add_up.pays(work) and add_up.ready(deadline, wait=work > MAX_NUMPY_ENTRIES)
             function = answer if loop else small_answer
         sums, sizes = np.asarray(self.rows.sum(function, question, deadline=deadline)).T
         if left is not None:
@@ -219,7 +219,7 @@ class _Search:
         self.listed = np.concatenate([self.listed, fresh])
         children["value"] = s * most + self.powers.below(np.maximum(place, 1))
         waiting = np.concatenate([self.waiting, children[place > 0]])
-        self.waiting, self.closed = self.without_small(waiting, self.closed, WAITING)
+        self.waiting, self.closed = self.without_small(waiting, self.closed, MAX_WAITING)
 
     def without_small(
         self, children: NDArray[Any], spent: float, room: int | None = None
@@ -227,7 +227,7 @@ class _Search:
         """Drop the smallest children and add their sum to ``spent``; keep at most ``room``."""
         order = np.argsort(children["value"], kind="stable")
         sums = spent + np.cumsum(self.shares(children["value"][order]))
-        n = int(np.searchsorted(sums, SMALL, side="right"))
+        n = int(np.searchsorted(sums, UNLISTED_SHARE, side="right"))
         if room is not None:
             n = max(n, len(order) - room)
         return children[np.sort(order[n:])], float(sums[n - 1]) if n else spent

@@ -12,7 +12,7 @@ from formulakern.arrays import FloatArray
 from formulakern.text import clip
 
 #: Maximum number of lines; the probability (or 1 minus it) below which totals are merged.
-MAX_TOTALS, RARE = 16, 0.01
+MAX_TOTALS, MIN_TOTAL_PROBABILITY = 16, 0.01
 
 
 def chance(total: float, start: float, unit: float) -> float:
@@ -53,7 +53,7 @@ def total_cells(
     chances = [chance(total, start, unit) for total in totals]
     shown, words = [*range(len(totals))], [("", "")] * len(totals)
     if len(totals) > MAX_TOTALS:
-        inner = [k for k in shown if RARE < chances[k] < 1 - RARE]
+        inner = [k for k in shown if MIN_TOTAL_PROBABILITY < chances[k] < 1 - MIN_TOTAL_PROBABILITY]
         first = inner[0] if inner else int(np.searchsorted(chances, 0.5))
         last = inner[-1] if inner else first - 1
         pivot = next((k for k in inner if totals[k] > start), first)

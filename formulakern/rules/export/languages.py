@@ -35,7 +35,7 @@ from formulakern.rules.sql import (
     cases,
     wrapped,
 )
-from formulakern.rules.sums import LONGEST_CHAIN, in_groups
+from formulakern.rules.sums import MAX_CHAIN_LENGTH, in_groups
 from formulakern.syntax.temporal import UNITS, Temporal, TemporalKind
 from formulakern.tables.temporal import RELATIONS
 from formulakern.text import is_unicode
@@ -135,7 +135,8 @@ def sql_query(
 def _sums(query: Query, rules: Votes) -> list[str]:
     """Return the scores of all classes as SQL."""
     texts = [_value(query, term) for term in rules.terms]
-    exact = len(texts) >= LONGEST_CHAIN  # then inner sums begin with weights, which must be doubles
+    # inner sums then begin with weights, which must be doubles
+    exact = len(texts) >= MAX_CHAIN_LENGTH
     sums = []
     for first, column in zip(rules.intercept, rules.votes.T.tolist(), strict=True):
         parts = []

@@ -20,7 +20,7 @@ from formulakern.syntax.connectives import latex_name
 from formulakern.text import aligned, clip, signed, significant, width
 
 #: Maximum rows of a printed table and characters of a rule; the least width of its lines.
-MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
+MAX_ROWS, MAX_RULE, MIN_LINE_WIDTH = 60, 400, 20
 #: Characters reserved for rules next to votes for several classes.
 RULE_WIDTH = 40
 #: Left-aligned columns.
@@ -104,7 +104,7 @@ def ensemble_cells(
     if sum(2 + max(map(len, column)) for column in columns) <= room:
         cells = {f"votes {k}": [names[k], *own[1:]] for k, own in enumerate(columns)}
     else:
-        cells = {"votes": ["votes", *listed_votes(votes, names, max(room - 2, NARROWEST))]}
+        cells = {"votes": ["votes", *listed_votes(votes, names, max(room - 2, MIN_LINE_WIDTH))]}
     return cells | known | {"rule": ["rule", *rules]}
 
 
@@ -243,7 +243,9 @@ def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
     cells = [*zip(*(columns[name] for name in names), strict=True)]
     lines = []
     for front, rule in zip(aligned(cells, sides), columns[last], strict=True):
-        first, *others = _folded(clip(rule, MAX_RULE), max(width() - len(front) - 2, NARROWEST))
+        first, *others = _folded(
+            clip(rule, MAX_RULE), max(width() - len(front) - 2, MIN_LINE_WIDTH)
+        )
         lines += [f"{front}  {first}".rstrip(), *(" " * (len(front) + 2) + part for part in others)]
     return lines
 

@@ -18,9 +18,9 @@ from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_mome
 #: The precedence of expressions: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
 #: Maximum depth of an expression; deeper parts are assigned to a name.
-DEEPEST = 20
+MAX_DEPTH = 20
 #: Below this bound, floating point numbers represent whole numbers exactly.
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PythonConditions(ConditionWriter[Text]):
 
     def _shallow(self, part: Text) -> Text:
         """Return the expression, or its name if it is too deep."""
-        if part.depth < DEEPEST:
+        if part.depth < MAX_DEPTH:
             return part
         self._parts += 1
         self.lines.append(f"c{self._parts} = {part.text}")
@@ -181,7 +181,7 @@ class PythonConditions(ConditionWriter[Text]):
 
 
 def _is_large(value: Any) -> bool:
-    return isinstance(value, (int, float)) and abs(value) >= EXACT
+    return isinstance(value, (int, float)) and abs(value) >= MAX_EXACT_INTEGER
 
 
 def _meanings(word: str) -> list[Any]:

@@ -32,14 +32,15 @@ from formulakern.arrays import FloatArray, IntArray
 #: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
 #: Sums of dual variables below this share of Σ c_i count as zero in the search for the intercept.
-BALANCED = 1e-14
+BALANCED_SHARE = 1e-14
 #: Intercepts that differ by less, relative to 1 or to their size, are the same.
 NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
 #: Keeps a logarithm of zero finite if its factor is zero.
-TINY = 1e-300
+MIN_LOGARITHM_ARGUMENT = 1e-300
 #: Keeps divisions by sums of dual variables finite.
-LEAST = 1e-200
-#: The best intercepts are at most this far outside the predictions, up to a loss below BALANCED.
+MIN_DIVISOR = 1e-200
+#: The best intercepts are at most this far outside the predictions, up to a loss below
+#: BALANCED_SHARE.
 REACH = 40.0
 #: Allowance for the rounding of sums, as a share of the sum of their sizes.
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
@@ -151,7 +152,7 @@ class Loss:
         """Return β summing to zero by group: the larger of its two signed parts is shrunk."""
         up, down = self.sums(np.maximum(beta, 0)), self.sums(np.maximum(-beta, 0))
         least = np.minimum(up, down)
-        above, below = least / np.maximum(up, LEAST), least / np.maximum(down, LEAST)
+        above, below = least / np.maximum(up, MIN_DIVISOR), least / np.maximum(down, MIN_DIVISOR)
         return beta * np.where(beta > 0, above[self.group], below[self.group])
 
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
@@ -173,7 +174,7 @@ class Loss:
             return b, self.expand(u - b)
         high = math.sqrt(float(z @ z)) + REACH
         low = -high
-        scale = BALANCED * float(c.sum())
+        scale = BALANCED_SHARE * float(c.sum())
         for _ in range(200):
             here = self.expand(u - b)
             slope, bend = float(here.beta.sum()), float(here.curvature.sum())
@@ -215,13 +216,13 @@ class Loss:
 
 
 #: The number of Newton steps for the intercepts of classes, and the largest step.
-INTERCEPTS, LONGEST = 100, 2.0
+MAX_INTERCEPT_STEPS, MAX_INTERCEPT_STEP = 100, 2.0
 #: The share that is added to their curvature.
 DAMPING = 1e-8
 #: The smallest part of a Newton step that is tried.
-SHORTEST = 2.0**-30
+MIN_STEP = 2.0**-30
 #: The relative accuracy of the multiple of β that gives the best bound, or of the bound.
-NEAREST, SLIGHT = 1e-6, 1e-9
+MULTIPLE_TOL, BOUND_TOL = 1e-6, 1e-9
 
 
 class MultinomialLoss(Loss):
@@ -262,7 +263,7 @@ class MultinomialLoss(Loss):
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
         """Return Σ_i c_i H([y_i = ·] − β_i / c_i)."""
-        chances = np.maximum(self.right - beta / self.c[:, None], TINY)
+        chances = np.maximum(self.right - beta / self.c[:, None], MIN_LOGARITHM_ARGUMENT)
         return -float(self.c @ np.sum(chances * np.log(chances), axis=1))
 
     def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
@@ -281,7 +282,7 @@ class MultinomialLoss(Loss):
 
         value, here = at(b)
         lack = here.beta.sum(axis=0)
-        for _ in range(INTERCEPTS):
+        for _ in range(MAX_INTERCEPT_STEPS):
             if np.abs(lack).max() <= 1e-13 * self.total:
                 break
             chances = here.curvature
@@ -289,16 +290,18 @@ class MultinomialLoss(Loss):
             curvature += self.total / K**2  # a common shift changes nothing
             curvature[range(K), range(K)] *= 1 + DAMPING
             curvature[range(K), range(K)] += DAMPING**2 * self.total  # for probabilities of 0 and 1
-            step = np.clip(np.linalg.solve(curvature, lack), -LONGEST, LONGEST)
+            step = np.clip(
+                np.linalg.solve(curvature, lack), -MAX_INTERCEPT_STEP, MAX_INTERCEPT_STEP
+            )
             after, moved = at(b - step)
-            while after > value + 1e-12 * abs(value) and np.abs(step).max() > SHORTEST:
+            while after > value + 1e-12 * abs(value) and np.abs(step).max() > MIN_STEP:
                 step /= 4
                 after, moved = at(b - step)
             before = np.abs(lack).max()
             b, value, here = b - step, after, moved
             lack = here.beta.sum(axis=0)
             if np.abs(lack).max() > before / 2 and (
-                before <= 1e-9 * self.total or np.abs(step).max() <= SHORTEST
+                before <= 1e-9 * self.total or np.abs(step).max() <= MIN_STEP
             ):
                 break  # only rounding remains
         return b, here
@@ -338,7 +341,7 @@ def entropy_bound(
 
     def at(s: float) -> tuple[float, float, float]:
         """Return the bound, and its first and second derivative."""
-        mixed = np.maximum(right + s * part, TINY)
+        mixed = np.maximum(right + s * part, MIN_LOGARITHM_ARGUMENT)
         logs = np.log(mixed)
         value = s * shift - float(((mixed * logs) @ c).sum()) - 0.5 * s**2 * square
         slope = shift - float(((part * logs) @ c).sum()) - s * square
@@ -350,7 +353,7 @@ def entropy_bound(
     while slope < 0 or s < 1:  # otherwise the bound rises up to 1
         low, high = (s, high) if slope > 0 else (low, s)
         possible = abs(slope) * (high - low)  # the largest gain, since the bound is concave
-        if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
+        if possible <= BOUND_TOL * abs(best) or high - low <= MULTIPLE_TOL * high:
             break
         step = s - slope / curvature if curvature < 0 else low
         if abs(slope) > before / 2 or not low < step < high:  # Newton's step is not useful
@@ -363,4 +366,4 @@ def entropy_bound(
 
 
 def _entropy(share: FloatArray) -> FloatArray:
-    return -share * np.log(np.maximum(share, TINY))
+    return -share * np.log(np.maximum(share, MIN_LOGARITHM_ARGUMENT))

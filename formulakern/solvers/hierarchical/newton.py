@@ -29,15 +29,15 @@ from formulakern.solvers.hierarchical.losses import Expansion, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
 
 #: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
-LEFT_OUT = 0.05
+MAX_LEFT_OUT = 0.05
 #: The same limit for several functions, for each column alone.
-JOINT = 1e-3
+MAX_JOINT_LEFT_OUT = 1e-3
 #: Entries of the float64 block of columns that is multiplied at once.
-BLOCK = 1 << 22
+BLOCK_ENTRIES = 1 << 22
 #: The smallest part of a Newton step that is tried.
-SHORTEST = 2.0**-40
+MIN_STEP = 2.0**-40
 #: Matrices of at most this many entries are copied to float64 for BLAS, which fits into the cache.
-SMALL = 1 << 17
+MAX_COPIED_ENTRIES = 1 << 17
 
 _PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
 
@@ -84,7 +84,7 @@ class Columns:
         deadline: Deadline = UNLIMITED,
     ) -> None:
         self.bits, self.others = bits, others
-        small = bits.size <= SMALL
+        small = bits.size <= MAX_COPIED_ENTRIES
         if not small:  # with a deadline, compilation is not waited for
             loops = [loop.ready(deadline, wait=False) for loop in (sums_in_columns, sum_columns)]
             small = not all(loops)
@@ -218,7 +218,7 @@ def minimise_ridge(
                     u, here.intercept + part * (intercept - here.intercept)
                 )
                 now = _value(F, scales, expansion)
-                if now <= value or part <= SHORTEST:
+                if now <= value or part <= MIN_STEP:
                     break
                 part /= 4
             if now <= value:
@@ -271,7 +271,7 @@ def _target(
         return aim, here.intercept
     importance = scales * columns.squares(curvature)
     order = np.argsort(importance)
-    first = int(np.searchsorted(np.cumsum(importance[order]), LEFT_OUT))
+    first = int(np.searchsorted(np.cumsum(importance[order]), MAX_LEFT_OUT))
     matter = np.sort(order[first:])
     h = curvature[rows]
     moved = columns.predict(aim)[rows] - here.predictions[rows]
@@ -300,7 +300,7 @@ def _joint_target(
     for k, (columns, first) in enumerate(zip(functions.parts, [0, *functions.ends], strict=False)):
         curvature = c * chances[:, k] * (1 - chances[:, k])
         own = scales[first : first + len(columns)]
-        some = np.flatnonzero(own * columns.squares(curvature) > JOINT / len(columns))
+        some = np.flatnonzero(own * columns.squares(curvature) > MAX_JOINT_LEFT_OUT / len(columns))
         root = np.sqrt(own[some])
         every = columns.take(some).entries(slice(0, len(some)), slice(None))
         # the intercept is a feature without a penalty
@@ -371,5 +371,5 @@ def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:
 
 
 def _slices(length: int, other: int) -> list[slice]:
-    step = max(1, BLOCK // max(1, other))
+    step = max(1, BLOCK_ENTRIES // max(1, other))
     return [slice(at, min(at + step, length)) for at in range(0, length, step)]

@@ -42,13 +42,13 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.errors import ParameterError
 
 #: The smallest η that the dual norm uses: any positive value gives a valid bound.
-LEAST = 1e-14
+MIN_ETA = 1e-14
 #: Norms below this share of the largest |f_w| count as this share: keeps powers finite.
-TINY = 1e-120
+MIN_NORM_SHARE = 1e-120
 #: The largest penalty of a node.
-LARGEST = 1e60
+MAX_PENALTY = 1e60
 #: The largest number of nodes whose inclusions are a dense matrix, for which BLAS is faster.
-FEW = 128
+MAX_DENSE_NODES = 128
 
 
 class DualNorm(NamedTuple):
@@ -101,10 +101,10 @@ class Lattice:
         from scipy.sparse import csr_array
 
         depth = max(map(len, nodes))
-        if depth * np.log(depth_penalty) > np.log(LARGEST):
+        if depth * np.log(depth_penalty) > np.log(MAX_PENALTY):
             raise ParameterError(
-                f"depth_penalty={depth_penalty!r} to the power {depth} exceeds {LARGEST:g}. Use a "
-                "smaller penalty or shorter conjunctions."
+                f"depth_penalty={depth_penalty!r} to the power {depth} exceeds {MAX_PENALTY:g}. "
+                "Use a smaller penalty or shorter conjunctions."
             )
         index = {node: k for k, node in enumerate(nodes)}
         subsets = [
@@ -115,7 +115,7 @@ class Lattice:
         below: Any = csr_array((np.ones(len(ancestors)), ancestors, starts))
         powers = [depth_penalty ** len(w) for w in nodes]
         penalties = np.array(powers + [other_penalty] * n_others, dtype=np.float64)
-        return cls(below.toarray() if len(subsets) <= FEW else below, penalties, rho)
+        return cls(below.toarray() if len(subsets) <= MAX_DENSE_NODES else below, penalties, rho)
 
     def __len__(self) -> int:
         """Return n."""
@@ -143,7 +143,7 @@ class Lattice:
     def scales(self, f: FloatArray) -> FloatArray:
         """Return κ_w at the best η and λ for f: Σ_w f_w²/κ_w = Ω(f)², float64 (n,)."""
         size = np.abs(f)
-        norms = np.maximum(self.group_norms(f), TINY * float(size.max()))
+        norms = np.maximum(self.group_norms(f), MIN_NORM_SHARE * float(size.max()))
         total = float(self.penalties @ norms)
         per_weight = self.below @ (self.penalties * norms ** (1 - self.rho))
         return np.asarray(size ** (2 - self.rho) / (total * per_weight))
@@ -166,7 +166,7 @@ class Lattice:
         to_rho = self.penalties**rho
         to_less = self.penalties ** (rho - 1)
         highest, least_upper = 0.0, np.inf
-        eta = np.maximum(eta / eta.sum(), LEAST)
+        eta = np.maximum(eta / eta.sum(), MIN_ETA)
         for _ in range(max(1, steps)):
             eta /= eta.sum()
             power = eta ** (1 - rho)
@@ -182,7 +182,7 @@ class Lattice:
                 least_upper, best = upper, (eta, largest, mass, omega * terms)
             if least_upper - highest <= tol * least_upper:
                 break
-            eta = np.maximum(eta * (bounds / upper) ** (1 / (rho - 1)), LEAST)
+            eta = np.maximum(eta * (bounds / upper) ** (1 / (rho - 1)), MIN_ETA)
         eta, largest, mass, parts = best
         scales = np.zeros(n)
         factor = largest**2 * mass ** (2 / dual - 1)

@@ -61,9 +61,9 @@ LIFT = 0.03
 #: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
 #: Newton steps of one round, and the first and the largest number of steps for the dual norm.
-NEWTON, DUAL_STEPS, MOST_DUAL_STEPS = 30, 60, 5000
+NEWTON_STEPS, DUAL_STEPS, MAX_DUAL_STEPS = 30, 60, 5000
 #: Keeps divisions by κ finite.
-FLOOR = 1e-200
+MIN_DIVISOR = 1e-200
 
 
 class Features(NamedTuple):
@@ -209,7 +209,7 @@ class _Search:
                 self.scales = np.concatenate(
                     [0.9 * at + 0.1 * one if own.any() else one for at, one, own in near]
                 )
-        self.scales = np.maximum(self.scales, FLOOR)
+        self.scales = np.maximum(self.scales, MIN_DIVISOR)
         joined = self._joined(f)
         self.at: Point = point(self.columns, self.loss, joined, self.columns.predict(joined), b)
         self.last_scales: FloatArray | None = None
@@ -248,7 +248,7 @@ class _Search:
             self.loss,
             self.at,
             tol=accuracy,
-            max_steps=NEWTON,
+            max_steps=NEWTON_STEPS,
             deadline=self.deadline,
             signs=self.column_signs,
         )
@@ -256,7 +256,7 @@ class _Search:
         f = self.scales * (self.at.weights / joined)[self.kind]
         value, excess = self._upper(f)
         if steps == 0 or abs(value - self.last_value) <= 1e-12 * value:  # the norm may be inexact
-            self.dual_steps = min(2 * self.dual_steps, MOST_DUAL_STEPS)
+            self.dual_steps = min(2 * self.dual_steps, MAX_DUAL_STEPS)
         dual_scales = self._lower(f)
         if self.loss.name == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
@@ -303,7 +303,7 @@ class _Search:
         """Set κ from f, extrapolated; at least a share of the κ that attains the dual norm."""
         own = zip(self._scales_at(f), self._parts(f), self._parts(dual_scales), strict=True)
         scales = np.concatenate([at if part.any() else dual for at, part, dual in own])
-        following = scales = np.maximum(scales, FLOOR)
+        following = scales = np.maximum(scales, MIN_DIVISOR)
         if not f.any():
             self.scales = scales
             return
@@ -311,7 +311,7 @@ class _Search:
             following = scales * np.clip(scales / self.last_scales, 0.01, 100.0) ** MOMENTUM
         self.last_scales, self.last_value = scales, value
         lift = min(LIFT, self.gap)
-        self.scales = np.maximum(np.maximum(following, lift * dual_scales), FLOOR)
+        self.scales = np.maximum(np.maximum(following, lift * dual_scales), MIN_DIVISOR)
 
     def solution(self, status: str) -> HierarchicalSolution:
         """Return the best solution found."""

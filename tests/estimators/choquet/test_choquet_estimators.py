@@ -114,7 +114,7 @@ def test_many_columns_are_sampled(monkeypatch):
     exact, none = monotonicity_degree(small, 0)
     assert none == 0.0
     assert 0 < exact < 1
-    monkeypatch.setattr(module, "LISTED", 5)
+    monkeypatch.setattr(module, "MAX_LISTED_COLUMNS", 5)
     drawn, error = monotonicity_degree(small, 0)
     assert 0 < error < 0.01
     assert abs(drawn - exact) < 4 * error
@@ -397,7 +397,7 @@ def test_blocks_copies_and_refits(monkeypatch):
     X, y, _ = table()
     model = ChoquetSVC(10, 2).fit(X, y)
     expected, shapley = model.decision_function(X), model.shapley_values_
-    monkeypatch.setattr(kernel_machines, "WIDTH", 7)
+    monkeypatch.setattr(kernel_machines, "TILE_COLUMNS", 7)
     np.testing.assert_allclose(model.decision_function(X), expected)
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(again.shapley_values_, shapley)

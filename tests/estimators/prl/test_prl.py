@@ -93,7 +93,7 @@ def test_many_preferences(monkeypatch):
         sizes.append(len(A))
         return solve_capped_lp(A, *options)
 
-    monkeypatch.setattr(restricted_game, "MANY", 10)
+    monkeypatch.setattr(restricted_game, "MAX_FULL_ROWS", 10)
     monkeypatch.setattr(restricted_game, "solve_capped_lp", solve)
     some = PRLClassifier(tol=1e-3).fit(X, y)
     assert min(sizes) < max(sizes)

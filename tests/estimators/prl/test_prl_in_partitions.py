@@ -126,7 +126,7 @@ def test_merging_equal_rows_is_of_no_effect():
 
 
 @pytest.mark.parametrize(
-    ("room", "number"), [("column_generation.IDLE", 1), ("row_groups.CROWDED", 2)]
+    ("room", "number"), [("column_generation.MAX_IDLE_EPOCHS", 1), ("row_groups.MAX_GROUPS", 2)]
 )
 def test_columns_that_go_join_groups(room, number, monkeypatch):
     """Few columns at a time, of which unused ones, or light ones, are dropped often."""

@@ -408,8 +408,8 @@ def test_predicting_in_blocks_changes_nothing(boards, binary, monkeypatch):
     models = [(FormulaSVC("a & b").fit(X, y), later), (FormulaSVC("a & b").fit(A, b), A_later)]
     whole = [(m.predict(table), m.decision_function(table)) for m, table in models]
     for height, width in ((1, 1), (7, 3)):
-        monkeypatch.setattr(kernel_machines, "HEIGHT", height)
-        monkeypatch.setattr(kernel_machines, "WIDTH", width)
+        monkeypatch.setattr(kernel_machines, "TILE_ROWS", height)
+        monkeypatch.setattr(kernel_machines, "TILE_COLUMNS", width)
         for (model, table), (classes, decisions) in zip(models, whole, strict=True):
             np.testing.assert_array_equal(model.predict(table), classes)
             np.testing.assert_allclose(model.decision_function(table), decisions)

@@ -31,7 +31,7 @@ def strings(draw, alphabet="AB"):
 @pytest.fixture(params=["dense", "sparse"])
 def product(request, monkeypatch):
     """Either way to multiply counts, whatever they are."""
-    monkeypatch.setattr(module, "DENSE", 1e9 if request.param == "dense" else 0)
+    monkeypatch.setattr(module, "ADDITIONS_PER_FEATURE", 1e9 if request.param == "dense" else 0)
 
 
 @settings(max_examples=40)
@@ -49,7 +49,9 @@ def test_generated_spectra_equal_the_definition(case):
 @settings(max_examples=25)
 @given(strings("ABC"), st.integers(0, 4))
 @pytest.mark.usefixtures("road")
-@pytest.mark.parametrize("limits", [{}, {"MAX_COMPARED": 0}, {"MAX_COMPARED": 0, "MAX_LISTED": 0}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"MAX_NEAR_PAIRS": 0}, {"MAX_NEAR_PAIRS": 0, "MAX_LISTED_K_MERS": 0}]
+)
 def test_generated_mismatches_equal_the_definition(limits, case, m):
     X, Z, k = case
     m = min(m, k)
@@ -98,12 +100,13 @@ def test_equal_k_mers_have_one_number(k, monkeypatch):
 def test_roads_agree_on_larger_lists(shape, monkeypatch):
     X, Z = generated(shape[0], 40, least=6), generated(shape[1], 30, "ACG", least=6, seed=1)
     roads = [
-        {"DENSE": dense, "yes": yes} for dense, yes in itertools.product((0, 1e9), (False, True))
+        {"ADDITIONS_PER_FEATURE": dense, "yes": yes}
+        for dense, yes in itertools.product((0, 1e9), (False, True))
     ]
     for k in (spectrum(2), spectrum(6), mismatch(4, 1), mismatch(5, 2)):
         results = []
         for road in roads:
-            monkeypatch.setattr(module, "DENSE", road["DENSE"])
+            monkeypatch.setattr(module, "ADDITIONS_PER_FEATURE", road["ADDITIONS_PER_FEATURE"])
             monkeypatch.setattr(
                 "formulakern.compilation.CompiledFunction.pays", lambda *_, yes=road["yes"]: yes
             )

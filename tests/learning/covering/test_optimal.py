@@ -130,7 +130,7 @@ def test_weights_that_differ_much(case, random):
     weights = weights * [[random.random() for _ in row] for row in weights] + weights.max() / 99
     best = naive(X, weights, options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(optimal, "SPARSE", -1)
+        patch.setattr(optimal, "MAX_WORDS_RATIO", -1)
         found = optimal_rule_list(read_packed(X), weights, **options)
     check(X, weights, options, found)
     assert 0 <= found.rounding <= weights.size * 2.0**-20

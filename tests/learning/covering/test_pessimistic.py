@@ -12,7 +12,7 @@ from formulakern.encoding.bits import pack_rows
 from formulakern.learning.covering import tree_rules
 from formulakern.learning.covering.description_length import exception_bits
 from formulakern.learning.covering.tree_rules import (
-    FEW_RULES,
+    MAX_EXACT_RULES,
     LabelledRows,
     covers_of,
     decided,
@@ -147,7 +147,7 @@ def test_subsets(problem, bits_each):
     for label in range(K):
         chosen = shortest_subset(covers, bits, rows, label).tolist()
         length = slow_length(slow, chosen, bits, codes, weights, label)
-        if len(slow) <= FEW_RULES:  # no subset is shorter
+        if len(slow) <= MAX_EXACT_RULES:  # no subset is shorter
             rivals = [
                 c for k in range(len(slow) + 1) for c in itertools.combinations(range(len(slow)), k)
             ]

@@ -154,7 +154,7 @@ def test_families_of_clauses(k, number, monkeypatch):
     found = chosen(k, X)
     assert len(found.features) == number
     np.testing.assert_allclose(products(found, X), k(X), rtol=1e-12)
-    monkeypatch.setattr(formula_features, "MAX_LISTED", 1)
+    monkeypatch.setattr(formula_features, "MAX_LISTED_SUBSTITUTIONS", 1)
     drawn = chosen(k, X, 400)
     error = np.sqrt(((products(drawn, X) - k(X)) ** 2).mean())
     assert error < drawn.error_bound(0.01)
@@ -196,7 +196,7 @@ def test_threads_write_what_one_writes(monkeypatch):
     X = data(5000, 20, share=0.3)
     found = chosen(fk.kernel("a & ~b").normalized() + fk.kernel("a"), X)
     alone = matrix(found, X)
-    monkeypatch.setattr(gram_matrix, "FEW_PAIRS", 1)
+    monkeypatch.setattr(gram_matrix, "THREAD_PAIRS", 1)
     together = matrix(found, X)
     assert (alone != together).nnz == 0
     table = read_packed(X)
@@ -250,7 +250,7 @@ def _keys(listed):
 )
 def test_samples_are_unbiased_and_within_the_bound(k, listed, monkeypatch):
     if not listed:
-        monkeypatch.setattr(formula_features, "MAX_LISTED", 1)
+        monkeypatch.setattr(formula_features, "MAX_LISTED_SUBSTITUTIONS", 1)
     X, Z, times = data(12, 7, share=0.4), data(8, 7, seed=1), 25
     K, cross = k(X), k(X, Z)
     errors, passed, mean, mean_cross = [], 0, 0.0, 0.0
@@ -276,8 +276,8 @@ def test_samples_are_unbiased_and_within_the_bound(k, listed, monkeypatch):
 
 def test_equal_seeds_give_equal_samples(monkeypatch):
     X, k = data(40, 9), fk.kernel("a & b | ~c")
-    for most in (formula_features.MAX_LISTED, 1):
-        monkeypatch.setattr(formula_features, "MAX_LISTED", most)
+    for most in (formula_features.MAX_LISTED_SUBSTITUTIONS, 1):
+        monkeypatch.setattr(formula_features, "MAX_LISTED_SUBSTITUTIONS", most)
         first, again, other = (chosen(k, X, 30, seed) for seed in (5, 5, 6))
         np.testing.assert_array_equal(first.features.columns, again.features.columns)
         assert not np.array_equal(first.features.columns, other.features.columns)

@@ -155,7 +155,13 @@ def test_equal_rows_as_one_have_the_same_optimum(seed, kind):
 @pytest.fixture
 def small_problems(monkeypatch):
     """Sizes at which a few hundred rows take the roads of a million."""
-    for name, value in {"SMALL": 16, "LARGE": 32, "DIRECT": 20, "SAMPLED": 100, "SHARE": 4}.items():
+    for name, value in {
+        "MAX_SMALL_ROWS": 16,
+        "MAX_INSIDE_ROWS": 32,
+        "MAX_DIRECT_ROWS": 20,
+        "MIN_SAMPLED_ROWS": 100,
+        "SAMPLE_DIVISOR": 4,
+    }.items():
         monkeypatch.setattr(kernel_machines, name, value)
 
 
@@ -287,8 +293,8 @@ def test_boxes_of_any_size(C):
 @pytest.mark.parametrize("n", [60, 300])
 def test_what_no_number_of_steps_solves_ends_with_its_gap(n, monkeypatch):
     """Contradictions with an enormous C ask for as many steps as C is large."""
-    monkeypatch.setattr(kernel_machines, "MOST_STEPS", 20_000)
-    monkeypatch.setattr(kernel_machines, "DIRECT", 100)
+    monkeypatch.setattr(kernel_machines, "MAX_STEPS", 20_000)
+    monkeypatch.setattr(kernel_machines, "MAX_DIRECT_ROWS", 100)
     rng = np.random.default_rng(9)
     table, signs = table_of(rng, n, 6), np.where(rng.random(n) < 0.5, 1.0, -1.0)
     problem = classification(signs, np.full(n, 1e12))

@@ -55,8 +55,8 @@ def test_equals_the_sums_over_all_rows(case, whole, long, idle):
     """Also where rows of one weight come together, and where those without weight are left out."""
     X, rows, vectors, pairs, nodes, items, columns = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "LONG", long)
-        patch.setattr(answers, "IDLE", idle)
+        patch.setattr(answers, "MIN_ROWS_PER_KIND", long)
+        patch.setattr(answers, "MAX_IDLE_SHARE", idle)
         with_weights = weighed(rows, -3, whole, vectors)
     weights = 8 * vectors[rows.group] * rows.share[:, None]
     of_pairs = [weights[:, k] - (weights[:, j] if j >= 0 else 0) for k, j in pairs]

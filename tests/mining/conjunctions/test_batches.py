@@ -44,7 +44,7 @@ def test_equals_enumeration_on_partitions(case, top, division, batch):
     options |= {"complement": False}
     partitions, vectors = partitions_of(X, weights, division)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_first, "LARGEST_BATCH", batch)
+        patch.setattr(best_first, "MAX_BATCH", batch)
         patch.setattr(best_first, "FIRST_BATCH", batch)
         asked = {name: value for name, value in options.items() if name != "complement"}
         result = mine_partitioned(partitions, vectors, X.shape[1], top=top, **asked)
@@ -60,7 +60,7 @@ def large(m=3_000, p=40, seed=0):
 @pytest.mark.parametrize("waiting", [0, 1 << 22])
 def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
     """Integer weights: the same scores and bounds, from all divisions, to the last bit."""
-    monkeypatch.setattr(best_first, "WAITING", waiting)
+    monkeypatch.setattr(best_first, "MAX_WAITING", waiting)
     X, weights = large(1_500, 24)
     options = {"objective": "spread", "top": 25, "max_length": 4, "threshold": 3.0}
     whole = mine_conjunctions(X, weights, **options)

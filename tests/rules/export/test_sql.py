@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import Rule, RuleEnsemble, Variable, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
-from formulakern.rules.sums import LONGEST_CHAIN
+from formulakern.rules.sums import MAX_CHAIN_LENGTH
 from formulakern.syntax.formula import FALSE, TRUE
 from formulakern.syntax.leaves import ColumnName, Comparison
 from tests.database import answers
@@ -96,7 +96,7 @@ def test_linear_terms_of_any_numbers():
 
 def test_long_sums_are_nested():
     """SQLite refuses expressions that are more than a thousand levels deep."""
-    items = [weighted("size >= 3", 1.0 / (k + 1)) for k in range(3 * LONGEST_CHAIN)]
+    items = [weighted("size >= 3", 1.0 / (k + 1)) for k in range(3 * MAX_CHAIN_LENGTH)]
     price = RuleEnsemble.of(items, intercept=[1.0])
     np.testing.assert_allclose(answers(price, TABLE), price.predict(TABLE), rtol=1e-12)
 

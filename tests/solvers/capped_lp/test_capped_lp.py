@@ -66,8 +66,8 @@ def test_blocks_are_the_whole(monkeypatch):
     A = generator.integers(-2, 3, (100, 6)).astype(np.int8)
     u = np.ones(100)
     expected = solve_capped_lp(A, u)
-    monkeypatch.setattr(capped_lp, "KEPT_BYTES", 0)
-    monkeypatch.setattr(capped_lp, "BLOCK", 7)
+    monkeypatch.setattr(capped_lp, "MAX_FLOAT_BYTES", 0)
+    monkeypatch.setattr(capped_lp, "BLOCK_ROWS", 7)
     found = solve_capped_lp(A, u)
     check(A, u, found)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-7)
@@ -80,8 +80,8 @@ def test_products_by_nonzero_entries(generator, n, k, shift):
     x, y, d = generator.normal(size=k), generator.normal(size=n), generator.uniform(0, 5, n)
     whole = A + shift
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(capped_lp, "SMALL", 0)
-        patch.setattr(capped_lp, "SPARSE", 2.0)
+        patch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
+        patch.setattr(capped_lp, "MAX_SPARSE_SHARE", 2.0)
         sparse = capped_lp.Matrix(A, shift, 0.0)
     dense = capped_lp.Matrix(A.astype(np.int8), shift, 0.0)
     assert (sparse.sparse, dense.sparse) == (True, False)
@@ -99,7 +99,7 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     A = (generator.integers(-2, 3, (200, 30)) * (generator.random((200, 30)) < 0.1)).astype(np.int8)
     u, shift = (np.ones(200), 0.0) if capped else (np.full(200, np.inf), 3.0)
     expected = solve_capped_lp(A, u, shift)
-    monkeypatch.setattr(capped_lp, "SMALL", 0)
+    monkeypatch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
     assert capped_lp.Matrix(A, 0.0, 1e-8).sparse
     found = solve_capped_lp(A, u, shift)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-6)
@@ -114,8 +114,8 @@ def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
     u = np.full(n, cap if capped else np.inf)
     shift = 0.0 if capped else 3.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(capped_lp, "SMALL", 0)
-        patch.setattr(capped_lp, "SPARSE", 0)
+        patch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
+        patch.setattr(capped_lp, "MAX_SPARSE_SHARE", 0)
         solution = solve_capped_lp(A, u, shift, tol=1e-3)
     assert solution.gap <= 1e-3
     assert solution.alpha.sum() == pytest.approx(optimum(A + shift, u), rel=5e-3)
@@ -130,8 +130,8 @@ def test_in_the_middle_of_the_optimal_strategies():
 
 def test_what_cannot_be_reached_ends_with_the_best(monkeypatch):
     """No tolerance is met: no number may vanish or overflow on the way."""
-    monkeypatch.setattr(capped_lp, "SMALL", 0)
-    monkeypatch.setattr(capped_lp, "ROUGH", 0.0)
+    monkeypatch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
+    monkeypatch.setattr(capped_lp, "MIN_FLOAT32_TOL", 0.0)
     generator = np.random.default_rng(3)
     A = generator.integers(-2, 3, (120, 70)).astype(np.int8)
     u = np.full(120, 0.05)

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern.deadline import FIRST_WORK, Deadline
-from formulakern.solvers.game_dynamics import BLOCK, FictitiousPlay, Hedge
+from formulakern.solvers.game_dynamics import BLOCK_ENTRIES, FictitiousPlay, Hedge
 from formulakern.solvers.games import METHODS, Run
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
@@ -201,7 +201,7 @@ def test_closed_form_of_two_by_two(M):
 @given(
     hnp.arrays(
         np.int64,
-        st.tuples(st.integers(1, 2 * BLOCK + 3), st.integers(1, 2 * BLOCK + 3)),
+        st.tuples(st.integers(1, 2 * BLOCK_ENTRIES + 3), st.integers(1, 2 * BLOCK_ENTRIES + 3)),
         elements=st.integers(-4, 4),
     ),
     st.integers(1, 300),

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.svm import SVC
 
 from formulakern.solvers.simplex_qp import (
-    CHUNK,
-    ZERO,
+    CHECKED_STEPS,
+    MIN_DISTANCE_SHARE,
     Certificate,
     QuadraticProgram,
     Weighted,
@@ -114,14 +114,16 @@ def test_hard_margin_is_the_enumerated_distance_of_hulls(data):
     assert found.lower_bound <= exact + 1e-6
     assert exact <= found.upper_bound * (1 + 1e-9) + 1e-6
     spread = math.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1).max())
-    assert found.distance == pytest.approx(exact, rel=1e-6, abs=ZERO * spread + 1e-6)
+    assert found.distance == pytest.approx(exact, rel=1e-6, abs=MIN_DISTANCE_SHARE * spread + 1e-6)
     if exact < 1e-7:  # hulls of such small integers meet, or are clearly apart
         assert found.distance == 0
     u = found.coefficients
     assert (u * signs).min() >= 0
     assert u[signs > 0].sum() == pytest.approx(1)
     assert u[signs < 0].sum() == pytest.approx(-1)
-    assert np.linalg.norm(u @ points) == pytest.approx(found.distance, abs=ZERO * spread + 1e-7)
+    assert np.linalg.norm(u @ points) == pytest.approx(
+        found.distance, abs=MIN_DISTANCE_SHARE * spread + 1e-7
+    )
 
 
 @given(classed_points(), st.sampled_from([0.01, 1.0, 30.0]))
@@ -296,7 +298,7 @@ def test_too_few_steps_are_reported_with_true_bounds():
     exact = hull_margin(K, signs, ridge=0.01, tol=1e-6)
     found = hull_margin(K, signs, ridge=0.01, tol=1e-6, max_iter=1)
     assert not found.converged
-    assert found.iterations == CHUNK
+    assert found.iterations == CHECKED_STEPS
     assert found.gap > 1e-6
     assert found.lower_bound <= exact.lower_bound <= exact.upper_bound <= found.upper_bound
 
