@@ -39,7 +39,7 @@ HASH_BYTES = 32
 MAX_BYTES = 1 << 26
 ENTRY = re.compile(r"[0-9a-f]{32}\.code")
 #: A file that a process leaves behind if it is killed while it writes an entry.
-PART = re.compile(r"[0-9a-f]{32}\.code\..*\.part")
+PARTIAL_ENTRY = re.compile(r"[0-9a-f]{32}\.code\..*\.part")
 #: Errors on writing that cause no warning.
 QUIET = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT}
 
@@ -153,7 +153,7 @@ def clear() -> int:
     if (folder := location()) is None:
         return 0
     entries = _files(folder, ENTRY)
-    for path in (*entries, *_files(folder, PART)):
+    for path in (*entries, *_files(folder, PARTIAL_ENTRY)):
         path.unlink(missing_ok=True)
     return len(entries)
 

@@ -86,7 +86,7 @@ class CompiledFunction(Generic[P, R]):
     parts: Mapping[str, CompiledFunction[..., Any]] = field(default_factory=dict)
     _code: dict[str, Callable[P, R]] = field(default_factory=dict, init=False)
     #: Numbers computed in another way before the function was compiled, about 1 ns each.
-    asked: float = field(default=0.0, init=False)
+    numbers_requested: float = field(default=0.0, init=False)
     _maker: threading.Thread | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +98,9 @@ class CompiledFunction(Generic[P, R]):
         if len(self.signatures) > 1:
             first: Any = args[0]
             signature = self._by_dtype.get(str(first.dtype), signature)
-        return (self._code.get(signature) or self._made(signature))(*args, **kwargs)
+        return (self._code.get(signature) or self._compile(signature))(*args, **kwargs)
 
-    def _made(self, signature: str) -> Callable[P, R]:
+    def _compile(self, signature: str) -> Callable[P, R]:
         with _lock:
             code = self._code.get(signature) or _machine_code(self, signature)
             self._code[signature] = code
@@ -110,13 +110,13 @@ class CompiledFunction(Generic[P, R]):
     def address(self) -> int:
         """The address of the machine code, which takes and returns numbers as a C function does."""
         signature = self.signatures[0]
-        made: Any = self._code.get(signature) or self._made(signature)
+        made: Any = self._code.get(signature) or self._compile(signature)
         (found,) = made.overloads.values()
         name = found.fndesc.llvm_cfunc_wrapper_name
         return int(found.library.get_pointer_to_function(name))
 
     @property
-    def made(self) -> bool:
+    def is_compiled(self) -> bool:
         """True if the machine code is in this process already."""
         return bool(self._code)
 
@@ -126,31 +126,33 @@ class CompiledFunction(Generic[P, R]):
         Under a time limit a thread loads or compiles it, unless too little time is left to begin.
         The thread continues after the deadline; a program that ends then waits for it.
         """
-        if self.made or not deadline.limited:
+        if self.is_compiled or not deadline.limited:
             return True
         moment = READ_SECONDS if "numba" in sys.modules else IMPORT_SECONDS
         if self._maker is None and not deadline.over(moment):
-            self._maker = threading.Thread(target=self._made, args=(self.signatures[0],))
+            self._maker = threading.Thread(target=self._compile, args=(self.signatures[0],))
             self._maker.start()
         if self._maker is not None and wait:
             self._maker.join(deadline.left())
-            if not self._maker.is_alive() and not self.made:  # it failed: this raises the error
-                self._made(self.signatures[0])
-        return self.made
+            if (
+                not self._maker.is_alive() and not self.is_compiled
+            ):  # it failed: this raises the error
+                self._compile(self.signatures[0])
+        return self.is_compiled
 
     @cached_property
     def stored(self) -> bool:
         """True if the machine code is on disk at the first access, which imports numba."""
         return code_cache.is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
 
-    def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
+    def with_helpers(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
         """Return the function with other functions under these names, in itself and its helpers."""
         return replace(self, parts={**self.parts, **parts})
 
     def pays(self, n_numbers: int) -> bool:
         """Return True if machine code is faster than NumPy for all numbers requested so far."""
-        self.asked += n_numbers
-        return self.made or self.asked > MAX_NUMPY_NUMBERS
+        self.numbers_requested += n_numbers
+        return self.is_compiled or self.numbers_requested > MAX_NUMPY_NUMBERS
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:

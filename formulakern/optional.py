@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
     """Return a pandas DataFrame of these columns."""
-    library = needed("pandas", "to_frame() or to_pandas()", "tables")
+    library = import_optional("pandas", "to_frame() or to_pandas()", "tables")
     frame: pandas.DataFrame = library.DataFrame(dict(columns))
     return frame
 
 
 def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
     """Return the axes of a new matplotlib figure of this size, in inches."""
-    pyplot = needed("matplotlib.pyplot", "Drawing", "plot")
+    pyplot = import_optional("matplotlib.pyplot", "Drawing", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
 
 
-def needed(module: str, method: str, extra: str) -> Any:
+def import_optional(module: str, method: str, extra: str) -> Any:
     """Import a module of an optional library, or raise MissingDependencyError."""
     library = module.partition(".")[0]
     try:

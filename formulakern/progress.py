@@ -156,7 +156,7 @@ class Progress:
         self._stage, self._done, self._passes = what, 0, 0
         self._what, self._line_at = what or self._what, Deadline.clock()
 
-    def _answered(self, done: int, total: int) -> None:
+    def _report_done(self, done: int, total: int) -> None:
         """Show how many partitions are done, with at most one line in ten seconds."""
         if not self._stage or not total:
             return
@@ -173,7 +173,7 @@ class Progress:
 
 @contextmanager
 def stage(what: str) -> Iterator[None]:
-    """Name the work before a fit begins to learn; :func:`answered` counts its partitions."""
+    """Name the work before a fit begins to learn; :func:`report_done` counts its partitions."""
     fit = _working.get()
     if fit is None:
         yield
@@ -185,10 +185,10 @@ def stage(what: str) -> Iterator[None]:
         fit._begin("")
 
 
-def answered(done: int, total: int) -> None:
+def report_done(done: int, total: int) -> None:
     """Show how many partitions of a table are done, within a stage of a fit."""
     if (fit := _working.get()) is not None:
-        fit._answered(done, total)
+        fit._report_done(done, total)
 
 
 def _seconds(seconds: float) -> str:

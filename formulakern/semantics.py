@@ -54,7 +54,7 @@ from formulakern.checks import check_choice
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program import Builder, Program, check_nodes, repeated
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.diagrams import Diagrams, joined, models_with_each
+from formulakern.syntax.diagrams import Diagrams, join_balanced, models_with_each
 from formulakern.syntax.formula import Constant, Formula, Variable, diagrams_of, evaluate, fold
 from formulakern.syntax.leaves import Choice
 
@@ -227,7 +227,7 @@ class Steps(list[Step]):
             return join(row, left, right)
 
         counted = sorted(Counter(parts).items())
-        return joined([repeated(part, times, both) for part, times in counted], both)
+        return join_balanced([repeated(part, times, both) for part, times in counted], both)
 
     def binary(self, row: Connective, left: Reference, right: Reference) -> Reference:
         """Append ``left ∘ right`` without simplification."""

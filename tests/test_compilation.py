@@ -182,7 +182,7 @@ def test_a_digest_covers_constants_options_and_parts():
             exec(text.replace("from helpers", "from test_helpers"), names)
             modules[file] = sys.modules[f"test_{file}"] = type(sys)(f"test_{file}")
             modules[file].__dict__.update(names)
-        return _linked(getattr(modules["loops"], name).having(**parts), {})[1]
+        return _linked(getattr(modules["loops"], name).with_helpers(**parts), {})[1]
 
     first = digest(HELPERS, LOOPS)
     assert digest("\n\n" + HELPERS, "# a comment\n" + LOOPS) == first

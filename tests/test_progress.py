@@ -196,7 +196,7 @@ def test_stages_before_learning_show_how_many_partitions_are_done(terminal, monk
     capsys.readouterr()
     with Progress("PRLClassifier"), progress.stage("packing rows"):
         for done in range(1, 9):
-            progress.answered(done, 8)
+            progress.report_done(done, 8)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("packing rows: ")

@@ -216,7 +216,7 @@ def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
     return _checked(replace(together, bound=bound))
 
 
-def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> BlockWriter:
+def combined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> BlockWriter:
     """Write with the first, then add or multiply the others; check for infinite values."""
     first, *others = fills
     parts = [*_parts(first)]

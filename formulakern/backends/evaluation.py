@@ -79,7 +79,7 @@ class Support(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class KernelTask:
     """A program to be evaluated on two tables.
 
     ``scale="count"`` gives K itself, ``"probability"`` K divided by the dimension.
@@ -248,7 +248,7 @@ def _quotient(value: int, divide: int) -> float:
         return inf
 
 
-def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
+def guarded(task: KernelTask, fill: BlockWriter) -> BlockWriter:
     """Return the writer with its out-of-range entries replaced by exact ones."""
     if task.weighted:
         pairs = zip(task.tables.sizes, task.program.degrees or (), strict=False)
@@ -274,7 +274,9 @@ def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
     return checked
 
 
-def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.bool_]) -> FloatArray:
+def _again(
+    task: KernelTask, rows: slice, columns: slice, doubtful: npt.NDArray[np.bool_]
+) -> FloatArray:
     tables = task.tables
     i, j = np.nonzero(doubtful)
     triples = np.concatenate(
@@ -305,7 +307,7 @@ class InterpreterBackend:
 
     name = "interpreter"
 
-    def supports(self, task: Task) -> Support:
+    def supports(self, task: KernelTask) -> Support:
         """Return True, with the type of the numbers."""
         if task.exact:
             return Support(True, "exact integers for every pair")
@@ -315,13 +317,13 @@ class InterpreterBackend:
             "53 bits and exponents of any size",
         )
 
-    def size(self, task: Task) -> float:
+    def size(self, task: KernelTask) -> float:
         """Return the time: 3 ns to count a word, 1 ns an operation, and more on long integers."""
         operation = 1.1 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
         words = int(task.tables.spans[-1])
         return task.n_pairs * (3 + 3 * words + operation * len(task.program.kernel_nodes))
 
-    def compile(self, task: Task) -> BlockWriter:
+    def compile(self, task: KernelTask) -> BlockWriter:
         """Return the writer of blocks; nothing is compiled."""
 
         def values(tables: PairedTables, _: object, rows: slice, columns: slice) -> FloatArray:
@@ -338,7 +340,7 @@ class LookupBackend:
 
     name = "lookup"
 
-    def supports(self, task: Task) -> Support:
+    def supports(self, task: KernelTask) -> Support:
         """Return True if the tables have at most ``MAX_TABLE_ENTRIES`` entries."""
         tables = task.tables
         x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
@@ -351,7 +353,7 @@ class LookupBackend:
         what = "one table" if pairs == 1 else f"{pairs:,} tables"
         return Support(True, f"{what} of {entries:,} numbers in all hold every value of the kernel")
 
-    def size(self, task: Task) -> float:
+    def size(self, task: KernelTask) -> float:
         """Return the time: 0.3 ms for the layout, and 45 ns with its operations for an entry."""
         entries = count_entries(task.tables)
         operation = 1.4 if task.dtype is np.int64 else 60.0 + min(task.bits / 64, 100.0)
@@ -359,13 +361,13 @@ class LookupBackend:
         each = LOOKUP_NS + 0.18 * log2(1 + entries / 4096)
         return LAYOUT_NS + build + task.counting + each * task.n_pairs
 
-    def compile(self, task: Task) -> BlockWriter:
+    def compile(self, task: KernelTask) -> BlockWriter:
         """Build the tables and return the writer of blocks."""
         layout = lay_out(task.tables)
         return guarded(task, layout.look_up(task.tables, _tabulated(task, layout)))
 
 
-def _tabulated(task: Task, layout: Layout) -> FloatArray:
+def _tabulated(task: KernelTask, layout: Layout) -> FloatArray:
     """Return the values of all entries, 0 for counts that no pair of rows can have."""
     table = np.zeros(len(layout.possible))
     here = np.flatnonzero(layout.possible)
@@ -392,7 +394,7 @@ class NumbaBackend:
 
     name = "numba"
 
-    def supports(self, task: Task) -> Support:
+    def supports(self, task: KernelTask) -> Support:
         """Return True for up to ``MAX_COMPILED_OPERATIONS`` operations per pair."""
         operations = len(task.program.stages.pair)
         if operations > MAX_COMPILED_OPERATIONS:
@@ -401,11 +403,11 @@ class NumbaBackend:
             )
         return Support(True, f"{operations:,} operations per pair, compiled into the counting loop")
 
-    def size(self, task: Task) -> float:
+    def size(self, task: KernelTask) -> float:
         """Return the time: 0.02 ns for an operation, because many pairs are computed at a time."""
         return 1e5 + task.counting + 0.022 * task.n_pairs * len(task.program.stages.pair)
 
-    def compile(self, task: Task) -> BlockWriter:
+    def compile(self, task: KernelTask) -> BlockWriter:
         """Emit and compile (or load) the loop, and compute all numbers that precede the pairs."""
         program, tables = task.program, task.tables
         weights = task.weights()
@@ -431,7 +433,7 @@ class NumbaBackend:
         return guarded(task, CountWriter(tables, data, (0,), loop_of_task(task), task.largest))
 
 
-def loop_of_task(task: Task) -> CompiledFunction[..., Any]:
+def loop_of_task(task: KernelTask) -> CompiledFunction[..., Any]:
     """Return the compiled formula of a task, emitted once per program."""
     return _loop_of_program(task.program, task.weighted)
 
@@ -444,7 +446,7 @@ def _loop_of_program(program: Program, weighted: bool) -> CompiledFunction[..., 
 @cache
 def loop_of(source: str) -> CompiledFunction[..., Any]:
     """Return the loop over blocks for the source of a pair function; equal programs share it."""
-    return evaluate.having(pair=compiled_text(source, "pair", **NAMES))
+    return evaluate.with_helpers(pair=compiled_text(source, "pair", **NAMES))
 
 
 # -- emitting -------------------------------------------------------------------------------------
@@ -534,7 +536,7 @@ BACKENDS: dict[str, Backend] = {
 }
 
 
-class Choice(NamedTuple):
+class BackendChoice(NamedTuple):
     """The backend for a task, with the reason."""
 
     backend: Backend
@@ -547,7 +549,7 @@ def check_backend(name: str) -> str:
     return name
 
 
-def choose_backend(name: str, task: Task) -> Choice:
+def choose_backend(name: str, task: KernelTask) -> BackendChoice:
     """Return the named backend for a task; ``"auto"`` is the one with the smallest ``size``.
 
     If all backends give the same values to the last bit, the choice depends on previous calls: a
@@ -563,7 +565,7 @@ def choose_backend(name: str, task: Task) -> Choice:
             raise ParameterError(
                 f"backend={name!r} cannot compute this: {support.reason}. Use backend='auto'."
             )
-        return Choice(backend, support.reason)
+        return BackendChoice(backend, support.reason)
     sizes = {"interpreter": BACKENDS["interpreter"].size(task)}
     fused = BACKENDS["numba"].supports(task)
     compiling = _compiling(task) if fused.ok else 0.0
@@ -571,7 +573,9 @@ def choose_backend(name: str, task: Task) -> Choice:
         sizes["numba"] = BACKENDS["numba"].size(task)
         tabulated_at_least = LAYOUT_NS + task.counting + LOOKUP_NS * task.n_pairs
         if sizes["numba"] <= min(sizes["interpreter"], tabulated_at_least):
-            return Choice(BACKENDS["numba"], fused.reason)  # whatever the numbers of ones are
+            return BackendChoice(
+                BACKENDS["numba"], fused.reason
+            )  # whatever the numbers of ones are
     tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:
         sizes["lookup"] = BACKENDS["lookup"].size(task)
@@ -580,7 +584,7 @@ def choose_backend(name: str, task: Task) -> Choice:
         lost = max(sizes[found] - BACKENDS["numba"].size(task), 0.0)
         if task.exact_everywhere:
             loop = loop_of_task(task)
-            lost = loop.asked = loop.asked + lost
+            lost = loop.numbers_requested = loop.numbers_requested + lost
         if lost > compiling:
             found = "numba"
     if found == "interpreter" and sizes[found] > MAX_INTERPRETER_NS:
@@ -593,13 +597,13 @@ def choose_backend(name: str, task: Task) -> Choice:
         "lookup": tabulated.reason,
         "numba": fused.reason,
     }
-    return Choice(BACKENDS[found], reasons[found])
+    return BackendChoice(BACKENDS[found], reasons[found])
 
 
-def _compiling(task: Task) -> float:
+def _compiling(task: KernelTask) -> float:
     """Return the nanoseconds to compile, ignoring earlier compilation if values may differ."""
     loop = loop_of_task(task)
-    if task.exact_everywhere and loop.made:
+    if task.exact_everywhere and loop.is_compiled:
         return 0.0
     stored = task.exact_everywhere and "numba" in sys.modules and loop.stored
     return READ_NS if stored else COMPILE_NS

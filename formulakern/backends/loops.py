@@ -239,7 +239,7 @@ def _finishing(
     finish: CompiledFunction[..., None], unpacked: CompiledFunction[..., Any]
 ) -> CompiledFunction[..., int]:
     parts: dict[str, CompiledFunction[..., Any]] = {"finish": finish, "unpacked": unpacked}
-    return compiled(f"int64({', '.join(['int64'] * 6)})")(_entry).having(**parts)
+    return compiled(f"int64({', '.join(['int64'] * 6)})")(_entry).with_helpers(**parts)
 
 
 def packed(arrays: Sequence[npt.NDArray[Any]], domains: int) -> IntArray:

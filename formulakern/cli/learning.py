@@ -449,11 +449,11 @@ def compare(options: argparse.Namespace) -> None:
 
 def _check_picture(options: argparse.Namespace) -> None:
     """Raise an error before the work if the picture cannot be drawn."""
-    from formulakern.optional import needed
+    from formulakern.optional import import_optional
 
     path = options.picture
     check_output(path, options.force, options.data)
-    canvas = needed("matplotlib.backend_bases", "--picture", "plot").FigureCanvasBase
+    canvas = import_optional("matplotlib.backend_bases", "--picture", "plot").FigureCanvasBase
     kinds = sorted(canvas.get_supported_filetypes())
     if path.suffix.lower().removeprefix(".") not in kinds:
         raise ParameterError(

@@ -284,7 +284,7 @@ def described(
 ) -> list[str]:
     """Return the size of a table, its target, and columns that should be left out."""
     from formulakern.encoding.plan import identifiers
-    from formulakern.estimators.advice import leaks
+    from formulakern.estimators.fit_warnings import leaking_columns
     from formulakern.estimators.svm.evaluation import subsample
 
     column = f'the column "{dataset.target_name}"'
@@ -301,7 +301,7 @@ def described(
         )
     if predicts == "classes" and not strings:
         some = subsample(dataset.target, options.max_rows)
-        for name, share in leaks(dataset.data[some], dataset.target[some]).items():
+        for name, share in leaking_columns(dataset.data[some], dataset.target[some]).items():
             about.append(
                 f'warning: "{name}" alone predicts {100 * share:.4g} % of the held-out rows '
                 "correctly, like a copy of the class; leave it out with "

@@ -19,7 +19,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.optional import new_axes
 from formulakern.rules.class_rules import RuleList
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.tables import said
+from formulakern.rules.export.tables import term_text
 from formulakern.rules.quality import rule_quality
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
@@ -873,7 +873,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
             ax, [(k, classes[k]) for k in np.flatnonzero(shown.votes.any(axis=0)).tolist()]
         )
         return _noted(ax, len(shown), len(rules))
-    texts = [said(item.rule, item.weight) for item in shown]
+    texts = [term_text(item.rule, item.weight) for item in shown]
     lengths, written = shown.votes[:, -1], significant(np.abs(weights).tolist())
     ax = bar_chart(ax, texts, lengths, [colour_of(int(w > 0)) for w in lengths], written)
     if classes is None:
@@ -1020,7 +1020,7 @@ def waterfall(
     n = len(order[: _checked(top)])
     n = len(order) if len(order) == n + 1 else n  # show a single other rule by its own bar
     steps = given[order[:n]].tolist()
-    texts = [said(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
+    texts = [term_text(rules.rules[r], float(votes[r])) for r in order[:n].tolist()]
     if len(order) > n:
         texts.append(f"{len(order) - n} other rules")
         steps.append(float(given[order[n:]].sum()))

@@ -93,7 +93,7 @@ def transposed(words: Words, n_columns: int) -> Words:
     """Return the transpose of a packed table."""
     if len(words) * n_columns >= MIN_COMPILED_BITS:
         turned = np.empty((n_columns, n_words(len(words))), dtype=np.uint64)
-        turn(np.ascontiguousarray(words), turned)
+        transpose_words(np.ascontiguousarray(words), turned)
         return turned
     columns = np.zeros((n_columns, n_words(len(words)) * 8), dtype=np.uint8)
     for start in range(0, len(words), TRANSPOSED_ROWS):
@@ -200,7 +200,7 @@ def ones(_: Any, word: Any) -> Any:
 
 
 @compiled("void(Array(uint64, 2, 'C', readonly=True), uint64[:, ::1])")
-def turn(words: Any, columns: Any) -> None:
+def transpose_words(words: Any, columns: Any) -> None:
     """Write the transpose of a packed table, several squares of 64 × 64 bits at once."""
     squares = np.empty((64, SQUARES), np.uint64)
     for block in range(0, columns.shape[1], SQUARES):
@@ -213,14 +213,14 @@ def turn(words: Any, columns: Any) -> None:
                     squares[i, k] = words[first + i, word]
                 for i in range(n_rows, 64):
                     squares[i, k] = np.uint64(0)
-            turn_squares(squares)
+            transpose_squares(squares)
             for j in range(min(64, columns.shape[0] - 64 * word)):
                 for k in range(number):
                     columns[64 * word + j, block + k] = squares[j, k]
 
 
 @compiled()
-def turn_squares(squares: Any) -> None:
+def transpose_squares(squares: Any) -> None:
     """Transpose squares of 64 × 64 bits, (64, number), by exchanging halves down to single bits."""
     exchange(squares, 32, np.uint64(0x00000000FFFFFFFF))
     exchange(squares, 16, np.uint64(0x0000FFFF0000FFFF))

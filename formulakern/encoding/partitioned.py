@@ -210,7 +210,7 @@ class PackedPartitions:
             number = min(few, len(made) // LEAST_PARTITIONS)
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
-            return made.held().wait()
+            return made.persisted().compute()
 
 
 def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:

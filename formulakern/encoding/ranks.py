@@ -63,7 +63,7 @@ class RankedColumn:
             return value_at(self.values, self.kind, int(counts_of(self.values)[rank]))
         return self.values[rank : rank + 1].tolist()[0]
 
-    def said(self, relation: int, rank: int) -> Formula:
+    def formula_of(self, relation: int, rank: int) -> Formula:
         """Return a condition as a formula over the columns of the table.
 
         >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
@@ -158,7 +158,7 @@ class RankedTable:
             _, _, held = tightest.get(key, (column, relation, rank))
             rank = min(held, rank) if relation == AT_MOST else max(held, rank)
             tightest[key] = (column, relation, rank)
-        found = (self.columns[column].said(*rest) for column, *rest in tightest.values())
+        found = (self.columns[column].formula_of(*rest) for column, *rest in tightest.values())
         return both(in_order(found))
 
 

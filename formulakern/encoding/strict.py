@@ -21,11 +21,11 @@ from formulakern.tables.column import as_series, has_plain_numbers, text_column
 from formulakern.tables.read import (
     check_columns,
     check_lengths,
+    densified,
     is_pandas,
     is_sparse,
     opened,
     refuse_records,
-    spread_out,
     unfit_entry,
 )
 from formulakern.tables.table import Table
@@ -222,7 +222,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
         names = X.names
     else:
         found = opened(X, role)
-        array = found.array if found.sparse is None else spread_out(found.sparse)
+        array = found.array if found.sparse is None else densified(found.sparse)
         names = None if found.names is None else tuple(map(str, found.names))
     if type(array) is not np.ndarray or array.dtype.kind not in "biuf":
         array = _columns_together(Table.of(X if array is None else array), names, role)

@@ -22,7 +22,7 @@ from formulakern.encoding.strict import RealTable, read_packed, read_real
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import TrainingData, require_target
+from formulakern.estimators.validation import TrainingData, require_target
 from formulakern.files.models import save
 from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory, is_dask

@@ -39,7 +39,7 @@ from formulakern.encoding.plan import (
 )
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError
-from formulakern.estimators.targets import read_codes, refused, require_target
+from formulakern.estimators.validation import read_codes, refused, require_target
 from formulakern.files.models import save
 from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import head_of, lazy_transform

@@ -19,7 +19,7 @@ from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
 from formulakern.estimators.svm.machines import FormulaSVC
-from formulakern.estimators.targets import random_source, refused
+from formulakern.estimators.validation import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.feature_spaces import spaces_of

@@ -17,8 +17,8 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.display.plots import bar_chart, colour_of
 from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.fit_warnings import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.extraction import TrainedModel, rules
 from formulakern.estimators.svm.machines import FormulaSVC, PairwiseMachine

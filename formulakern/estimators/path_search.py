@@ -28,7 +28,7 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.fitted import Encoding
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import TrainingData, random_source, splits
+from formulakern.estimators.validation import TrainingData, random_source, splits
 from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
 from formulakern.progress import Progress
@@ -205,7 +205,7 @@ class PathSearch:
         folds, first = [*map(self.workers.send, self.folds)], not self.known
         for place in places:
             setting, n = self.settings[place], len(folds)
-            until = turn(self._deadline, max(1, len(self.settings) - len(self.known)))
+            until = setting_deadline(self._deadline, max(1, len(self.settings) - len(self.known)))
             for k, fold in enumerate(folds):
                 if self._deadline.over() and not first:
                     return
@@ -548,7 +548,7 @@ def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
     return float(difference.mean()), float(difference.std(ddof=1)) / n**0.5 if n > 1 else 0.0
 
 
-def turn(deadline: Deadline, remaining: int) -> Deadline:
+def setting_deadline(deadline: Deadline, remaining: int) -> Deadline:
     """Return the deadline of the next setting: an equal share, at least a quarter of the time."""
     least = MIN_SETTING_SHARE * (deadline.end - deadline.begun) if deadline.limited else np.inf
     left = deadline.left()

@@ -20,13 +20,13 @@ from formulakern.encoding.ordered import Leaves
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.fit_warnings import warn_of_one_class
 from formulakern.estimators.monotone import asked_of, read_directions
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard

@@ -22,7 +22,7 @@ from formulakern.estimators.svm.machines import (
     number_C,
     search_penalties,
 )
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     TrainingData,
     require_target,
 )

@@ -98,7 +98,7 @@ def rule_names() -> dict[str, str]:
     return {
         name: target
         if target.startswith(RULE_MODULES)
-        else f"formulakern.rules.saved:{stand_ins.get(name, 'Unread')}"
+        else f"formulakern.rules.saved:{stand_ins.get(name, 'IgnoredState')}"
         for name, target in known_names().items()
     }
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.block_writers import UFUNCS, Factors, check_finite, joined, multiplied
+from formulakern.backends.block_writers import UFUNCS, Factors, check_finite, combined, multiplied
 from formulakern.backends.tables import BlockWriter, PairedTables, TablePair
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import FormulaSizeError, ParameterError
@@ -602,7 +602,7 @@ class JoinedKernel(CombinedKernel):
         return cls(tuple(chain.from_iterable(parts)))
 
     def prepare(self, pair: TablePair) -> BlockWriter:
-        return joined([part.prepare(pair) for part in self.parts], self.join)
+        return combined([part.prepare(pair) for part in self.parts], self.join)
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         return reduce(UFUNCS[self.join], (part.on_counts(pair, counts) for part in self.parts))

@@ -1060,7 +1060,7 @@ class Family(FeatureSpace, ABC):
         raise NotImplementedError(f"{type(self).__name__} is defined on 0 and 1 only")
 
 
-def in_words(signed: bool) -> str:
+def literal_words(signed: bool) -> str:
     """Return the parts of a clause, in words."""
     return "literals of different columns" if signed else "different columns"
 
@@ -1101,7 +1101,7 @@ class Conjunctions(Family):
     def description(self) -> str:
         exactly = self.min_length == self.max_length
         number = f"{self.max_length}" if exactly else f"{self.min_length} to {self.max_length}"
-        return f"conjunctions of {number} {in_words(self.signed)}"
+        return f"conjunctions of {number} {literal_words(self.signed)}"
 
     def check(self, n: int) -> None:
         _check_columns(self.min_length, n)
@@ -1142,7 +1142,7 @@ class Subsets(Family):
     def description(self) -> str:
         weight = f", those of k weighted by {self.sigma!r}^(k/2)" if self.weighted else ""
         least = "at least one" if self.min_length else "the empty one included"
-        return f"conjunctions of any number of {in_words(self.signed)}, {least}{weight}"
+        return f"conjunctions of any number of {literal_words(self.signed)}, {least}{weight}"
 
     @property
     def weighted(self) -> bool:
@@ -1233,7 +1233,7 @@ class ClausesOfClauses(Family):
     @property
     def description(self) -> str:
         part, whole = f"{self.form}s", "disjunctions" if self.disjunctive else "conjunctions"
-        clauses = f"{part} of {self.min_length} {in_words(True)}"
+        clauses = f"{part} of {self.min_length} {literal_words(True)}"
         return clauses if self.outer == 1 else f"{whole} of {self.outer} different {clauses} each"
 
     @property

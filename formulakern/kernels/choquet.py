@@ -64,8 +64,8 @@ class SortedRows(NamedTuple):
 
 
 #: The divisor of the values, True to return nan for lost digits, True to fill j ≥ i only.
-How = tuple[float, bool, bool]
-_HOW = "Tuple((float64, boolean, boolean)), UniTuple(int64, 4), float64[:, :]"
+FillOptions = tuple[float, bool, bool]
+_FILL_ARGUMENTS = "Tuple((float64, boolean, boolean)), UniTuple(int64, 4), float64[:, :]"
 
 
 @compiled()
@@ -77,8 +77,8 @@ def _value(total: float, exponent: int, common: int, divisor: float, strict: boo
     return value
 
 
-@compiled(f"void(state, state, {_HOW})", state=SortedRows)
-def full_rows(x: SortedRows, z: SortedRows, how: How, block: Any, out: FloatArray) -> None:
+@compiled(f"void(state, state, {_FILL_ARGUMENTS})", state=SortedRows)
+def full_rows(x: SortedRows, z: SortedRows, how: FillOptions, block: Any, out: FloatArray) -> None:
     """Fill a block of the kernel of all subsets, O(n log n) a pair.
 
     The leaves of a tree are the sorted entries of z.  A node with c columns in S stores 2^−c and
@@ -129,12 +129,12 @@ def full_rows(x: SortedRows, z: SortedRows, how: How, block: Any, out: FloatArra
 
 
 @compiled(
-    f"void(state, state, Tuple((float64[::1], int64[::1])), {_HOW})",
+    f"void(state, state, Tuple((float64[::1], int64[::1])), {_FILL_ARGUMENTS})",
     state=SortedRows,
     fastmath={"reassoc", "contract", "nsz"},
 )
 def additive_rows(
-    x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any, out: FloatArray
+    x: SortedRows, z: SortedRows, growth: Growth, how: FillOptions, block: Any, out: FloatArray
 ) -> None:
     """Fill a block of a k-additive kernel, O(n²) a pair."""
     start, stop, first, last = block
@@ -169,7 +169,9 @@ def additive_rows(
             out[i - start, j - first] = value
 
 
-def in_numpy(x: SortedRows, z: SortedRows, growth: Growth, how: How, block: Any) -> FloatArray:
+def in_numpy(
+    x: SortedRows, z: SortedRows, growth: Growth, how: FillOptions, block: Any
+) -> FloatArray:
     """Return the values of a block of either kernel, in NumPy, for few rows and columns."""
     start, stop, first, last = block
     table = np.ldexp(*growth)

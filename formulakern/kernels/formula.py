@@ -15,9 +15,9 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.backends.evaluation import (
     MAX_EXACT_OPERATIONS,
-    Choice,
+    BackendChoice,
+    KernelTask,
     Scale,
-    Task,
     check_backend,
     choose_backend,
     emit_pair,
@@ -242,17 +242,17 @@ class FormulaKernel(Kernel):
         weighted = self.scale == "probability" and self.program.degrees is not None
         return emit_pair(self.program, weighted)
 
-    def task(self, pair: TablePair) -> Task:
+    def task(self, pair: TablePair) -> KernelTask:
         """Return the task of evaluating the program on two tables."""
         return pair.remembered(self, self._task)
 
-    def _task(self, pair: TablePair) -> Task:
+    def _task(self, pair: TablePair) -> KernelTask:
         columns = tuple(pair.columns_of(name, self.domains) for name in self.program.domains)
         if self.variables == "distinct":
             self._check_disjoint(columns, pair.x.n_columns)
         tables = pair.tables(columns)
         self._check_choices(tables.sizes)
-        task = Task(self.program, tables, self.scale)
+        task = KernelTask(self.program, tables, self.scale)
         if task.bits > MAX_BITS:
             raise MagnitudeError(
                 f"the integers of this formula have about {task.bits:.3g} bits; the limit is "
@@ -261,7 +261,7 @@ class FormulaKernel(Kernel):
             )
         return task
 
-    def choose(self, pair: TablePair) -> Choice:
+    def choose(self, pair: TablePair) -> BackendChoice:
         """Return the backend for two tables, and the reason for the choice."""
         return choose_backend(self.backend, self.task(pair))
 

@@ -61,7 +61,7 @@ from scipy.special import comb
 from formulakern.arrays import FloatArray, IntArray, different_groups
 from formulakern.backends.tables import TablePair
 from formulakern.compilation import compiled
-from formulakern.encoding.bits import n_words, ones, pack_rows, turn_squares
+from formulakern.encoding.bits import n_words, ones, pack_rows, transpose_squares
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.gram.matrix import row_blocks, work_off
@@ -511,7 +511,7 @@ def fill_rows(
             planes[first + number : first + 64 * squares] = np.uint64(0)
             for square in range(squares):
                 top = first + 64 * square
-                turn_squares(planes[top : top + 64])
+                transpose_squares(planes[top : top + 64])
                 for t in range(64 * counted):
                     for w in range(n):
                         places[t, w] += ones(planes[top + t, w])
@@ -648,7 +648,7 @@ class TrueSubstitutions:
 
     def __init__(self, space: Space) -> None:
         self.size, self.ranges = float(space.size), list[tuple[int, ...]]()
-        self.part = _Part.of(space.formula, space, False, self.ranges)
+        self.part = _SubFormula.of(space.formula, space, False, self.ranges)
 
     def counts(self, table: PackedTable) -> FloatArray:
         """Return the number of true substitutions in every row: K(x, x)."""
@@ -704,7 +704,7 @@ class _Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _SubFormula:
     """A formula, or the formula inside a choice, over variables and choices.
 
     ``atoms`` are substituted: variables, given as the number of their range, and choices with their
@@ -722,7 +722,7 @@ class _Part:
     @classmethod
     def of(
         cls, formula: Formula, space: Space, inside: bool, ranges: list[tuple[int, ...]]
-    ) -> _Part:
+    ) -> _SubFormula:
         """Return the part for a formula of a space, and append new ranges."""
         every = atoms_of(formula)
         table = truth_table(formula, {atom: i for i, atom in enumerate(every)})
@@ -830,7 +830,7 @@ def _by_number(degree: int, true: FloatArray, false: FloatArray) -> FloatArray:
 
 
 def _draw_choice(
-    choice: Choice, part: _Part, draws: _Draws, rows: NDArray[np.intp], wanted: Truths
+    choice: Choice, part: _SubFormula, draws: _Draws, rows: NDArray[np.intp], wanted: Truths
 ) -> IntArray:
     """Draw d different features of a part that give the choice the wanted truth value."""
     degree = choice.degree

@@ -585,7 +585,7 @@ def solve_dual(
     learning practical", 1999 (leaving out rows for a time); R.-E. Fan, P.-H. Chen, C.-J. Lin,
     JMLR 6:1889–1918, 2005.
     """
-    whole, run = Part.of(problem, rows), Descent(len(problem), limits, progress)
+    whole, run = SubProblem.of(problem, rows), Descent(len(problem), limits, progress)
     run.solve(whole, start)
     assert whole.values is not None
     stopped, history = run.stopped or "optimal", tuple(run.history)
@@ -602,7 +602,7 @@ class Descent:
         self.iterations, self.stopped = 0, ""
         self.history: list[tuple[float, float, float, float]] = []
 
-    def solve(self, whole: Part, start: tuple[FloatArray, FloatArray] | None = None) -> None:
+    def solve(self, whole: SubProblem, start: tuple[FloatArray, FloatArray] | None = None) -> None:
         """Solve to the gap of the limits; an interrupt after the first coefficients ends it."""
         try:
             with interruptible():
@@ -618,7 +618,7 @@ class Descent:
             self.stopped = "interrupted"
             whole.look()
 
-    def begin(self, whole: Part) -> None:
+    def begin(self, whole: SubProblem) -> None:
         """Set the first coefficients; if there are many rows, from the solution of a sample."""
         n, problem = len(whole.problem), whole.problem
         if n <= MIN_SAMPLED_ROWS or problem.total or whole.rows.held:
@@ -626,7 +626,7 @@ class Descent:
             return
         chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SAMPLE_DIVISOR])
         scale = n / len(chosen)  # larger boxes keep the losses
-        sample = Part.of(problem.take(chosen, scale), whole.rows.take(chosen), chosen)
+        sample = SubProblem.of(problem.take(chosen, scale), whole.rows.take(chosen), chosen)
         tol, steps = (
             max(SAMPLE_GAP, self.limits.tol),
             self.steps_left(SMALL_STEPS_PER_ROW * MAX_INSIDE_ROWS),
@@ -642,7 +642,7 @@ class Descent:
         else:
             whole.begin_as(sample, scale)
 
-    def descend(self, part: Part, target: float) -> None:
+    def descend(self, part: SubProblem, target: float) -> None:
         """Solve small problems until the gap is at most ``target``; 0 uses the relative tol."""
         whole, size, n = not target, MAX_SMALL_ROWS, len(part.problem)
         kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
@@ -680,7 +680,7 @@ class Descent:
                     break
             values = self.note(part) if whole else part.look()
 
-    def leave_out(self, part: Part, values: Values) -> bool:
+    def leave_out(self, part: SubProblem, values: Values) -> bool:
         """Solve for the rows near the margin alone; return False if they are too many."""
         few = part.near(MAX_STAYING_SHARE)
         if few is None:
@@ -693,7 +693,7 @@ class Descent:
             part.move(few.origin, few.beta, before)
         return True
 
-    def solve_small(self, part: Part, rows: Rows, tolerance: float) -> Rows | None:
+    def solve_small(self, part: SubProblem, rows: Rows, tolerance: float) -> Rows | None:
         """Minimise over some coefficients; return those inside their boxes, None if unchanged."""
         problem, gram, before = part.problem, part.rows.block(rows), part.beta[rows]
         if not np.isfinite(gram).all():
@@ -710,7 +710,7 @@ class Descent:
         inside = (beta > lower) & (beta < upper) & (beta != 0.0)
         return rows[inside] if (beta != before).any() else None
 
-    def note(self, part: Part) -> Values:
+    def note(self, part: SubProblem) -> Values:
         """Compute the gap of all rows, and report it."""
         values = part.look()
         seconds = time.monotonic() - self.started
@@ -742,7 +742,7 @@ class Descent:
 
 
 @dataclass(eq=False)
-class Part:
+class SubProblem:
     """Rows of a problem, at ``origin`` in the larger one, with β, Kβ and the last objectives."""
 
     problem: BoxProblem
@@ -753,7 +753,7 @@ class Part:
     values: Values | None = None
 
     @classmethod
-    def of(cls, problem: BoxProblem, rows: KernelRows, origin: Rows | None = None) -> Part:
+    def of(cls, problem: BoxProblem, rows: KernelRows, origin: Rows | None = None) -> SubProblem:
         """Return the part of these rows, with coefficients 0."""
         n = len(problem)
         return cls(
@@ -780,7 +780,7 @@ class Part:
         change = self.rows.product(changed, (moved - known)[changed])
         self.beta, self.products = moved, products + change
 
-    def begin_as(self, sample: Part, scale: float) -> None:
+    def begin_as(self, sample: SubProblem, scale: float) -> None:
         """Start from a sample's solution, with other rows at box ends according to margins."""
         assert sample.values is not None
         problem, support = self.problem, np.flatnonzero(sample.beta)
@@ -846,7 +846,7 @@ class Part:
             self.products = products
             self.beta[rows] = beta
 
-    def near(self, most: float) -> Part | None:
+    def near(self, most: float) -> SubProblem | None:
         """Return the problem of the rows near the margin, or None if they are too many or few."""
         up, down = self.slopes()
         flattest, steepest = float(down.min(initial=np.inf)), float(up.max(initial=-np.inf))
@@ -861,7 +861,7 @@ class Part:
             linear=problem.linear - (self.products[near] - own),
             total=problem.total - float(self.beta.sum() - beta.sum()),
         )
-        return Part(problem, rows, beta, own, near)
+        return SubProblem(problem, rows, beta, own, near)
 
 
 def _largest(values: FloatArray, k: int) -> Rows:

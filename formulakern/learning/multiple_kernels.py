@@ -163,7 +163,7 @@ def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatA
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class ClassPair:
     """Rows of two classes by position, their signs 1 and −1, and their positive weights."""
 
     rows: npt.NDArray[np.intp]
@@ -183,7 +183,7 @@ class Task:
 
 def one_against_one(
     codes: npt.NDArray[np.integer], row_weights: FloatArray
-) -> dict[tuple[int, int], Task]:
+) -> dict[tuple[int, int], ClassPair]:
     """Return a task for each pair of classes; the class of the larger number is positive.
 
     Examples
@@ -196,7 +196,7 @@ def one_against_one(
     for low, high in itertools.combinations(np.unique(codes[row_weights > 0]).tolist(), 2):
         rows = np.flatnonzero(np.isin(codes, (low, high)) & (row_weights > 0))
         signs = np.where(codes[rows] == high, 1, -1).astype(np.int8)
-        found[high, low] = Task(rows, signs, row_weights[rows])
+        found[high, low] = ClassPair(rows, signs, row_weights[rows])
     return found
 
 
@@ -213,7 +213,7 @@ class KernelWeights(Certified):
 
 def easy_weights(
     family: KernelFamily,
-    tasks: Sequence[Task],
+    tasks: Sequence[ClassPair],
     lam: float = 0.1,
     *,
     tol: float = 1e-6,
@@ -248,7 +248,7 @@ def easy_weights(
     --------
     >>> from formulakern.kernels.formula import kernel
     >>> family = KernelFamily([kernel("a"), kernel("a & b", "distinct")], [[1, 1, 0], [0, 1, 1]])
-    >>> task = Task(np.arange(2), np.array([1, -1], np.int8), np.ones(2))
+    >>> task = ClassPair(np.arange(2), np.array([1, -1], np.int8), np.ones(2))
     >>> easy_weights(family, [task]).weights
     array([0.5, 0.5])
     """
@@ -287,7 +287,7 @@ def easy_weights(
     )
 
 
-def _means(task: Task) -> FloatArray:
+def _means(task: ClassPair) -> FloatArray:
     """Return the class means as coefficients: the limit of the hull points for a large ridge."""
     positive, c = task.signs > 0, task.row_weights
     totals = np.where(positive, c[positive].sum(), c[~positive].sum())
@@ -307,7 +307,7 @@ MAX_EXTENSION, EXTENSION_GROWTH = 32.0, 1.5
 
 def lp_norm_weights(
     family: KernelFamily,
-    tasks: Sequence[Task],
+    tasks: Sequence[ClassPair],
     p: float = 2.0,
     C: float = 1.0,
     *,
@@ -354,7 +354,7 @@ def lp_norm_weights(
     >>> from formulakern.kernels.formula import kernel
     >>> rows = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
     >>> family = KernelFamily([kernel("a"), kernel("a & ~a")], rows)
-    >>> task = Task(np.arange(4), np.array([1, -1, 1, -1], np.int8), np.ones(4))
+    >>> task = ClassPair(np.arange(4), np.array([1, -1, 1, -1], np.int8), np.ones(4))
     >>> found = lp_norm_weights(family, [task])
     >>> found.weights, found.converged  # the second formula is never true
     (array([1., 0.]), True)

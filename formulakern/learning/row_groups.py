@@ -20,14 +20,14 @@ from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, n_words, transposed
 from formulakern.encoding.partitioned import WeightedRows
-from formulakern.mining.conjunctions.answers import GroupedRows
+from formulakern.mining.conjunctions.partition_sums import RowsInGroups
 from formulakern.partitions.partitioned import Partitioned
 
 Conjunctions = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class DividedRows(GroupedRows):
+class PartitionGroups(RowsInGroups):
     """Rows in groups numbered within the partition; the share of a row is its weight.
 
     ``numbers`` has the number of original rows of each row.  ``keys``, (groups, 1 + w), has the
@@ -38,7 +38,7 @@ class DividedRows(GroupedRows):
     keys: Words
 
 
-class Division(NamedTuple):
+class NewGroups(NamedTuple):
     """The G groups after features came into use.
 
     ``parent`` has the earlier group of each, ``words`` the values of the new features, and
@@ -53,9 +53,9 @@ class Division(NamedTuple):
 class GroupsOfRows:
     """The G groups of rows in partitions: their class, weight and number of rows.
 
-    ``rows`` are partitions of :class:`DividedRows`, and ``in_use`` has the bit of each conjunction
-    in use.  If a feature was refused, because groups times features would exceed ``most``, ``full``
-    is the number of groups at that time.
+    ``rows`` are partitions of :class:`PartitionGroups`, and ``in_use`` has the bit of each
+    conjunction in use.  If a feature was refused, because groups times features would exceed
+    ``most``, ``full`` is the number of groups at that time.
     """
 
     most: ClassVar[float] = np.inf
@@ -68,12 +68,12 @@ class GroupsOfRows:
     _bits: Words  # of every group
     _places: list[NDArray[np.intp]]  # the groups of each partition
 
-    def _begin(self, rows: Partitioned, n_classes: int, exponent: int | None = None) -> Division:
+    def _begin(self, rows: Partitioned, n_classes: int, exponent: int | None = None) -> NewGroups:
         """Divide :class:`WeightedRows` by class; weights are rounded to multiples of 2^exponent."""
         self.codes = np.arange(n_classes)
         self.in_use, self._bits = {}, np.zeros((n_classes, 0), np.uint64)
         self._places = [np.arange(n_classes)] * len(rows)
-        division = self._take(rows.persist(_begun, exponent), UNLIMITED, 0)
+        division = self._take(rows.persist(_grouped_by_class, exponent), UNLIMITED, 0)
         assert division is not None
         return division
 
@@ -82,7 +82,7 @@ class GroupsOfRows:
         conjunctions: Iterable[tuple[int, ...]],
         others: Sequence[int] = (),
         deadline: Deadline = UNLIMITED,
-    ) -> Division | None:
+    ) -> NewGroups | None:
         """Take conjunctions, and linear columns that are not in use, into use.
 
         Returns None if the groups do not change: all conjunctions are in use, or there would be too
@@ -91,7 +91,7 @@ class GroupsOfRows:
         fresh = tuple(w for w in dict.fromkeys(conjunctions) if w and w not in self.in_use)
         if not fresh and not others:
             return None
-        rows = self.rows.persist(_divided, fresh, others)
+        rows = self.rows.persist(_split_by_features, fresh, others)
         division = self._take(rows, deadline, len(self.in_use) + len(fresh))
         if division is not None:
             start, words = 64 * self._bits.shape[1], division.words[:, : n_words(len(fresh))]
@@ -108,9 +108,9 @@ class GroupsOfRows:
         word, place = divmod(self.in_use[conjunction], 64)
         return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
 
-    def _take(self, rows: Partitioned, deadline: Deadline, n_features: int) -> Division | None:
+    def _take(self, rows: Partitioned, deadline: Deadline, n_features: int) -> NewGroups | None:
         """Use these divided rows, within the deadline; return None if groups are too many."""
-        answers = rows.map(_described, deadline=deadline)
+        answers = rows.map(_group_sums, deadline=deadline)
         keys, weights, numbers, sums = zip(*answers, strict=True)
         pairs = zip(self._places, keys, strict=True)
         parent = np.concatenate([places[own[:, 0].astype(np.intp)] for places, own in pairs])
@@ -127,7 +127,7 @@ class GroupsOfRows:
         self._places = np.split(kind, np.cumsum([len(own) for own in keys])[:-1])
         self.weights = np.bincount(kind, np.concatenate(weights), n).astype(np.float64)
         self.numbers = whole_sums(kind, np.concatenate(numbers), n)
-        return Division(parent[first], words[first], total)
+        return NewGroups(parent[first], words[first], total)
 
     def vectors(self, weights: FloatArray) -> list[FloatArray]:
         """Return the group weights, (G, K), per unit of row weight, for each partition."""
@@ -135,16 +135,18 @@ class GroupsOfRows:
         return [each[places] for places in self._places]
 
 
-def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
+def _grouped_by_class(rows: WeightedRows, exponent: int | None) -> PartitionGroups:
     weights = rows.weights
     if exponent is not None:
         weights = np.ldexp(np.maximum(np.rint(np.ldexp(weights, -exponent)), 1.0), exponent)
     first, group = different_groups(rows.codes, np.zeros((len(rows), 0), np.uint64))
     keys = rows.codes[first].astype(np.uint64)[:, None]
-    return DividedRows(rows.table, group, weights, rows.numbers, keys)
+    return PartitionGroups(rows.table, group, weights, rows.numbers, keys)
 
 
-def _divided(rows: DividedRows, conjunctions: Conjunctions, others: Sequence[int]) -> DividedRows:
+def _split_by_features(
+    rows: PartitionGroups, conjunctions: Conjunctions, others: Sequence[int]
+) -> PartitionGroups:
     table = rows.table
     values = np.ascontiguousarray(table.degrees[:, list(others)] + 0.0)  # no negative zeros
     words = transposed(table.covers(conjunctions), table.n_rows)
@@ -154,8 +156,8 @@ def _divided(rows: DividedRows, conjunctions: Conjunctions, others: Sequence[int
     return replace(rows, group=group, keys=keys)
 
 
-def _described(
-    rows: DividedRows,
+def _group_sums(
+    rows: PartitionGroups,
 ) -> tuple[Words, FloatArray, NDArray[np.int64], FloatArray]:
     """Return keys, weights, numbers, and sums of linear columns times weights of the groups."""
     n = len(rows.keys)

@@ -71,7 +71,7 @@ def rule_limit(max_rules: Any) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Selection:
     """Features with weights (k, K), by their ascending numbers."""
 
     which: IntArray
@@ -93,7 +93,7 @@ class Choice:
 
 
 @dataclass(eq=False)
-class FewFeatures:
+class FeatureSelection:
     """The search for few features of a group lasso problem.
 
     Parameters
@@ -124,7 +124,7 @@ class FewFeatures:
     tol: float
     most: int | None
     deadline: Deadline = UNLIMITED
-    report: Callable[[Choice], None] | None = None
+    report: Callable[[Selection], None] | None = None
     sizes: Sequence[int] = PATH_SIZES
     interrupted: bool = field(init=False, default=False)
 
@@ -134,7 +134,7 @@ class FewFeatures:
             beta = self.loss.intercept(np.zeros(len(self.loss.y)), self.loss.cold)[1].beta
             self.evidence = np.sign(sums_in(self.columns, beta)[:, 0])
 
-    def path(self, start: Choice, goal: float) -> list[Choice]:
+    def path(self, start: Selection, goal: float) -> list[Selection]:
         """Return the best choices found, the largest first.
 
         The first choice is the start without features of small weight: the objective stays within
@@ -159,14 +159,14 @@ class FewFeatures:
                 self.add(self.reduced(found[-1], most), found)
         return found
 
-    def add(self, here: Choice, found: list[Choice]) -> None:
+    def add(self, here: Selection, found: list[Selection]) -> None:
         """Add a choice to those found, and report the first one within the limit."""
         first = self.most is not None and len(here) <= self.most < len(found[-1])
         if self.report is not None and first:
             self.report(here)
         found.append(here)
 
-    def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Choice:
+    def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Selection:
         """Return the best functions of some candidates, without candidates of weight zero."""
         solution = solve_group_lasso(
             self.columns.take(which),
@@ -178,18 +178,20 @@ class FewFeatures:
             deadline=self.deadline,
         )
         used = solution.weights.any(axis=1)
-        return Choice(which[used], solution.weights[used], solution.intercept, solution.objective)
+        return Selection(
+            which[used], solution.weights[used], solution.intercept, solution.objective
+        )
 
-    def without(self, here: Choice, leaving: IntArray) -> Choice:
+    def without(self, here: Selection, leaving: IntArray) -> Selection:
         """Return the best functions without the candidates at some places."""
         stay = np.delete(np.arange(len(here)), leaving)
         return self.solved(here.which[stay], here.weights[stay], here.intercept)
 
-    def lightest(self, here: Choice) -> IntArray:
+    def lightest(self, here: Selection) -> IntArray:
         """Return the places of the candidates, by increasing effect on the scores."""
         return np.argsort(here.sizes * self.spread[here.which], kind="stable")
 
-    def within(self, here: Choice, goal: float) -> Choice:
+    def within(self, here: Selection, goal: float) -> Selection:
         """Remove features while the objective stays within the goal."""
         share = REMOVED_SHARE
         while len(here) > 0 and not self.deadline.over():
@@ -203,7 +205,7 @@ class FewFeatures:
                 break
         return here
 
-    def reduced(self, here: Choice, size: int) -> Choice:
+    def reduced(self, here: Selection, size: int) -> Selection:
         """Remove features until ``size`` remain."""
         while (surplus := len(here) - size) > 0:
             leaving = surplus if self.deadline.over() else max(1, int(REMOVED_SHARE * len(here)))
@@ -211,7 +213,7 @@ class FewFeatures:
             here = self.without(here, self.lightest(here)[:leaving])
         return here
 
-    def exchanged(self, here: Choice) -> Choice:
+    def exchanged(self, here: Selection) -> Selection:
         """Exchange features, one at a time, as long as the objective falls."""
         improved = True
         while improved and not self.deadline.over():
@@ -227,7 +229,7 @@ class FewFeatures:
                     break
         return here
 
-    def sensible(self, here: Choice) -> Choice:
+    def sensible(self, here: Selection) -> Selection:
         """Exchange features of one function whose weights contradict their own evidence.
 
         The evidence of a feature is the sign of Σ_i β_i φ_j(x_i) if all weights are zero.  The
@@ -251,13 +253,13 @@ class FewFeatures:
         better = other.exchanged(better)
         return better if better.objective <= (1 + MAX_AGREEMENT_COST) * here.objective else here
 
-    def larger(self, here: Choice, entering: int) -> Choice:
+    def larger(self, here: Selection, entering: int) -> Selection:
         """Return the best functions with one more candidate."""
         place = int(np.searchsorted(here.which, entering))
         which = np.insert(here.which, place, entering)
         return self.solved(which, np.insert(here.weights, place, 0, 0), here.intercept)
 
-    def promising(self, here: Choice, but: int) -> tuple[int, float]:
+    def promising(self, here: Selection, but: int) -> tuple[int, float]:
         """Return the most promising candidate outside a choice, except ``but``, and its gain."""
         u = predicted(self.columns.take(here.which), here.weights)
         expansion = self.loss.intercept(u, here.intercept)[1]

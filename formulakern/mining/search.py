@@ -148,7 +148,7 @@ def unit_exponent(largest: float) -> int:
 BATCH_ENTRIES = 1 << 20
 
 
-class Task:
+class MiningTask:
     """A search in a table in this process, without the examples of weight zero.
 
     Parameters
@@ -237,7 +237,7 @@ class CompiledSearch:
     loop: CompiledFunction[[Any, int], int]
     begun = nothing = False  # nothing: there is nothing to search
 
-    def __init__(self, task: Task, width: int) -> None:
+    def __init__(self, task: MiningTask, width: int) -> None:
         n = task.table.n_rows
         columns = np.zeros((len(task.goal.columns), 64 * n_words(n)))
         columns[:, :n] = task.goal.columns

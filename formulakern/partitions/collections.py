@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import is_masked
-from formulakern.optional import needed
+from formulakern.optional import import_optional
 
 #: The class names of collections of tables, in dask and its extensions.
 KINDS: dict[str, Literal["frame", "series", "array"]] = {
@@ -45,31 +45,31 @@ def in_memory(value: Any) -> Any:
     kind = kind_of(value)
     if kind is None:
         return value
-    dask = needed("dask", "A dask collection", "dask")
+    dask = import_optional("dask", "A dask collection", "dask")
     if kind == "array":
         if value.ndim not in (1, 2):
             return value.compute()
         rows = value if value.ndim == 1 else value.rechunk({1: -1})
         parts = dask.compute(*rows.to_delayed().ravel())
         plain = all(isinstance(part, np.ndarray) for part in parts)
-        return joined(parts) if plain else value.compute()
+        return concatenated(parts) if plain else value.compute()
     pack = dask.delayed(_packed, pure=False)
-    return joined(dask.compute(*(pack(part) for part in value.to_delayed())))
+    return concatenated(dask.compute(*(pack(part) for part in value.to_delayed())))
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def concatenated(parts: Sequence[Any]) -> Any:
     """Join parts of an array, a column or a table, in a dtype that holds all their values.
 
     Parts of a column or a table without rows are ignored, unless all parts are empty.
 
-    >>> joined([np.array([1, 2]), np.array([0.5])])
+    >>> concatenated([np.array([1, 2]), np.array([0.5])])
     array([1. , 2. , 0.5])
     """
     if all(isinstance(part, np.ndarray) for part in parts):
         masked = any(map(is_masked, parts))
         together: Any = np.ma.concatenate if masked else np.concatenate
         return together(parts)
-    pandas = needed("pandas", "A dask collection", "tables")
+    pandas = import_optional("pandas", "A dask collection", "tables")
     known: dict[Any, Any] = {}  # one object for all equal texts
     columns = []
     for part in parts:
@@ -82,8 +82,8 @@ def joined(parts: Sequence[Any]) -> Any:
 
 def common_dtype(column: Any) -> Any:
     """Return the dtype of all partitions of a dask series, with all categories."""
-    dask = needed("dask", "A dask collection", "dask")
-    return joined(dask.compute(*(part[:0] for part in column.to_delayed()))).dtype
+    dask = import_optional("dask", "A dask collection", "dask")
+    return concatenated(dask.compute(*(part[:0] for part in column.to_delayed()))).dtype
 
 
 class Different(NamedTuple):
@@ -96,7 +96,7 @@ class Different(NamedTuple):
 
 def different_values(part: Any) -> Different:
     """Return the different values of a column in row order; all values if some are unhashable."""
-    pandas = needed("pandas", "A dask collection", "tables")
+    pandas = import_optional("pandas", "A dask collection", "tables")
     values = np.ma.getmaskarray(part) if np.ma.is_masked(part) else np.asarray(part)
     try:
         kind = pandas.factorize(values, use_na_sentinel=False)[0]

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from formulakern.errors import DataError, DataTypeError, ParameterError
-from formulakern.optional import needed
+from formulakern.optional import import_optional
 from formulakern.partitions.collections import is_dask, is_dask_array
-from formulakern.partitions.partitioned import Partitioned, partitions_of, put
+from formulakern.partitions.partitioned import Partitioned, as_node, partitions_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
@@ -42,16 +42,18 @@ def lazily(method: Method) -> Method:
     """
 
     @wraps(method)
-    def answered(self: Any, *given: Any, **named: Any) -> Any:
+    def wrapper(self: Any, *given: Any, **named: Any) -> Any:
         rows = given[0] if given else next(iter(named.values()), None)
         if not is_dask(rows):
             return method(self, *given, **named)
         further = dict(list(named.items())[not given :])
         graph = uuid.uuid4().hex
-        return _answers(rows, _Question(self, method.__name__, given[1:], further, None, graph))
+        return _lazy_results(
+            rows, _MethodCall(self, method.__name__, given[1:], further, None, graph)
+        )
 
-    answered.__dict__["answers_rows"] = True
-    return cast(Method, answered)
+    wrapper.__dict__["answers_rows"] = True
+    return cast(Method, wrapper)
 
 
 def lazy_transform(estimator: Class) -> Class:
@@ -64,7 +66,7 @@ def lazy_transform(estimator: Class) -> Class:
 
 
 @dataclass(frozen=True)
-class _Question:
+class _MethodCall:
     """A call of a model's method, for every partition."""
 
     model: Any
@@ -78,17 +80,17 @@ class _Question:
         """Return the graph's name; pickles of equal models may differ in their bytes."""
         return self.graph
 
-    def answer(self, rows: Any) -> Any:
+    def result(self, rows: Any) -> Any:
         """Return the result for these rows."""
         return getattr(self.model, self.method)(rows, *self.given, **self.named)
 
 
-def _answers(X: Any, question: _Question) -> Any:
+def _lazy_results(X: Any, call: _MethodCall) -> Any:
     """Return all results as a dask collection, after a call without rows for dtype and errors."""
     context = copy_context()
     context.run(_ROWS_NEEDED.set, False)
-    answer = context.run(question.answer, head_of(X))
-    called = f"{type(question.model).__name__}.{question.method}"
+    answer = context.run(call.result, head_of(X))
+    called = f"{type(call.model).__name__}.{call.method}"
     if not hasattr(answer, "dtype") and not hasattr(answer, "dtypes"):
         raise DataTypeError(
             f"{called} returns a {type(answer).__name__}, which cannot be computed in partitions. "
@@ -99,29 +101,29 @@ def _answers(X: Any, question: _Question) -> Any:
             f"{called} returns polars frames, but the partitions of dask are pandas frames. Call "
             "set_output(transform='pandas')."
         )
-    question = replace(question, empty=answer)
+    call = replace(call, empty=answer)
     if not is_dask_array(X):
         # not as a delayed value, which fails when dask joins the tasks of one block
-        return X.map_partitions(_answer, question, meta=answer)
+        return X.map_partitions(_partition_result, call, meta=answer)
     if hasattr(answer, "columns"):
-        frames = needed("dask.dataframe", "A frame from an array of dask", "dask")
-        parts = Partitioned(partitions_of(X), lazy=True).later(_answer, question)
+        frames = import_optional("dask.dataframe", "A frame from an array of dask", "dask")
+        parts = Partitioned(partitions_of(X), lazy=True).later(_partition_result, call)
         return frames.from_delayed(parts.values, meta=answer)
     chunks = X.chunks[0], *((width,) for width in answer.shape[1:])
     whole = X if X.ndim == 1 else X.rechunk({1: -1})
     axes: dict[str, Any] = {}
     if X.ndim != answer.ndim:
         axes = {"drop_axis" if X.ndim > answer.ndim else "new_axis": 1}
-    return whole.map_blocks(_answer, question=question, chunks=chunks, meta=answer, **axes)
+    return whole.map_blocks(_partition_result, call=call, chunks=chunks, meta=answer, **axes)
 
 
-def _answer(part: Any, question: _Question) -> Any:
+def _partition_result(part: Any, call: _MethodCall) -> Any:
     """Return the result for one partition."""
     if not len(part):
-        return question.empty
+        return call.empty
     context = copy_context()
-    context.run(_GRAPH.set, question.graph)
-    return context.run(question.answer, part)
+    context.run(_GRAPH.set, call.graph)
+    return context.run(call.result, part)
 
 
 def head_of(X: Any) -> Any:
@@ -172,7 +174,7 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
     DataError if the columns of X and Z differ, or a table in memory cannot be read.
     """
     x, z = _sides(kernel, X, Z)
-    shared, name = put(kernel), f"gram-{uuid.uuid4().hex}"
+    shared, name = as_node(kernel), f"gram-{uuid.uuid4().hex}"
 
     def block(i: int, j: int) -> tuple[Any, ...]:
         if z is x and i > j:
@@ -196,8 +198,8 @@ def lazy_product(kernel: Any, X: Any, v: Any, Z: Any) -> Any:
     if vector.ndim not in (1, 2):
         raise ParameterError(f"v has shape {vector.shape}; expected one or two dimensions.")
     _check_length(vector, sum(z.sizes))
-    whole = vector.to_delayed().ravel()[0] if is_dask_array(v) else put(vector)
-    shared, name = put(kernel), f"product-{uuid.uuid4().hex}"
+    whole = vector.to_delayed().ravel()[0] if is_dask_array(v) else as_node(vector)
+    shared, name = as_node(kernel), f"product-{uuid.uuid4().hex}"
     ends, last = f"ends-{name}", (0,) * (vector.ndim - 1)
     tasks: dict[Any, Any] = {ends: (_ends, whole.key, [part.key for part in z.parts])}
     for i, rows in enumerate(x.parts):
@@ -218,7 +220,7 @@ def _sides(kernel: Any, X: Any, Z: Any) -> tuple[_Side, _Side]:
     kernel.read(*(head_of(t) if own is None else own for t, own in zip(tables, near, strict=True)))
     rows = [BLOCK_SIDE if own is None else min(max(own.n_rows, 1), BLOCK_SIDE) for own in near]
     most = [BLOCK_SIDE] if alone else [MAX_BLOCK_BYTES // (8 * other) for other in reversed(rows)]
-    shared = put(kernel)
+    shared = as_node(kernel)
     sides = [_side(shared, *of) for of in zip(tables, near, "XZ", most, strict=False)]
     return sides[0], sides[-1]
 
@@ -229,7 +231,7 @@ def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
         own = [near.take(rows[k : k + BLOCK_SIDE]) for k in range(0, near.n_rows, BLOCK_SIDE)] or [
             near
         ]
-        return _Side(list(map(put, own)), tuple(part.n_rows for part in own))
+        return _Side(list(map(as_node, own)), tuple(part.n_rows for part in own))
     sizes = (float("nan"),) * table.npartitions
     if is_dask_array(table):
         largest = max(table.chunks[0], default=0)
@@ -243,8 +245,8 @@ def _side(kernel: Any, table: Any, near: Any, role: str, most: int) -> _Side:
 def _array(
     name: str, tasks: dict[Any, Any], sources: list[Any], chunks: tuple[Any, ...], meta: Any
 ) -> Any:
-    arrays = needed("dask.array", "A Gram matrix of dask collections", "dask")
-    graphs = needed("dask.highlevelgraph", "A Gram matrix of dask collections", "dask")
+    arrays = import_optional("dask.array", "A Gram matrix of dask collections", "dask")
+    graphs = import_optional("dask.highlevelgraph", "A Gram matrix of dask collections", "dask")
     once = list({source.key: source for source in sources}.values())
     graph = graphs.HighLevelGraph.from_collections(name, tasks, dependencies=once)
     return arrays.Array(graph, name, chunks=chunks, meta=meta)

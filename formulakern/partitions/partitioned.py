@@ -27,9 +27,9 @@ from weakref import WeakSet
 from formulakern.checks import check_integer
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ClusterError, DataError
-from formulakern.optional import needed
+from formulakern.optional import import_optional
 from formulakern.partitions.collections import is_dask_array
-from formulakern.progress import answered
+from formulakern.progress import report_done
 
 #: The default limit, 1 GiB: 64 million rows of 128 propositions.
 DEFAULT_GATHER_LIMIT = 1 << 30
@@ -133,8 +133,8 @@ class Partitioned:
         """Return the results as partitions, which dask computes on demand; see :meth:`map`."""
         if not self.lazy:
             return Partitioned(self.map(function, *shared, each=each))
-        call, sent = put(function), list(map(put, shared))
-        own: Any = [()] * len(self) if each is None else [(put(one),) for one in each]
+        call, sent = as_node(function), list(map(as_node, shared))
+        own: Any = [()] * len(self) if each is None else [(as_node(one),) for one in each]
         pairs = zip(self.values, own, strict=True)
         return Partitioned([call(value, *sent, *more) for value, more in pairs], lazy=True)
 
@@ -153,9 +153,9 @@ class Partitioned:
         if self.lazy:
             deadline.check()
             return _computed(self.later(function, *shared, each=each).values, deadline)
-        return list(self._answers(function, shared, each, deadline))
+        return list(self._results(function, shared, each, deadline))
 
-    def _answers(
+    def _results(
         self,
         function: Callable[..., Any],
         shared: tuple[Any, ...],
@@ -166,7 +166,7 @@ class Partitioned:
         for number, (value, more) in enumerate(zip(self.values, own, strict=True)):
             deadline.check()
             yield function(value, *shared, *more)
-            answered(number + 1, len(self))
+            report_done(number + 1, len(self))
 
     def persist(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
@@ -186,22 +186,24 @@ class Partitioned:
         if not self.values:
             return 0
         if not self.lazy:
-            return reduce(operator.add, self._answers(function, shared, None, deadline))
+            return reduce(operator.add, self._results(function, shared, None, deadline))
         deadline.check()
-        answers = self.later(function, *shared)
-        while len(answers) > 1:
-            answers = answers.coalesce(RESULTS_PER_STEP, partial(reduce, operator.add))
-        return _computed(answers.values, deadline)[0]
+        results = self.later(function, *shared)
+        while len(results) > 1:
+            results = results.coalesce(RESULTS_PER_STEP, partial(reduce, operator.add))
+        return _computed(results.values, deadline)[0]
 
-    def held(self) -> Partitioned:
+    def persisted(self) -> Partitioned:
         """Return the same values, to stay where they are computed."""
         return self.persist(_itself)
 
-    def wait(self) -> Partitioned:
+    def compute(self) -> Partitioned:
         """Return the same partitions when all values are computed."""
         client = cluster_client() if self.lazy else None
         if client is not None:
-            futures = needed("distributed", "A dask cluster", "dask").futures_of(self.values)
+            futures = import_optional("distributed", "A dask cluster", "dask").futures_of(
+                self.values
+            )
             with sending():
                 _wait(client, futures, UNLIMITED)
         return self
@@ -209,7 +211,7 @@ class Partitioned:
     def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
         """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""
         starts = range(0, len(self), number)
-        join = put(combine) if self.lazy else combine
+        join = as_node(combine) if self.lazy else combine
         groups = (list(self.values[start : start + number]) for start in starts)
         return Partitioned(list(map(join, groups)), self.lazy)
 
@@ -218,9 +220,11 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def put(value: Any) -> Any:
+def as_node(value: Any) -> Any:
     """Return a value as one node of a dask graph."""
-    return needed("dask", "A dask collection", "dask").delayed(value, pure=False, traverse=False)
+    return import_optional("dask", "A dask collection", "dask").delayed(
+        value, pure=False, traverse=False
+    )
 
 
 def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
@@ -242,7 +246,7 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
 
 def cluster_client() -> Any:
     """Return the client of dask's cluster, or None; its workers ignore Ctrl-C from now on."""
-    base = needed("dask.base", "A dask collection", "dask")
+    base = import_optional("dask.base", "A dask collection", "dask")
     client = getattr(base.get_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
         return None
@@ -264,22 +268,22 @@ def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:
     def counted(key: Any, *_: Any) -> None:
         if key in keys and key not in done:
             done.add(key)
-            answered(len(done), len(keys))
+            report_done(len(done), len(keys))
         if len(done) < len(keys):
             deadline.check()
 
-    with needed("dask.callbacks", "A dask collection", "dask").Callback(posttask=counted):
-        return list(needed("dask", "A dask collection", "dask").compute(*tasks))
+    with import_optional("dask.callbacks", "A dask collection", "dask").Callback(posttask=counted):
+        return list(import_optional("dask", "A dask collection", "dask").compute(*tasks))
 
 
 def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
     """Wait until all futures are done or one has failed; cancel them on any exception."""
-    wait = needed("distributed", "A dask cluster", "dask").wait
+    wait = import_optional("distributed", "A dask cluster", "dask").wait
     try:
         while True:
             with suppress(TimeoutError):
                 wait(futures, timeout=min(CHECK_SECONDS, deadline.left()))
-            answered(sum(future.done() for future in futures), len(futures))
+            report_done(sum(future.done() for future in futures), len(futures))
             if all(future.done() for future in futures) or any(
                 future.status in FAILED_STATUSES for future in futures
             ):
@@ -318,7 +322,7 @@ def keep_workers(client: Any) -> None:
     """Let workers in this terminal ignore Ctrl-C, so that a fit ends but its cluster does not."""
     if client in _KEPT:
         return
-    plugin = needed("distributed", "A dask cluster", "dask").WorkerPlugin()
+    plugin = import_optional("distributed", "A dask cluster", "dask").WorkerPlugin()
     plugin.name = "formulakern-interrupts"
     plugin.setup = partial(_ignored, _program(), os.getpid())  # also for workers that start later
     client.register_plugin(plugin)

@@ -410,7 +410,7 @@ class RowFunctions:
         sides = (self._of_bits(side, levels[1:]) for side in (high, low))
         return self.diagrams.node(levels[0], *sides)
 
-    def rows(self, function: int, question: str) -> int:
+    def rows(self, function: int, property_name: str) -> int:
         """Return rows in which a function is true, 0 if there are none.
 
         A comparison of two columns, or a date next to its parts, depends on other conditions.  In
@@ -429,7 +429,7 @@ class RowFunctions:
         together = {*pairs, *bases}
         leaf = next(leaf for leaf, (key, _) in self.assignments.cases.items() if key in together)
         raise FormulaError(
-            f"{question} depends on {str(leaf)!r} together with other conditions; logic alone "
+            f"{property_name} depends on {str(leaf)!r} together with other conditions; logic alone "
             "cannot decide it. Compare the rules on a table: (rule(table) == other(table)).all()."
         )
 

@@ -14,13 +14,13 @@ from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation import ListExplanation, SetExplanation, first_of, given_rows
-from formulakern.rules.export.languages import FirstRule, Votes, WrittenRules
+from formulakern.rules.export.languages import DecisionExports, OrderedRules, Votes
 from formulakern.rules.simplification import exclusive_rules, simplified_list, simplified_set
 from formulakern.rules.sums import weighted_sums
 
 
 @dataclass(frozen=True, repr=False)
-class RuleSet(WrittenRules):
+class RuleSet(DecisionExports):
     """An unordered set of rules; the rules that cover a row vote for its class.
 
     With the rules r₁, …, r_R and votes V, the class of a row x is the k with the largest sum
@@ -177,7 +177,7 @@ class RuleSet(WrittenRules):
 
 
 @dataclass(frozen=True, repr=False)
-class RuleList(WrittenRules):
+class RuleList(DecisionExports):
     """An ordered list of rules; the first that covers a row decides its class.
 
     With the rules r₁, …, r_R of the classes c₁, …, c_R, the class of a row x is c_j for the
@@ -387,8 +387,8 @@ class RuleList(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def _exported(self) -> FirstRule:
-        return FirstRule(
+    def _exported(self) -> OrderedRules:
+        return OrderedRules(
             [item.rule for item in self.rules],
             [*(item.label for item in self.rules), self.default],
             "a list of rules",

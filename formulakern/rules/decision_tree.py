@@ -13,7 +13,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases import Assignments, Box
-from formulakern.rules.export.languages import FirstRule, Written
+from formulakern.rules.export.languages import ExportMixin, OrderedRules
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
 from formulakern.syntax.formula import Constant, Formula, both, fold
@@ -25,7 +25,7 @@ MAX_NODES = 20_000
 
 
 @dataclass(frozen=True, repr=False)
-class DecisionTree(Written):
+class DecisionTree(ExportMixin):
     """A decision tree: each inner node tests a rule, each leaf is a class.
 
     Nodes are numbered from the root, 0; each node comes before those below it.
@@ -128,7 +128,7 @@ class DecisionTree(Written):
 
     # -- for other programs ---------------------------------------------------------------------
 
-    def _exported(self) -> FirstRule:
+    def _exported(self) -> OrderedRules:
         """Return the leaves as an ordered list of rules, and the default.
 
         Leaves reached by "yes" come first, so rules need not negate earlier tests.  If a class is
@@ -156,7 +156,7 @@ class DecisionTree(Written):
             labels.append(None)
         else:
             rules.pop()  # the last one covers all other rows
-        return FirstRule(rules, labels, "a tree")
+        return OrderedRules(rules, labels, "a tree")
 
     def _has_unknown(self) -> bool:
         leaves = {self.labels[node] for node, test in enumerate(self.tests) if test is None}

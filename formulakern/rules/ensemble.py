@@ -17,7 +17,7 @@ from formulakern.optional import data_frame
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.export.cards import chance, possible_totals, total_cells
 from formulakern.rules.export.json import JsonRules
-from formulakern.rules.export.languages import Votes, Written
+from formulakern.rules.export.languages import ExportMixin, Votes
 from formulakern.rules.export.tables import (
     columns_of,
     ensemble_html,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleEnsemble(Written, JsonRules, VotingRules):
+class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
     """A weighted vote of rules that predicts a class or a number.
 
     Let r(x) be 1 if the row x satisfies the rule r, else 0; r(x) is the value of a monomial or a

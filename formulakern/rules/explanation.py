@@ -20,7 +20,7 @@ from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
-from formulakern.rules.export.tables import listed_levels, said
+from formulakern.rules.export.tables import listed_levels, term_text
 from formulakern.rules.rule import Rule
 from formulakern.tables.table import Table
 from formulakern.text import aligned, clip, signed, width
@@ -279,7 +279,7 @@ class Explanation(RowExplanations):
         """Return the contributions of rules to a score, in decreasing order."""
         rules, votes = self.ensemble.rules, self.ensemble.votes[:, k]
         given = _largest_first(self.values[row] * votes)
-        return [(amount, said(rules[r], float(votes[r]))) for r, amount in given.items()]
+        return [(amount, term_text(rules[r], float(votes[r]))) for r, amount in given.items()]
 
     def _title(self) -> str:
         """Return the prediction for the only row, and its score."""
@@ -314,7 +314,7 @@ class Explanation(RowExplanations):
         rows = [(self.intercept[shown].tolist(), START)]
         for r in np.argsort(-np.abs(given).max(axis=1, initial=0.0), kind="stable").tolist():
             weight = float(votes[r, 0]) if len(shown) == 1 else None
-            rows.append((given[r].tolist(), said(rules[r], weight)))
+            rows.append((given[r].tolist(), term_text(rules[r], weight)))
         return [(amounts, text) for amounts, text in rows if any(amounts)]
 
     def _lines(self) -> list[str]:

@@ -277,9 +277,9 @@ class Rule:
         """
         return not self._somewhere(self, "is_contradiction()", domains, missing)
 
-    def _somewhere(self, asked: Rule, question: str, domains: Any, missing: bool) -> bool:
+    def _somewhere(self, asked: Rule, property_name: str, domains: Any, missing: bool) -> bool:
         functions = RowFunctions([asked.formula], domains, missing)
-        return bool(functions.rows(functions.of(asked.formula), question))
+        return bool(functions.rows(functions.of(asked.formula), property_name))
 
     @property
     def columns(self) -> tuple[str, ...]:

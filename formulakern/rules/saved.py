@@ -19,7 +19,7 @@ from formulakern.rules.sql import DialectName, TableName
 from formulakern.tables.table import Table
 
 
-class Unread:
+class IgnoredState:
     """A part of a saved model that its rules do not need."""
 
     def __new__(cls, *_: Any) -> Self:

@@ -65,7 +65,7 @@ def simplified_list(decision: D, domains: Any, missing: bool) -> D:
     """Implement :meth:`formulakern.RuleList.simplified`."""
     logic, current = Simplifier(_formulas(decision), domains, missing), decision
     while True:
-        shorter = _without_idle(_forward(current, logic), logic)
+        shorter = _without_redundant(_forward(current, logic), logic)
         if shorter == current:
             return current
         current = shorter
@@ -118,11 +118,11 @@ def _forward(decision: D, logic: Simplifier) -> D:
     return replace(decision, rules=tuple(kept))
 
 
-def _without_idle(decision: D, logic: Simplifier) -> D:
+def _without_redundant(decision: D, logic: Simplifier) -> D:
     """Remove rules whose rows get the same class from later rules."""
     rules, default_counts = list(decision.rules), decision.default_counts
     for k in range(len(rules) - 1, -1, -1):
-        heirs = _heirs(rules, k, decision.default, logic)
+        heirs = _deciding_rules(rules, k, decision.default, logic)
         if heirs is None:
             continue
         left = rules.pop(k)
@@ -138,7 +138,9 @@ def _without_idle(decision: D, logic: Simplifier) -> D:
     return replace(decision, rules=tuple(rules), default_counts=default_counts)
 
 
-def _heirs(rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier) -> list[int] | None:
+def _deciding_rules(
+    rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier
+) -> list[int] | None:
     """Return the rules that decide the rows of rule k without it; None if a class changes."""
     formula = rules[k].rule.formula
     before = [item.rule.formula for item in rules[:k]]

@@ -49,7 +49,7 @@ _END = 1 << 60  # the level of the constants: below every variable
 T = TypeVar("T")
 
 
-def joined(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
+def join_balanced(parts: Iterable[T], join: Callable[[T, T], T]) -> T:
     """Join parts in pairs, as a balanced tree."""
     layer = list(parts)
     while len(layer) > 1:
@@ -111,7 +111,7 @@ class Diagrams:
         """Apply a connective to functions, joining chains as a balanced tree."""
         if len(truth) == 2:
             return self.negation(functions[0])
-        return joined(functions, lambda left, right: self.apply(truth, left, right))
+        return join_balanced(functions, lambda left, right: self.apply(truth, left, right))
 
     def apply(self, truth: str, left: int, right: int) -> int:
         """Return ``left ∘ right`` for a connective with two arguments."""
@@ -363,7 +363,7 @@ def _chosen(
     random = Random(0)
     rows: set[int] = set()
     wanted = [true | rare & ~false for true, false in cubes]
-    chosen, left = Choice((), True, 0), lower
+    chosen, left = ColumnSelection((), True, 0), lower
     while left and chosen.exact:
         if count_models(d, left, n) <= MAX_POINTS:
             found = [sum(value << k for k, value in enumerate(m)) for m in models(d, left, n)]
@@ -551,7 +551,7 @@ def ordered_cubes(cubes: Iterable[Cube]) -> tuple[Cube, ...]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnSelection:
     """Columns that cover all rows."""
 
     columns: tuple[int, ...]
@@ -561,7 +561,9 @@ class Choice:
     least: int
 
 
-def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Choice | None:
+def cheapest_columns(
+    rows: Iterable[int], costs: Sequence[int], most: int
+) -> ColumnSelection | None:
     """Return the fewest columns that cover every row, and of such choices one of the least cost.
 
     A row is the set of columns that cover it, as bits, and not 0; ``most`` columns are enough.
@@ -572,7 +574,7 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Ch
     left = sorted(row for row in needed if not row & taken)
     alone = tuple(_bits(taken))
     if not left:
-        return Choice(alone, True, len(alone))
+        return ColumnSelection(alone, True, len(alone))
     columns = list(_bits(reduce(or_, left)))
     if len(left) * len(columns) > MAX_SEARCHED_ENTRIES:
         return None
@@ -592,6 +594,6 @@ def cheapest_columns(rows: Iterable[int], costs: Sequence[int], most: int) -> Ch
         return None
     found = tuple(sorted([*alone, *(columns[k] for k in np.flatnonzero(solved.x > 0.5))]))
     if solved.status == 0:
-        return Choice(found, True, len(found))
+        return ColumnSelection(found, True, len(found))
     bound = solved.mip_dual_bound if math.isfinite(solved.mip_dual_bound or math.nan) else 1.0
-    return Choice(found, False, len(alone) + math.ceil((bound - step + 1) / step - 1e-6))
+    return ColumnSelection(found, False, len(alone) + math.ceil((bound - step + 1) / step - 1e-6))

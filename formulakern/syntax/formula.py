@@ -54,7 +54,7 @@ from formulakern.syntax.diagrams import (
     Diagrams,
     count_models,
     irredundant_cover,
-    joined,
+    join_balanced,
     models,
     ordered_cubes,
     smallest_cover,
@@ -243,7 +243,7 @@ class Formula:
     #: The exact number of leaves, with repetition.
     n_leaves: int
     #: The reason why a leaf is not a name with a truth value; empty if it is one.
-    no_letter: ClassVar[str] = ""
+    not_a_name_reason: ClassVar[str] = ""
     #: True if the text of a leaf has spaces, so that "not" needs parentheses around it.
     spaced: ClassVar[bool] = False
     _hash: int
@@ -390,14 +390,14 @@ class Formula:
         diagrams, tops = self._compared(other, "implies()")
         return diagrams.apply("0100", *tops) == 0
 
-    def _compared(self, other: object, question: str) -> tuple[Diagrams, list[int]]:
+    def _compared(self, other: object, caller: str) -> tuple[Diagrams, list[int]]:
         other = Constant(other) if isinstance(other, bool) else other
         if not isinstance(other, Formula):
             raise FormulaTypeError(
-                f"{question} expects a Formula; got {type(other).__name__}. "
+                f"{caller} expects a Formula; got {type(other).__name__}. "
                 "Parse text first: fk.parse('a & b')."
             )
-        diagrams, _, tops = diagrams_of(question, self, other)
+        diagrams, _, tops = diagrams_of(caller, self, other)
         return diagrams, tops
 
     def is_tautology(self) -> bool:
@@ -548,7 +548,7 @@ class Formula:
         >>> parse("a & c | a & d | b & c | b & d").simplify().formula
         Formula('(a | b) & (c | d)')
         """
-        letters = letters_of([self], "simplify()")
+        letters = names_of([self], "simplify()")
 
         def function() -> tuple[Diagrams, int, int]:
             diagrams, _, (top,) = diagrams_of("simplify()", self)
@@ -701,7 +701,7 @@ class Formula:
         check_integer("limit", limit)
         form = self.to_cnf(limit, tseitin=tseitin)
         clauses = clauses_of(form, "cnf") or []
-        given = letters_of([self], "to_dimacs()")
+        given = names_of([self], "to_dimacs()")
         number = {leaf: k for k, leaf in enumerate(dict.fromkeys([*given, *form.leaves]), 1)}
         number = {leaf: k for leaf, k in number.items() if leaf.truth is None}
         lines = []
@@ -1001,16 +1001,18 @@ def literal(formula: Formula) -> tuple[Formula, bool] | None:
     return None if leaf.connective or leaf.truth is not None else (leaf, sign)
 
 
-def letters_of(formulas: Iterable[Formula], question: str) -> list[Formula]:
+def names_of(formulas: Iterable[Formula], caller: str) -> list[Formula]:
     """Return the names of formulas, in order of appearance.
 
-    Raise FormulaError, with a message that begins with ``question``, for a comparison or a choice.
+    Raise FormulaError, with a message that begins with ``caller``, for a comparison or a choice.
     """
     leaves = itertools.chain.from_iterable(formula.leaves for formula in formulas)
     found = [leaf for leaf in dict.fromkeys(leaves) if leaf.truth is None]
     for leaf in found:
-        if leaf.no_letter:
-            raise FormulaError(f"{question} needs names that are true or false: {leaf.no_letter}")
+        if leaf.not_a_name_reason:
+            raise FormulaError(
+                f"{caller} needs names that are true or false: {leaf.not_a_name_reason}"
+            )
     return found
 
 
@@ -1024,15 +1026,15 @@ def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
 
 
 def diagrams_of(
-    question: str, *formulas: Formula, advice: str = ADVICE
+    caller: str, *formulas: Formula, advice: str = ADVICE
 ) -> tuple[Diagrams, list[Formula], list[int]]:
     """Return diagrams, the names (name k is variable k), and the function of every formula.
 
-    Equal functions are equal integers.  Error messages begin with ``question``, and end with
+    Equal functions are equal integers.  Error messages begin with ``caller``, and end with
     ``advice`` if a diagram is too large.
     """
     diagrams = Diagrams(advice)
-    letters = letters_of(formulas, question)
+    letters = names_of(formulas, caller)
     level: dict[Any, int] = {letter: k for k, letter in enumerate(letters)}
     tops = [diagram_of(diagrams, f, lambda leaf: diagrams.variable(level[leaf])) for f in formulas]
     return diagrams, letters, tops
@@ -1077,7 +1079,9 @@ def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
     if row in (AND, OR):
         true, false = zip(*parts, strict=True)
         return (both(true), either(false)) if row is AND else (either(true), both(false))
-    return joined(parts, lambda *two: _joined_pair(row, *two))  # a balanced tree: quadratic size
+    return join_balanced(
+        parts, lambda *two: _joined_pair(row, *two)
+    )  # a balanced tree: quadratic size
 
 
 def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:
@@ -1141,7 +1145,7 @@ def _clauses_with_definitions(root: Formula) -> Formula:
 
     The models of the clauses are the models of the formula, each with one choice of new values.
     """
-    letters = letters_of([root], "to_cnf()")
+    letters = names_of([root], "to_cnf()")
     if clauses_of(root, "cnf") is not None:
         return root
     taken = {str(getattr(letter, "name", letter)) for letter in letters}
@@ -1340,7 +1344,7 @@ class TruthTable:
 def _sympy_expression(formula: Formula) -> Any:
     from sympy import And, Equivalent, Implies, Nand, Nor, Not, Or, Symbol, Xor, false, true
 
-    for letter in letters_of([formula], "to_sympy()"):
+    for letter in names_of([formula], "to_sympy()"):
         if getattr(letter, "domain", None):
             raise FormulaError(
                 f"to_sympy() does not support domains, but {str(letter)!r} has one. Replace it by "

@@ -109,7 +109,7 @@ class Comparison(Leaf):
     __slots__ = ("column", "part", "relation", "value")
 
     spaced: ClassVar[bool] = True
-    no_letter: ClassVar[str] = (
+    not_a_name_reason: ClassVar[str] = (
         "the truth of a comparison depends on the entries of columns. Use fk.rule(formula) instead."
     )
     column: str
@@ -302,7 +302,7 @@ class Choice(Leaf):
 
     __slots__ = ("count", "degree", "formula", "kind", "least", "most", "nesting")
 
-    no_letter: ClassVar[str] = (
+    not_a_name_reason: ClassVar[str] = (
         "a choice such as all[2](x) counts features, so the values of names do not determine its "
         "truth value. Replace it by a name: formula.substitute({...})."
     )

@@ -84,7 +84,7 @@ class Opened:
         """The columns; a sparse matrix becomes dense arrays, or DataError if it is too large."""
         if self.listed is not None:
             return self.listed
-        return list((spread_out(self.sparse) if self.array is None else self.array).T)
+        return list((densified(self.sparse) if self.array is None else self.array).T)
 
 
 def opened(X: object, role: str = "X") -> Opened:
@@ -205,7 +205,7 @@ def _is_row(row: object) -> bool:
     return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
 
 
-def spread_out(X: Any) -> NDArray[Any]:
+def densified(X: Any) -> NDArray[Any]:
     """Return a sparse matrix as a dense array, or raise DataError if it is too large."""
     n_rows, n_columns = X.shape
     if (size := int(n_rows) * int(n_columns)) > MAX_DENSE_ENTRIES:

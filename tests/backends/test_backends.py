@@ -7,7 +7,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.backends import evaluation
-from formulakern.backends.evaluation import BACKENDS, MAX_TABLE_ENTRIES, Task
+from formulakern.backends.evaluation import BACKENDS, MAX_TABLE_ENTRIES, KernelTask
 from formulakern.backends.lookup import count_entries, lay_out
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.strict import read_packed
@@ -92,11 +92,11 @@ def test_guard_leaves_safe_tasks_alone():
     def fill(*arguments):
         raise AssertionError
 
-    safe = Task(fk.kernel("a & b").program, tables, "count")
+    safe = KernelTask(fk.kernel("a & b").program, tables, "count")
     assert evaluation.guarded(safe, fill) is fill
     long = fk.kernel(" & ".join(f"x{i}" for i in range(300))).program
-    assert evaluation.guarded(Task(long, tables, "count"), fill) is not fill
-    assert evaluation.guarded(Task(long, tables, "probability"), fill) is not fill
+    assert evaluation.guarded(KernelTask(long, tables, "count"), fill) is not fill
+    assert evaluation.guarded(KernelTask(long, tables, "probability"), fill) is not fill
 
 
 def test_guard_refuses_endless_exact_work(monkeypatch):
@@ -113,7 +113,7 @@ def test_guard_refuses_endless_exact_work(monkeypatch):
 def test_exact_dtype_is_int64_only_where_nothing_overflows():
     tables = paired(np.ones((2, 64), int))
     for degree, dtype in ((10, np.int64), (11, object)):  # 64^10 = 2^60, 64^11 = 2^66
-        task = Task(fk.kernel(" & ".join("abcdefghijk"[:degree])).program, tables, "count")
+        task = KernelTask(fk.kernel(" & ".join("abcdefghijk"[:degree])).program, tables, "count")
         assert task.dtype is dtype
         counts = [np.array([64])]
         assert task.values((counts,) * 3) == 64.0**degree

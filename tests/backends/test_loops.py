@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.evaluation import BACKENDS, Task
+from formulakern.backends.evaluation import BACKENDS, KernelTask
 from formulakern.backends.lookup import look_up_sums
 from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.tables import PANEL, ROWS, pair_tables
@@ -87,12 +87,12 @@ def filled(fill, rows: slice, columns: slice) -> np.ndarray:
 
 
 @cache
-def exact_blocks(text: str, scale: str) -> tuple[Task, list[np.ndarray]]:
+def exact_blocks(text: str, scale: str) -> tuple[KernelTask, list[np.ndarray]]:
     """A task, and its blocks by the interpreter."""
     program = lower(rewrite(fk.parse(text), "bound").formula, "bound")
     widths = [70, 9][: len(program.domains)]
     laid_out = tables([table(13, w) for w in widths], [table(290, w, 1) for w in widths])
-    task = Task(program, laid_out, scale)
+    task = KernelTask(program, laid_out, scale)
     exact = BACKENDS["interpreter"].compile(task)
     return task, [filled(exact, *block) for block in BLOCKS]
 

@@ -111,7 +111,7 @@ def test_what_vectors_written_out_buy(stored, summed):
     """Numba does not take a maximum in vectors; see :func:`_add_block`."""
     rows = payoffs("whole numbers")[:, : SIZE // BLOCK_ENTRIES * BLOCK_ENTRIES].astype(stored)
     totals, tops = np.zeros(rows.shape[1], summed), np.zeros(rows.shape[1] // BLOCK_ENTRIES, summed)
-    plain_rows = add_rows.having(_add_row=plain_add_row)
+    plain_rows = add_rows.with_helpers(_add_row=plain_add_row)
     results = []
     for added in (add_rows, plain_rows):
         totals[:] = 0

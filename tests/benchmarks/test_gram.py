@@ -148,7 +148,7 @@ def fill_times(text: str, X: np.ndarray, plain: dict[str, Any], loop: Any) -> di
     k = fk.kernel(text, backend="numba")
     rows, out = slice(0, len(X)), np.empty(pair.shape)
     ours = k.prepare(pair)
-    slower = replace(ours, values=ours.values.having(**plain))
+    slower = replace(ours, values=ours.values.with_helpers(**plain))
 
     def plainly():
         with pytest.MonkeyPatch.context() as patch:
@@ -165,7 +165,7 @@ def fill_times(text: str, X: np.ndarray, plain: dict[str, Any], loop: Any) -> di
 
 @pytest.mark.parametrize("columns", [64, 1_024])
 def test_counting_in_llvm(columns):
-    loop = fill_block.having(count_panel=plain_panel)
+    loop = fill_block.with_helpers(count_panel=plain_panel)
     time_of = fill_times(FORMULA, table(2_000, columns), {}, loop)
     name = f"2,000 x 2,000, {columns} columns: "
     report(f"{name}counting in LLVM / in plain numba", time_of["ours"] / time_of["plain"], 0.6)

@@ -56,7 +56,7 @@ def test_sums_in_llvm(p, n):
     weights = generator.integers(-99, 99, 64 * n).astype(float)
     arguments = (np.arange(p), p, np.arange(n), n, weights, abs(weights), np.empty(8))
     out = {name: np.empty((p, 2)) for name in ("ours", "plain")}
-    plain = column_sums.having(_sums_of_four=plain_sums)
+    plain = column_sums.with_helpers(_sums_of_four=plain_sums)
 
     def numpy() -> Any:
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(float)

@@ -74,7 +74,7 @@ def test_conditions_say_what_they_are(frame):
         assert np.array_equal(entries == len(column.values), missing)
         assert column.missing == missing.any()
         for relation, value in every_condition(column):
-            said = column.said(relation, value)
+            said = column.formula_of(relation, value)
             assert parse_rule(str(said)) == said
             expected = [holds(e, relation, value, len(column.values)) for e in entries.tolist()]
             assert evaluate_formula(said, table).tolist() == expected, said
@@ -108,7 +108,9 @@ def test_orders_of_categories():
 def test_an_ordered_column_is_cut_where_its_values_are():
     order = ("low", "mid", "high")
     grade = RankedColumn("grade", np.array(order), ordered=True, order=order)
-    said = [grade.said(*c) for c in [(AT_MOST, 0), (AT_MOST, 1), (AT_LEAST, 1), (AT_LEAST, 2)]]
+    said = [
+        grade.formula_of(*c) for c in [(AT_MOST, 0), (AT_MOST, 1), (AT_LEAST, 1), (AT_LEAST, 2)]
+    ]
     assert list(map(str, said)) == [
         "grade = low",
         "grade <= mid",
@@ -131,8 +133,8 @@ def test_columns_of_zero_and_one(text):
     ranked = RankedTable.of_packed(read_packed([[1], [0], [1]]), [leaf])
     [column] = ranked.columns
     assert ranked.ranks[:, ranked.row].tolist() == [[1, 0, 1]]
-    assert column.said(EQUAL, 1) == column.said(UNEQUAL, 0) == leaf
-    assert column.said(EQUAL, 0) == (parse_rule("a = 0") if text == "a" else ~leaf)
+    assert column.formula_of(EQUAL, 1) == column.formula_of(UNEQUAL, 0) == leaf
+    assert column.formula_of(EQUAL, 0) == (parse_rule("a = 0") if text == "a" else ~leaf)
 
 
 def test_weights_by_class_are_sums_over_equal_rows():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import DataError, Table
 from formulakern.encoding.partitioned import PartitionedTable
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     TrainingData,
     class_order,
     read_classes,

@@ -10,7 +10,7 @@ import formulakern as fk
 from formulakern import FormulaSVC
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.estimators.path_search import turn
+from formulakern.estimators.path_search import setting_deadline
 from formulakern.estimators.search import estimator as scoring
 from formulakern.estimators.svm import machines as cross_validation
 from formulakern.learning.prl import column_generation
@@ -233,12 +233,12 @@ def test_parts_of_a_deadline(monkeypatch):
     UNLIMITED.check()
     assert UNLIMITED.part(0.0) is UNLIMITED
     now[0] = 10.0
-    assert turn(deadline, 2).left() == 4.0
-    assert turn(deadline, 100).left() == 2.0  # a quarter of all at least
+    assert setting_deadline(deadline, 2).left() == 4.0
+    assert setting_deadline(deadline, 100).left() == 2.0  # a quarter of all at least
     now[0] = 17.0
-    assert turn(deadline, 100).left() == 1.0
+    assert setting_deadline(deadline, 100).left() == 1.0
     now[0] = 18.0
-    assert turn(deadline, 100).over()
+    assert setting_deadline(deadline, 100).over()
 
 
 def test_machine_code_is_waited_for_no_longer_than_there_is_time():

@@ -409,7 +409,7 @@ def test_auto_says_why(monkeypatch):
     k = fk.kernel("(a & ~b) | c")
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
-        patch.setattr(CompiledFunction, "made", False)
+        patch.setattr(CompiledFunction, "is_compiled", False)
         patch.setattr(CompiledFunction, "stored", False)
         patch.setattr(loop_of_task(k.task(TablePair(hot))), "asked", 0.0)
         assert k.choose(TablePair(hot)).backend.name == "lookup"

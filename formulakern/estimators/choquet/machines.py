@@ -46,7 +46,7 @@ from formulakern.estimators.svm.machines import (
     RegressionMachine,
     search_penalties,
 )
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     Split,
     TrainingData,
     random_source,

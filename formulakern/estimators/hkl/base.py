@@ -28,7 +28,7 @@ from formulakern.estimators.hkl.path import RulePath, share_of, sizes_of
 from formulakern.estimators.monotone import asked_in, asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.learning.hkl.lasso import scope_of
 from formulakern.learning.hkl.options import Node, Options, Signs
@@ -67,9 +67,9 @@ MIN_CLASS_SHARE = 1e-12
 
 
 #: Makes the examples of a problem from one example for each row or group, with its class or number.
-Made = Callable[[Examples], Examples]
-#: Returns the rows of the problem whose examples a ``Made`` function makes.
-Problems = Callable[[Made], Rows]
+MakeExamples = Callable[[Examples], Examples]
+#: Returns the rows of the problem whose examples a ``MakeExamples`` function makes.
+ProblemOf = Callable[[MakeExamples], Rows]
 
 
 class SeenRows(NamedTuple):
@@ -86,7 +86,7 @@ class SeenRows(NamedTuple):
     numbers: FloatArray
 
 
-def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Problems:
+def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> ProblemOf:
     """Return the problems of rows in this process, without rows of weight 0."""
     used = weights > 0
     kept = table if used.all() else table.take(used)
@@ -95,7 +95,7 @@ def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Pr
     return lambda made: Rows.merged(different, made(examples))
 
 
-def problems_of(data: TrainingData) -> Problems:
+def problems_of(data: TrainingData) -> ProblemOf:
     """Return the problems of classified rows; only classes with weight are numbered."""
     places = np.where(data.present, np.cumsum(data.present) - 1, -1)
     if not data.partitioned:
@@ -110,7 +110,7 @@ def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> Se
         counts = np.where(data.weights > 0, data.own, 0.0)
         return SeenRows(data.table, data.labels, data.weights, counts, np.ones(len(counts)))
     nodes = [rule for rule in rules if isinstance(rule, tuple)]
-    rows.tell_apart(nodes, [rule for rule in rules if isinstance(rule, int)])
+    rows.split_groups(nodes, [rule for rule in rules if isinstance(rule, int)])
     classes = np.flatnonzero(data.present)[rows.codes]
     counts, numbers = rows.weights / data.factors[classes], rows.numbers.astype(np.float64)
     return SeenRows(rows.table, data.classes[classes], rows.weights, counts, numbers)
@@ -173,7 +173,7 @@ class HierarchicalBase(RuleModel):
 
     def _solve(
         self,
-        problems: Problems,
+        problems: ProblemOf,
         total: float,
         names: Sequence[str],
         start: HierarchicalBase | None,
@@ -370,7 +370,9 @@ class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
         tau = float(self.logit_adjustment) if adjusted else 0.0
         return np.maximum(sums / sums.sum(), MIN_CLASS_SHARE), tau
 
-    def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
+    def _beats_largest_class(
+        self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray
+    ) -> bool:
         """Return True if the fit ended normally, or is as accurate as the largest class alone."""
         if self.stopped_ not in STOPPED_EARLY:
             return True

@@ -24,7 +24,7 @@ from formulakern.estimators.hkl.base import (
 from formulakern.estimators.hkl.path import share_of
 from formulakern.estimators.monotone import check_one_score
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.learning.hkl.rows import Rows
 from formulakern.rules.features import Feature
@@ -231,7 +231,7 @@ class HKLClassifier(HierarchicalClassifier):
         self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
     ) -> Self:
         """Fit the functions and set the rules."""
-        self._tell(data, self._fit_functions(data, start, deadline))
+        self._set_rules_of_functions(data, self._fit_functions(data, start, deadline))
         self._warn_if_open()
         return self
 
@@ -263,10 +263,10 @@ class HKLClassifier(HierarchicalClassifier):
             own.limited(share_of(size, k, number)) for k, own in enumerate(self._models)
         ]
         model._prove(rows)
-        model._tell(data, rows)
+        model._set_rules_of_functions(data, rows)
         return model
 
-    def _tell(self, data: TrainingData, rows: Rows) -> None:
+    def _set_rules_of_functions(self, data: TrainingData, rows: Rows) -> None:
         """Set the rules.
 
         If a fit that ended early is worse than the largest class, drop the adjustment or the rules.
@@ -294,7 +294,7 @@ class HKLClassifier(HierarchicalClassifier):
                 bias[np.isinf(bias)] = -2 * lowest - 1
         for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
             self._decide(rules, b, np.broadcast_to(a, len(adjustment)), data)
-            if self._as_good(*seen[:3]):
+            if self._beats_largest_class(*seen[:3]):
                 break
 
     def _decide(

@@ -35,7 +35,7 @@ from formulakern.estimators.path_search import (
     numbers_of,
     stretched,
 )
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 
 #: Thresholds below and above all scores.

@@ -15,7 +15,7 @@ from formulakern.estimators.base import number_score
 from formulakern.estimators.hkl.base import HierarchicalBase, whole_problems
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import read_numbers, read_weights, require_target
+from formulakern.estimators.validation import read_numbers, read_weights, require_target
 from formulakern.partitions.lazy_rows import lazily
 
 

@@ -30,8 +30,8 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.monotone import asked_in, check_one_score
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import TrainingData
-from formulakern.learning.hkl.few import opposite
+from formulakern.estimators.validation import TrainingData
+from formulakern.learning.hkl.rule_selection import opposite
 from formulakern.learning.prl.column_generation import (
     ZERO_SHARE,
     ColumnGeneration,
@@ -475,7 +475,7 @@ class PRLClassifier(PreferenceModel):
         most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
         self.certificate_ = f"The margin is at most {most} below the largest over {family.scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
-        if outcome.few is not None:  # votes are log odds
+        if outcome.selected is not None:  # votes are log odds
             self._margin = 1.0
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
@@ -584,10 +584,10 @@ def rules_of(
     rows satisfy is replaced by its opposite.  ``words`` are the columns of the encoded table.
     """
     ordered = names is None
-    if outcome.few is not None:
+    if outcome.selected is not None:
         votes, start = (
-            [*zip(outcome.few.features, outcome.few.votes, strict=True)],
-            outcome.few.start,
+            [*zip(outcome.selected.features, outcome.selected.votes, strict=True)],
+            outcome.selected.start,
         )
     else:
         votes, start = _votes_of(outcome, game, ordered)

@@ -25,7 +25,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 
 #: The values of ``Cs="auto"``, as multiples of the automatic C of the preferences.

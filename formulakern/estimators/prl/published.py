@@ -11,7 +11,7 @@ from formulakern.checks import check_choice, check_integer
 from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.prl.classifier import PRLClassifier
-from formulakern.estimators.targets import random_source
+from formulakern.estimators.validation import random_source
 from formulakern.learning.prl.column_generation import ColumnGeneration
 from formulakern.learning.prl.features import FeatureFamily
 from formulakern.learning.prl.preferences import Preferences

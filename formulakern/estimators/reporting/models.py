@@ -22,13 +22,13 @@ from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.export.notes import contrary, lines_below
+from formulakern.rules.export.notes import below_base_rate, table_notes
 from formulakern.rules.export.tables import (
     decision_columns,
     how_it_decides,
     listed_levels,
     listed_votes,
-    said,
+    term_text,
 )
 from formulakern.text import clip, counted
 
@@ -198,9 +198,9 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
         whose = "the class with the largest absolute vote" if several else "the rule's class"
         about = f"Share of these rows that belong to {whose}; the mark is its share of all rows."
         columns.append(ListedColumn("precision", precision, "share", marks=base, help=about))
-    if any(marks := contrary(shown)):
+    if any(marks := below_base_rate(shown)):
         columns.append(ListedColumn("*", ["*" * mark for mark in marks] + [""] * len(extra)))
-    note = "\n".join(filter(None, [" ".join(notes), *lines_below(shown)]))
+    note = "\n".join(filter(None, [" ".join(notes), *table_notes(shown)]))
     sentences = [f"{how_it_decides(ensemble).rstrip('.')}."] if whole else []
     if len(ensemble) > MAX_RULES:
         sentences.append(f"The table has the first {MAX_RULES} of {len(ensemble):,} rules.")
@@ -232,7 +232,7 @@ def _weight_columns(
     Positive weights support the second of two classes.
     """
     weights = shown.votes[:, -1].tolist()
-    texts = [said(rule, w) for rule, w in zip(shown.rules, weights, strict=True)]
+    texts = [term_text(rule, w) for rule, w in zip(shown.rules, weights, strict=True)]
     if start is not None:
         weights.append(float(start[0] if len(start) == 1 else (start[1] - start[0]) / 2))
     if shown.classes is None:

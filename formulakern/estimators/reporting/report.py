@@ -22,7 +22,7 @@ from formulakern.display.report import ListedColumn, ListedTable, around, page
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.estimators.reporting.models import ModelValues, texts_of, values_of
-from formulakern.estimators.targets import read_classes, read_numbers
+from formulakern.estimators.validation import read_classes, read_numbers
 from formulakern.files.replacing import replacing
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse

@@ -24,11 +24,11 @@ from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.advice import warn_if_told
 from formulakern.estimators.base import class_score
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.fit_warnings import warn_of_largest_class
 from formulakern.estimators.rule_model import PropositionModel
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     TrainingData,
     random_source,
     require_target,
@@ -288,7 +288,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 known = isinstance(table, PackedTable)
                 encoded: Any = table if known else encoder.pack(encoder.fit_table(table)[0])
                 names = self.propositions_ if known else encoder.get_feature_names_out()
-                warn_if_told(self.rules_.default, encoded, data.labels, names, OTHER_CLASS)
+                warn_of_largest_class(self.rules_.default, encoded, data.labels, names, OTHER_CLASS)
             return self
 
     # -- prediction ---------------------------------------------------------------------------

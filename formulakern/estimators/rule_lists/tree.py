@@ -34,7 +34,7 @@ from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTa
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import read_classes, read_weights, require_target
+from formulakern.estimators.validation import read_classes, read_weights, require_target
 from formulakern.learning.covering.description_length import theory_bits
 from formulakern.learning.covering.tree_rules import (
     LabelledRows,
@@ -222,17 +222,17 @@ class Conditions:
             words[place] = pack_rows(truths[None])[0]
         return words
 
-    def said(self, condition: int) -> Formula:
+    def formula_of(self, condition: int) -> Formula:
         """Return a condition as a formula on the columns of the table."""
         place, kind, bound, missing = self.keys[condition].tolist()
         column = self.ranked.columns[place]
-        formula = self._said(column, kind, bound)
+        formula = self._formula_of(column, kind, bound)
         if not missing:
             return formula
         absent = Comparison(column.name, "is missing")
         return absent if formula == FALSE else formula | absent
 
-    def _said(self, column: RankedColumn, kind: int, bound: int) -> Formula:
+    def _formula_of(self, column: RankedColumn, kind: int, bound: int) -> Formula:
         n = len(column.values)
         if kind == PRESENT:
             return Comparison(column.name, "is not missing")
@@ -247,8 +247,8 @@ class Conditions:
                 return negation(column.proposition, self.table)
             return Comparison(column.name, "=", 0)
         if column.order and kind == FROM:
-            return column.said(AT_LEAST, bound)
-        said = column.said(AT_MOST, bound - 1)
+            return column.formula_of(AT_LEAST, bound)
+        said = column.formula_of(AT_MOST, bound - 1)
         assert isinstance(said, Comparison)
         return said.replaced(relation=">") if kind == FROM else said
 
@@ -486,7 +486,7 @@ def rules_from_tree(
     listed = (
         ClassRule(Rule(formula), classes[label], tuple(weights))
         for formula, label, weights in zip(
-            paths.said(conditions), paths.labels.tolist(), counts[:-1].tolist(), strict=True
+            paths.formula_of(conditions), paths.labels.tolist(), counts[:-1].tolist(), strict=True
         )
     )
     return RuleList(tuple(listed), tuple(classes), classes[default], tuple(counts[-1].tolist()))
@@ -506,8 +506,8 @@ class _Paths:
     def covers(self, conditions: Conditions, rows: LabelledRows) -> Words:
         return covers_of(conditions.words, self.members, self.sizes, rows)
 
-    def said(self, conditions: Conditions) -> Iterator[Formula]:
-        known = {c: conditions.said(c) for c in np.unique(self.members).tolist() if c >= 0}
+    def formula_of(self, conditions: Conditions) -> Iterator[Formula]:
+        known = {c: conditions.formula_of(c) for c in np.unique(self.members).tolist() if c >= 0}
         for members, size in zip(self.members.tolist(), self.sizes.tolist(), strict=True):
             yield reduce(and_, (known[c] for c in members[:size])) if size else TRUE
 

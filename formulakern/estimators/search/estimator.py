@@ -46,7 +46,7 @@ from formulakern.estimators.search.candidates import (
 )
 from formulakern.estimators.svm.evaluation import area_under_curve, check_folds, subsample
 from formulakern.estimators.svm.machines import FormulaSVC
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     Split,
     TrainingData,
     random_source,

@@ -26,11 +26,11 @@ from formulakern.encoding.strict import RealTable, read_packed
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
 from formulakern.estimators.row_counts import RowCounts
-from formulakern.estimators.targets import read_classes
+from formulakern.estimators.validation import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
 from formulakern.learning.kernel_machines import pair_weights
-from formulakern.learning.prl.few import few_of_classes
+from formulakern.learning.prl.vote_selection import select_votes_of_classes
 from formulakern.learning.selection import rule_limit
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
@@ -591,7 +591,7 @@ def _few(
     columns = Columns(covers.T[places].astype(np.uint8), np.zeros((0, len(codes))))
     labels = list(extraction.ensemble.classes or ())
     weights = np.ones(len(codes))
-    votes = few_of_classes(columns, codes, len(labels), weights, most, deadline=deadline)
+    votes = select_votes_of_classes(columns, codes, len(labels), weights, most, deadline=deadline)
     if votes is None:
         return None
     which, counts = places[votes.features], RowCounts.of_classes(codes, len(labels), weights)

@@ -22,9 +22,9 @@ from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.strict import RealTable
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.fit_warnings import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.path_search import (
     COMPARISON_SHARE,
     Path,
@@ -37,7 +37,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.svm.extraction import TrainedModel, rules
-from formulakern.estimators.targets import (
+from formulakern.estimators.validation import (
     Split,
     TrainingData,
     random_source,

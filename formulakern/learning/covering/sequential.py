@@ -344,7 +344,7 @@ class TrainingTable:
         """The reason why learning ended."""
         return "time_limit" if self.deadline.over() else "complete"
 
-    def tell(self, rule: Decision, counts: FloatArray) -> None:
+    def report_rule(self, rule: Decision, counts: FloatArray) -> None:
         """Report a rule with the weight by class of the rows that it decides."""
         if self.report is not None:
             self.report(rule, counts)
@@ -397,7 +397,7 @@ def ripper(
         for conditions in learner.rules:
             inside = training.covered(conditions, rows)
             decision = Decision(conditions, label)
-            training.tell(decision, training.weights[rows[inside]].sum(axis=0))
+            training.report_rule(decision, training.weights[rows[inside]].sum(axis=0))
             rules.append(decision)
             rows = rows[~inside]
     return LearnedRules(rules, order[-1], training.stopped)
@@ -603,7 +603,7 @@ def cn2(training: TrainingTable, options: CoveringOptions, ordered: bool) -> Lea
             counts = (left if ordered else training.weights)[rows].sum(axis=0)
             decided = int(counts.argmax()) if ordered else label
             rules.append(Decision(of_conditions(conditions), decided))
-            training.tell(rules[-1], counts)
+            training.report_rule(rules[-1], counts)
             left[rows, covered_once] = 0.0
         rest = left.sum(axis=0) if ordered and left.any() else totals
     return LearnedRules(rules, int(rest.argmax()), training.stopped)
@@ -693,7 +693,7 @@ def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
     rules = []
     for conditions, inside in best:
         rules.append(Decision(of_conditions(conditions), int(inside.argmax())))
-        training.tell(rules[-1], inside)
+        training.report_rule(rules[-1], inside)
     return LearnedRules(rules, int(training.weights.sum(axis=0).argmax()))
 
 

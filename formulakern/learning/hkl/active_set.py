@@ -168,7 +168,7 @@ def grow(
             while not status:
                 nodes = [v for one in functions for v in one.nodes]
                 others = [j for one in functions for j in one.others]
-                if rows.tell_apart(nodes, others, deadline if kept else UNLIMITED):
+                if rows.split_groups(nodes, others, deadline if kept else UNLIMITED):
                     loss = rows.loss(options)
                 many = any(len(one.violators) > one.room for one in functions)
                 inner = max(tol / 2, min(MAX_ROUND_GAP, ROUND_GAP_SHARE * gap)) if many else tol / 2
@@ -273,7 +273,7 @@ class _OutsideSearch:
             until = deadline.part(1 / (len(self.functions) - k))
             frontier = self.rows.frontier(self.betas[k], one.nodes, self.options, until)
             with suppress(TimeIsOver):
-                one.violators = frontier.standing_out(
+                one.violators = frontier.fast_violators(
                     self.allowed[k], max(one.room, MAX_FAST_NODES)
                 )
 

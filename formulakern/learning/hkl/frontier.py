@@ -52,7 +52,12 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.bits import ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.options import Node, Options, sources_of
-from formulakern.mining.conjunctions.answers import GroupedRows, sizes, totals, weighed
+from formulakern.mining.conjunctions.partition_sums import (
+    RowsInGroups,
+    rows_in_units,
+    sizes,
+    totals,
+)
 from formulakern.mining.conjunctions.power_sums import MAX_EVALUATED, Powers, heaviest
 from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
@@ -135,7 +140,7 @@ class Frontier:
             return self.by_pairs(allowed)
         return square, violators
 
-    def standing_out(self, allowed: float, most: int) -> list[Node]:
+    def fast_violators(self, allowed: float, most: int) -> list[Node]:
         """Find quickly the worst sources that one conjunction proves to exceed ``allowed``."""
         if not self.sources or not self.beta.any():
             return []
@@ -195,7 +200,7 @@ class Frontier:
         if self.signs is not None:
             asked = self.signs.propositions
             sides = [(items[asked != -1], True, False), (items[asked != 1], False, True)]
-        rows, exponent, rounding = self.weighed()
+        rows, exponent, rounding = self.rows_in_units()
         listed: list[Node] = []
         parts, rest = [np.zeros(0)], 0.0
         for some, upwards, downwards in sides:
@@ -219,16 +224,16 @@ class Frontier:
                 rest += found.rest + float((found.x[kept:] ** self.dual).sum())
         return listed, np.concatenate(parts), rest, rest <= goal * (1 + 1e-9)
 
-    def weighed(self) -> tuple[Partitioned, int, float]:
+    def rows_in_units(self) -> tuple[Partitioned, int, float]:
         """Return the rows with β in units, the exponent of 2, and the rounding error of sums."""
         parts = self.parts
         if parts is None:
             each, ones = np.arange(len(self.beta)), np.ones(len(self.beta))
-            parts = Partitioned([GroupedRows(self.table, each, ones)]), [self.beta[:, None]]
+            parts = Partitioned([RowsInGroups(self.table, each, ones)]), [self.beta[:, None]]
         rows, vectors = parts
         size = float(np.sum(rows.map(sizes, each=vectors, deadline=self.deadline)))
         exponent = unit_exponent(size)
-        units = rows.persist(weighed, exponent, False, each=vectors)
+        units = rows.persist(rows_in_units, exponent, False, each=vectors)
         lost = float(np.sum([n.sum() for *_, n in units.map(totals, deadline=self.deadline)]))
         return units, exponent, 0.5 * lost + EPSILON * float(np.ldexp(size, -exponent))
 

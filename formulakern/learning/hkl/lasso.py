@@ -248,7 +248,7 @@ def grow_lasso(
         with interruptible():
             while not status:
                 inner = sharper * max(tol / 2, min(LOOSE, CARE * gap))
-                if rows.tell_apart(active.nodes, active.others, deadline if kept else UNLIMITED):
+                if rows.split_groups(active.nodes, active.others, deadline if kept else UNLIMITED):
                     loss = rows.loss(options)
                 solution = solve_group_lasso(
                     active.columns(deadline),

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import Deadline
 from formulakern.learning.hkl.active_set import GrownSolution, Report, grow
-from formulakern.learning.hkl.few import Few, few_features
 from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Node, Options, Signs, closed
 from formulakern.learning.hkl.rows import Rows
+from formulakern.learning.hkl.rule_selection import SelectedFeatures, select_features
 from formulakern.solvers.hierarchical.losses import Loss, MultinomialLoss
 from formulakern.solvers.hierarchical.solve import (
     Features,
@@ -97,7 +97,7 @@ def learn(
         grown = grow_lasso(rows, options, PROOF_GAP_SHARE * options.tol, growing, start, report)
         if grown.gap <= options.tol and grown.status != "interrupted":
             grown = replace(grown, status="optimal")
-        path, interrupted = few_features(rows, options, grown, deadline, report)
+        path, interrupted = select_features(rows, options, grown, deadline, report)
         if interrupted:
             grown = replace(grown, status="interrupted")
         listed = [(len(few), _functions_of(rows, few), few.objective) for few in path]
@@ -107,7 +107,7 @@ def learn(
     kept = {rule for one in model.functions for rule in one.rules}
     if options.max_rules is None or len(kept) <= options.max_rules:
         return model
-    path, interrupted = few_features(rows, options, grown, deadline, report)
+    path, interrupted = select_features(rows, options, grown, deadline, report)
     few = path[-1].features
     nodes = closed(one for one in few if isinstance(one, tuple))
     others = sorted(one for one in few if isinstance(one, int))
@@ -122,7 +122,7 @@ def learn(
     return _shortened(rows, options, replace(grown, status=status, **every), deadline)
 
 
-def _functions_of(rows: Rows, few: Few) -> list[ScoreFunction]:
+def _functions_of(rows: Rows, few: SelectedFeatures) -> list[ScoreFunction]:
     """Return the functions of their shared features."""
     functions = []
     for k, weights in enumerate(few.weights.T):

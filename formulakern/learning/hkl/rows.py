@@ -20,7 +20,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.ordinal import Examples
-from formulakern.learning.row_groups import Division, GroupsOfRows
+from formulakern.learning.row_groups import GroupsOfRows, NewGroups
 from formulakern.partitions.partitioned import Partitioned
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.norm import Lattice
@@ -59,7 +59,7 @@ class Rows:
             Lattice.of(nodes, *penalties), bits, self.examples.others[:, list(others)].T, signs
         )
 
-    def tell_apart(
+    def split_groups(
         self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
     ) -> bool:
         """Do nothing and return False: all rows are already separate."""
@@ -94,7 +94,7 @@ class Groups(GroupsOfRows, Rows):
         self._exact: dict[int, FloatArray] = {}  # other features in use, on every group
         self._describe(self._begin(rows, n_classes), [])
 
-    def tell_apart(
+    def split_groups(
         self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
     ) -> bool:
         """Divide groups until these features are equal within each; return True if any was new.
@@ -108,7 +108,7 @@ class Groups(GroupsOfRows, Rows):
             self._describe(division, fresh)
         return division is not None
 
-    def _describe(self, division: Division, fresh: list[int]) -> None:
+    def _describe(self, division: NewGroups, fresh: list[int]) -> None:
         """Describe the groups by the features in use and the means of the others."""
         n = len(division.parent)
         truths = np.zeros((self._n_propositions, n), dtype=np.bool_)

@@ -12,9 +12,9 @@ so the difference bounds the distance of the hypothesis from the optimum.
 
     1/V(S) = min Σ_j λ_j + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0,
 
-where j is a feature of S with a pair of classes.  :mod:`formulakern.learning.prl.few` chooses S.
-S secures V(S), and the bound of V* holds for every hypothesis, so their difference bounds the cost
-of the limit.  The bias and thresholds are free: they belong to every S.
+where j is a feature of S with a pair of classes.  :mod:`formulakern.learning.prl.vote_selection`
+chooses S.  S secures V(S), and the bound of V* holds for every hypothesis, so their difference
+bounds the cost of the limit.  The bias and thresholds are free: they belong to every S.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
-from formulakern.learning.prl.few import FewVotes, few_votes
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
+from formulakern.learning.prl.vote_selection import SelectedVotes, select_votes
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
@@ -82,7 +82,7 @@ class Outcome:
 
     ``reason`` is "optimal", "epochs", "time_limit", "interrupted", "columns" (no new columns) or
     "inseparable" (the hard margin is 0); if ``softened``, a soft margin therefore determined the
-    weights.  ``few`` are the features and votes within a limit.
+    weights.  ``selected`` are the features and votes within a limit.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -92,7 +92,7 @@ class Outcome:
     reason: str = "epochs"
     history: list[Epoch] = field(default_factory=list)
     softened: bool = False
-    few: FewVotes | None = None
+    selected: SelectedVotes | None = None
 
     @property
     def value(self) -> float:
@@ -353,7 +353,7 @@ def best_hypothesis(
         solution = _exact(game.of(columns, game.C), deadline)
         weights = solution.q.tolist()
         return replace(outcome, columns=columns, weights=weights, solution=solution)
-    few = few_votes(game, features, most, signs(features), ordered, deadline)
+    few = select_votes(game, features, most, signs(features), ordered, deadline)
     if few is None:  # one class wins everywhere
         return replace(outcome, columns=[], weights=[])
     if few.interrupted:
@@ -369,7 +369,7 @@ def best_hypothesis(
         **(own if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
         softened=outcome.softened or (game.C is None and not separates),
-        few=None if separates else few,
+        selected=None if separates else few,
     )
 
 

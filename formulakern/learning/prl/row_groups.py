@@ -28,7 +28,7 @@ from formulakern.encoding.partitioned import WeightedRows
 from formulakern.learning.prl.features import ConjunctionFeatures, Priced
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.learning.row_groups import DividedRows, GroupsOfRows, whole_sums
+from formulakern.learning.row_groups import GroupsOfRows, PartitionGroups, whole_sums
 from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import MinedConjunctions
 from formulakern.mining.search import TOTAL_BITS, unit_exponent
@@ -99,20 +99,20 @@ def _sums(rows: WeightedRows) -> tuple[float, bool]:
     return math.fsum(rows.weights), bool((rows.weights == np.rint(rows.weights)).all())
 
 
-def _joined(rows: DividedRows, number: NDArray[np.intp]) -> DividedRows:
+def _joined(rows: PartitionGroups, number: NDArray[np.intp]) -> PartitionGroups:
     """Renumber groups, which joins some of them."""
     return replace(rows, group=number[rows.group])
 
 
 def _columns(
-    rows: DividedRows, side: NDArray[np.intp]
+    rows: PartitionGroups, side: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], int, NDArray[np.intp]]:
     """Return the ones of some propositions, the number of rows, and the first equal ones."""
     some = rows.table.select(side)
     return row_counts(some.columns), some.n_rows, some.first_equal
 
 
-def _digests(rows: DividedRows, conjunctions: Conjunctions) -> list[bytes]:
+def _digests(rows: PartitionGroups, conjunctions: Conjunctions) -> list[bytes]:
     """Return a digest of the rows that each feature covers."""
     covers = rows.table.covers(conjunctions)
     return [hashlib.blake2b(cover.tobytes(), digest_size=16).digest() for cover in covers]

@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, answer, sizes, totals, weighed
+from formulakern.mining.conjunctions.partition_sums import (
+    SumQuery,
+    rows_in_units,
+    sizes,
+    sums_over_covers,
+    totals,
+)
 from formulakern.mining.conjunctions.search import ConjunctionOptions, Lattice, MinedConjunctions
 from formulakern.mining.search import Objective, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
@@ -64,11 +70,11 @@ class BestFirst:
     Parameters
     ----------
     rows : Partitioned
-        Partitions of :class:`~formulakern.mining.conjunctions.answers.WeighedRows`.
+        Partitions of :class:`~formulakern.mining.conjunctions.partition_sums.RowsInUnits`.
     goal : Objective
     lattice : Lattice
     pairs : int64 (K', 2)
-        Columns of weights, in the form of :class:`Question`.
+        Columns of weights, in the form of :class:`SumQuery`.
     among : intp (p,)
         The columns of the propositions in the tables of the partitions.
     totals : float64 (K',)
@@ -126,7 +132,7 @@ class BestFirst:
             nodes = self._open = self._open or self._next_nodes()
             if not nodes:
                 break
-            question = Question.of(
+            query = SumQuery.of(
                 self.pairs,
                 self.among,
                 [node.conjunction for node in nodes],
@@ -134,10 +140,10 @@ class BestFirst:
                 [node.columns for node in nodes],
             )
             try:
-                sums = self.rows.sum(answer, question, deadline=deadline)
+                sums = self.rows.sum(sums_over_covers, query, deadline=deadline)
             except TimeIsOver:
                 return False
-            ends = question.ends.tolist()
+            ends = query.ends.tolist()
             for node, first, last in zip(nodes, [0, *ends], ends, strict=False):
                 shape = len(node.columns), len(node.candidates), 2
                 self._evaluate(node, sums[first:last].reshape(shape))
@@ -243,7 +249,7 @@ def mine_partitioned(
     Parameters
     ----------
     partitions : Partitioned
-        At least one of :class:`~formulakern.mining.conjunctions.answers.GroupedRows`.
+        At least one of :class:`~formulakern.mining.conjunctions.partition_sums.RowsInGroups`.
     vectors : sequence of one float64 (G, K) per partition
         The weights of its groups.
     n_propositions : int
@@ -271,7 +277,7 @@ def mine_partitioned(
         if size is None:
             size = np.sum(partitions.map(sizes, each=vectors, deadline=deadline), axis=0)
         exponent = unit_exponent(float(np.max(size)))
-        rows = partitions.persist(weighed, exponent, whole, each=vectors)
+        rows = partitions.persist(rows_in_units, exponent, whole, each=vectors)
         numbers, sums, lost = zip(*rows.map(totals, deadline=deadline), strict=True)
     except TimeIsOver:
         return MinedConjunctions(np.zeros(0), np.zeros((0, width)), False, False, math.inf, 0, [])
@@ -324,7 +330,7 @@ def _sums(
         part = some[start : start + step]
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))
         asked = [found[r][:-1] for r in part]
-        question = Question.of(singles, among, asked, last, [columns] * len(part))
-        answers = rows.sum(answer, question, deadline=UNLIMITED)
-        sums[part] = answers[:, 0].reshape(len(part), len(singles))
+        query = SumQuery.of(singles, among, asked, last, [columns] * len(part))
+        results = rows.sum(sums_over_covers, query, deadline=UNLIMITED)
+        sums[part] = results[:, 0].reshape(len(part), len(singles))
     return sums

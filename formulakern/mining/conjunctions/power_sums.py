@@ -28,7 +28,12 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, add_up, answer, small_answer
+from formulakern.mining.conjunctions.partition_sums import (
+    SumQuery,
+    add_sums,
+    small_sums_over_covers,
+    sums_over_covers,
+)
 from formulakern.partitions.partitioned import Partitioned
 
 #: Sums per batch; nodes that may wait; conjunctions that are evaluated before the search gives up.
@@ -90,9 +95,9 @@ def heaviest(
 ) -> Heaviest:
     """List the heaviest conjunctions until Σ x_w^s over all others is proven to be at most a goal.
 
-    ``rows`` are :class:`~formulakern.mining.conjunctions.answers.WeighedRows` with one column of
-    weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the exact weights differs by more than
-    ``rounding``.  The search ends after ``most`` evaluated conjunctions, or at the deadline;
+    ``rows`` are :class:`~formulakern.mining.conjunctions.partition_sums.RowsInUnits` with one
+    column of weights, and x_w = |S(w)| / (b^|w| unit); no S(w) of the exact weights differs by more
+    than ``rounding``.  The search ends after ``most`` evaluated conjunctions, or at the deadline;
     TimeIsOver is raised if the propositions are not evaluated by then.  If ``n_rows``, the number
     of rows in this process, is given and small, NumPy adds them up.  The ``options`` are
     ``unit=1``, ``rounding=0``, ``most`` and ``n_rows=None``.  The rows are read once for every
@@ -184,13 +189,13 @@ class _Search:
         every = np.concatenate(candidates)
         one = np.zeros(1, dtype=np.int64)
         pairs = np.array([[0, -1]], dtype=np.int64)
-        question = Question.of(pairs, self.positions, conjunctions, candidates, [one] * len(nodes))
-        function = answer
+        query = SumQuery.of(pairs, self.positions, conjunctions, candidates, [one] * len(nodes))
+        function = sums_over_covers
         if self.n_rows is not None:
             work = len(nodes) * len(self.positions) * self.n_rows
-            loop = add_up.pays(work) and add_up.ready(deadline, wait=work > MAX_NUMPY_ENTRIES)
-            function = answer if loop else small_answer
-        sums, sizes = np.asarray(self.rows.sum(function, question, deadline=deadline)).T
+            loop = add_sums.pays(work) and add_sums.ready(deadline, wait=work > MAX_NUMPY_ENTRIES)
+            function = sums_over_covers if loop else small_sums_over_covers
+        sums, sizes = np.asarray(self.rows.sum(function, query, deadline=deadline)).T
         if left is not None:
             self.waiting = self.waiting[left]
         self.n_evaluated += len(every)

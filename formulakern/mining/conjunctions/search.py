@@ -30,7 +30,13 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.deadline import DONE, FULL, SLICE, enlarged
 from formulakern.encoding.bits import all_ones, n_words
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
+from formulakern.mining.search import (
+    CompiledSearch,
+    MiningResult,
+    MiningTask,
+    SearchOptions,
+    ranked,
+)
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 
 #: Conjunctions times examples up to which enumeration is faster than the compiled search.
@@ -113,7 +119,7 @@ class Listed(NamedTuple):
     n_evaluated: int
 
 
-def enumerated(task: Task, lattice: Lattice) -> Listed | None:
+def enumerated(task: MiningTask, lattice: Lattice) -> Listed | None:
     """Return the best conjunctions, found level by level, or None if there are too many.
 
     Every conjunction of a length is extended by the propositions after its last one, unless the
@@ -364,7 +370,7 @@ class MinedConjunctions(MiningResult):
         found: Sequence[tuple[int, ...]],
         scores: FloatArray,
         sums: FloatArray,
-        asked: Task | SearchOptions,
+        asked: MiningTask | SearchOptions,
         finished: bool,
         **known: Any,
     ) -> MinedConjunctions:
@@ -406,7 +412,7 @@ def mine_conjunctions(
     ([(0, 1)], array([3.]), True)
     """
     asked = ConjunctionOptions(**options)
-    task = Task(propositions, weights, asked)
+    task = MiningTask(propositions, weights, asked)
     goal, lattice = task.goal, asked.lattice(task.table.n_columns, complement)
     listed, finished = enumerated(task, lattice), True
     if listed is None:
@@ -427,7 +433,7 @@ def mine_conjunctions(
 class _ConjunctionSearch(CompiledSearch):
     """The arrays of the compiled loop ``search_conjunctions``."""
 
-    def __init__(self, task: Task, lattice: Lattice) -> None:
+    def __init__(self, task: MiningTask, lattice: Lattice) -> None:
         self.loop = search_conjunctions
         p, m, goal = *task.table.shape[::-1], task.goal
         least, greatest, complement = lattice.least, lattice.greatest, lattice.complement

@@ -29,7 +29,13 @@ from formulakern.compilation import compiled
 from formulakern.deadline import DONE, SLICE
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, ranked
+from formulakern.mining.search import (
+    CompiledSearch,
+    MiningResult,
+    MiningTask,
+    SearchOptions,
+    ranked,
+)
 from formulakern.mining.sums import bit, column_sums, offer, sort_descending
 from formulakern.mining.templates.expansion import (
     Expansion,
@@ -293,7 +299,7 @@ def mine_templates(
     >>> result.expansion.formula
     Formula('s0 & ~s1')
     """
-    task = Task(propositions, weights, SearchOptions(**options))
+    task = MiningTask(propositions, weights, SearchOptions(**options))
     ranges = {
         v: tuple(sorted(set(positions)))
         for key, positions in (columns or {}).items()
@@ -343,7 +349,7 @@ class _InstanceSearch(CompiledSearch):
     """The arrays of :func:`formulakern.mining.templates.search.search_instances`."""
 
     def __init__(
-        self, task: Task, expansion: Expansion, ranges: Mapping[Variable, Sequence[int]]
+        self, task: MiningTask, expansion: Expansion, ranges: Mapping[Variable, Sequence[int]]
     ) -> None:
         self.loop = search_instances
         (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal

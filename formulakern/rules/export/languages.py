@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, ParameterError
-from formulakern.optional import data_frame, needed
+from formulakern.optional import data_frame, import_optional
 from formulakern.rules.conditions import ColumnType, inferred_types, read_types
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.json import JsonRules, plain
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FirstRule:
+class OrderedRules:
     """R rules; the first rule that covers a row decides its class.
 
     ``labels`` are the classes of the R rules and of rows that no rule covers.  ``name`` describes
@@ -99,16 +99,16 @@ def term_types(terms: Sequence[Term], types: Any = None) -> dict[str, ColumnType
 
 
 def sql_query(
-    rules: FirstRule | Votes, table: TableName, dialect: DialectName, types: Any, scores: bool
+    rules: OrderedRules | Votes, table: TableName, dialect: DialectName, types: Any, scores: bool
 ) -> str:
     """Return the query of predictions; see :meth:`formulakern.RuleEnsemble.to_sql`."""
-    if isinstance(rules, FirstRule) and scores:
+    if isinstance(rules, OrderedRules) and scores:
         raise ParameterError(f"{rules.name} has no scores. Use scores=False.")
     columns = (name for term in rules.terms for name in term.columns)
     query = Query(table, dialect, columns, term_types(rules.terms, types))
     lines: list[str] = []
     kind = f"{dialect} SQL"
-    if isinstance(rules, FirstRule):
+    if isinstance(rules, OrderedRules):
         *labels, otherwise = map(query.label, _of_one_type(rules.labels, kind))
         for rule, label in zip(rules.terms, labels, strict=True):
             lines.append(f"WHEN {query.writer.expression(rule.formula)} THEN {label}")
@@ -177,13 +177,13 @@ def _value(query: Query, term: Term) -> str:
     )
 
 
-def python_file(rules: FirstRule | Votes) -> str:
+def python_file(rules: OrderedRules | Votes) -> str:
     """Return a file that predicts; see :meth:`formulakern.RuleEnsemble.to_python`."""
     file = PythonFile()
-    return _first_rule(file, rules) if isinstance(rules, FirstRule) else _votes(file, rules)
+    return _first_rule(file, rules) if isinstance(rules, OrderedRules) else _votes(file, rules)
 
 
-def _first_rule(file: PythonFile, rules: FirstRule) -> str:
+def _first_rule(file: PythonFile, rules: OrderedRules) -> str:
     lines = []
     for number, rule in enumerate(rules.terms):
         condition = file.conditions.condition(rule.formula)
@@ -401,14 +401,14 @@ def _polars_classes(labels: Sequence[Any]) -> list[Any]:
     return _of_one_type(labels, "polars")
 
 
-def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
+def polars_expression(rules: OrderedRules | Votes, types: Any) -> Expression:
     """Return the predictions; see :meth:`formulakern.RuleEnsemble.to_polars`."""
     import polars
 
     types = term_types(rules.terms, types)
     frames = PolarsConditions(Dialect("polars", backslash="escape"), "", types, polars)
     found: list[tuple[Expression, Any]] = []
-    if isinstance(rules, FirstRule):
+    if isinstance(rules, OrderedRules):
         labels = _polars_classes(rules.labels)
         conditions = (frames.condition(rule.formula) for rule in rules.terms)
         found += zip(conditions, labels, strict=False)
@@ -432,7 +432,7 @@ def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
     return answer.alias("predicted_class")
 
 
-class Written(ABC):
+class ExportMixin(ABC):
     """Rules that export queries, data frame expressions, and functions of a row."""
 
     if TYPE_CHECKING:
@@ -441,7 +441,7 @@ class Written(ABC):
             """Predict the class or number of each row."""
 
     @abstractmethod
-    def _exported(self) -> FirstRule | Votes:
+    def _exported(self) -> OrderedRules | Votes:
         """Return the rules in the form that the exports read."""
 
     def to_sql(
@@ -558,7 +558,7 @@ class Written(ABC):
         >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
         [4.0, 4.5, 4.0]
         """
-        library = needed("pandas", "to_pandas()", "tables")
+        library = import_optional("pandas", "to_pandas()", "tables")
 
         def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
             found: pandas.Series[Any] = library.Series(self.predict(frame), frame.index)
@@ -602,7 +602,7 @@ class Written(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class WrittenRules(Written, JsonRules, DecisionRules):
+class DecisionExports(ExportMixin, JsonRules, DecisionRules):
     """The exports that lists and sets of rules share."""
 
     def to_frame(self) -> pandas.DataFrame:

@@ -14,7 +14,7 @@ from formulakern.syntax.connectives import spell
 from formulakern.syntax.leaves import Comparison
 from formulakern.text import signed
 
-CONTRARY = (
+BELOW_BASE_RATE = (
     "* The precision is below the base rate: the rule corrects other rules that hold for the same "
     "rows."
 )
@@ -27,7 +27,7 @@ LINEAR = (
 GLUE = "\N{NO-BREAK SPACE}"
 
 
-def contrary(ensemble: VotingRules) -> list[bool]:
+def below_base_rate(ensemble: VotingRules) -> list[bool]:
     """Return True for each rule whose printed precision is below its printed base rate.
 
     The rules for a number or for several classes are printed without precision.
@@ -38,10 +38,10 @@ def contrary(ensemble: VotingRules) -> list[bool]:
     return below
 
 
-def lines_below(ensemble: VotingRules) -> list[str]:
+def table_notes(ensemble: VotingRules) -> list[str]:
     """Return the notes below a table of these rules."""
     several = ensemble.classes is not None and not ensemble.is_pairwise
-    lines = [CONTRARY] if any(contrary(ensemble)) else []
+    lines = [BELOW_BASE_RATE] if any(below_base_rate(ensemble)) else []
     if any(isinstance(rule, LinearTerm) for rule in ensemble.rules):
         lines.append(LINEAR.format(amount="votes" if several else ensemble.AMOUNT))
     return lines if several else lines + sums_by_column(ensemble)

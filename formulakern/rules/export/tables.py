@@ -12,7 +12,7 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.markup import Barred, small_table
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.notes import GLUE, contrary, lines_below
+from formulakern.rules.export.notes import GLUE, below_base_rate, table_notes
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
@@ -68,7 +68,7 @@ def listed_votes(votes: FloatArray, names: Sequence[str], limit: int) -> list[st
 
 def ensemble_cells(
     ensemble: VotingRules,
-    said: Callable[[Term, float | None], str],
+    text_of: Callable[[Term, float | None], str],
     name: Callable[[Any], str] = str,
 ) -> dict[str, list[str]]:
     """Return titled columns of text: weight and class, or votes; shares; the rule.
@@ -93,9 +93,9 @@ def ensemble_cells(
         cells = {ensemble.AMOUNT: [ensemble.AMOUNT, *amounts]}
         if classes is not None:
             cells["class"] = ["class", *(name(item.winner) for item in ensemble)]
-        rules = [said(*pair) for pair in zip(ensemble.rules, weights, strict=True)]
+        rules = [text_of(*pair) for pair in zip(ensemble.rules, weights, strict=True)]
         return cells | known | {"rule": ["rule", *rules]}
-    rules = [said(term, None) for term in ensemble.rules]
+    rules = [text_of(term, None) for term in ensemble.rules]
     texts = np.reshape(signed(votes.ravel().tolist()), votes.shape).T.tolist()
     columns = [[str(label), *own] for label, own in zip(classes, texts, strict=True)]
     room = width() - min(RULE_WIDTH, max(map(len, rules), default=0))
@@ -121,21 +121,21 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
     lines += _listed(_marked(shown))
     if (more := len(ensemble) - MAX_ROWS) > 0:
         lines.append(f"… and {more:,} more rules")
-    for line in lines_below(shown):
+    for line in table_notes(shown):
         lines += _wrapped(line)
     return "\n".join(lines)
 
 
 def _marked(ensemble: VotingRules) -> dict[str, list[str]]:
     """Return the cells of rules, with a mark at each whose precision is below its base rate."""
-    cells, marks = ensemble_cells(ensemble, said), contrary(ensemble)
+    cells, marks = ensemble_cells(ensemble, term_text), below_base_rate(ensemble)
     if any(marks):
         rules = cells.pop("rule")
         cells |= {"": ["", *("*" * mark for mark in marks)], "rule": rules}
     return cells
 
 
-def said(term: Term, weight: float | None) -> str:
+def term_text(term: Term, weight: float | None) -> str:
     """Return a rule; with a weight, a linear term also shows its contribution per step."""
     return f"{term}{_effect(term, weight)}"
 
@@ -287,7 +287,7 @@ def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -
     bars |= {"coverage": shown.coverage, "precision": shown.precision}
     if (more := len(ensemble) - len(shown)) > 0:
         foot = f"… and {more:,} more rules. {foot}".rstrip()
-    foot = "\n".join(filter(None, [*lines_below(shown), foot]))
+    foot = "\n".join(filter(None, [*table_notes(shown), foot]))
     return _html_table(cells, bars, starts, how_it_decides(ensemble) if decides else "", foot)
 
 

@@ -24,7 +24,7 @@ MAX_EXACT_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
-class Text:
+class PythonExpression:
     """A Python expression, its precedence and its depth."""
 
     text: str
@@ -37,7 +37,7 @@ class Text:
 
 
 @dataclass
-class PythonConditions(ConditionWriter[Text]):
+class PythonConditions(ConditionWriter[PythonExpression]):
     r"""A writer of conditions, and of the lines that read their entries; values are literals.
 
     >>> from formulakern.syntax.parser import parse_rule
@@ -70,45 +70,47 @@ class PythonConditions(ConditionWriter[Text]):
             self.lines.append(f"{self._names[call]} = {call}")
         return self._names[call]
 
-    def _shallow(self, part: Text) -> Text:
+    def _shallow(self, part: PythonExpression) -> PythonExpression:
         """Return the expression, or its name if it is too deep."""
         if part.depth < MAX_DEPTH:
             return part
         self._parts += 1
         self.lines.append(f"c{self._parts} = {part.text}")
-        return Text(f"c{self._parts}")
+        return PythonExpression(f"c{self._parts}")
 
-    def negated(self, part: Text) -> Text:
+    def negated(self, part: PythonExpression) -> PythonExpression:
         """Return the negation of a condition."""
         part = self._shallow(part)
-        return Text(f"not {part.inside(NOT)}", NOT, part.depth + 1)
+        return PythonExpression(f"not {part.inside(NOT)}", NOT, part.depth + 1)
 
-    def joined(self, word: str, parts: Sequence[Text]) -> Text:
+    def joined(self, word: str, parts: Sequence[PythonExpression]) -> PythonExpression:
         """Return conditions joined by "and" or "or"."""
         return _joined(word, [self._shallow(part) for part in parts])
 
-    def equal(self, left: Text, right: Text, same: bool) -> Text:
+    def equal(
+        self, left: PythonExpression, right: PythonExpression, same: bool
+    ) -> PythonExpression:
         """Return the condition that two others are equal, or differ if ``same`` is False."""
         sides = [self._shallow(part) for part in (left, right)]
         text = f" {'==' if same else '!='} ".join(part.inside(NAME) for part in sides)
-        return Text(text, COMPARISON, max(part.depth for part in sides) + 1)
+        return PythonExpression(text, COMPARISON, max(part.depth for part in sides) + 1)
 
     # -- leaves -----------------------------------------------------------------------------------
 
-    def constant(self, value: bool) -> Text:
+    def constant(self, value: bool) -> PythonExpression:
         """Return a condition that is always true or always false."""
-        return Text(str(value))
+        return PythonExpression(str(value))
 
-    def truth(self, name: str) -> Text:
+    def truth(self, name: str) -> PythonExpression:
         """Return the condition that a column is true, or 1."""
-        return Text(self.read("truth", name))
+        return PythonExpression(self.read("truth", name))
 
-    def comparison(self, leaf: Comparison) -> Text:
+    def comparison(self, leaf: Comparison) -> PythonExpression:
         """Return the condition of a comparison."""
         name, relation, values = leaf.column, leaf.relation, leaf.values
         if leaf.value is None:
             negated = "" if relation == "is missing" else "not "
-            return Text(f"{self.read('entry', name)} is {negated}None", COMPARISON)
+            return PythonExpression(f"{self.read('entry', name)} is {negated}None", COMPARISON)
         if relation in ORDERS and leaf.part is None:
             return self._order(name, relation, values[0])
         if relation in ORDERS:
@@ -130,26 +132,30 @@ class PythonConditions(ConditionWriter[Text]):
         parts += [self._pair(name, sign, v.name) for v in values if isinstance(v, ColumnName)]
         return _joined("or" if sign == "=" else "and", parts)
 
-    def _among(self, sign: str, found: str, values: Sequence[Any], present: str = "") -> list[Text]:
+    def _among(
+        self, sign: str, found: str, values: Sequence[Any], present: str = ""
+    ) -> list[PythonExpression]:
         """Return conditions that an entry equals a value, or that it is present and equals none."""
-        parts = [] if sign == "=" else [Text(present or f"{found} == {found}", COMPARISON)]
+        parts = (
+            [] if sign == "=" else [PythonExpression(present or f"{found} == {found}", COMPARISON)]
+        )
         alone = [value for value in values if _is_large(value)]
         listed = [value for value in values if value not in alone]
         if len(listed) > 1:
             texts = ", ".join(map(self._literal, listed))
             text = f"{found} {'in' if sign == '=' else 'not in'} ({texts})"
-            parts.append(Text(text, COMPARISON))
+            parts.append(PythonExpression(text, COMPARISON))
         else:
             alone = listed + alone
         return parts + [self._compared(found, sign, value) for value in alone]
 
-    def _compared(self, found: str, relation: str, value: Any) -> Text:
+    def _compared(self, found: str, relation: str, value: Any) -> PythonExpression:
         """Return a comparison with a value; large numbers are compared as in columns."""
         if _is_large(value):
             self.functions.setdefault("compare")
-            return Text(f"compare({found}, {relation!r}, {value!r})")
+            return PythonExpression(f"compare({found}, {relation!r}, {value!r})")
         sign = "==" if relation == "=" else relation
-        return Text(f"{found} {sign} {self._literal(value)}", COMPARISON)
+        return PythonExpression(f"{found} {sign} {self._literal(value)}", COMPARISON)
 
     def _literal(self, value: Any) -> str:
         """Return a literal; a date or time becomes a named constant."""
@@ -157,13 +163,15 @@ class PythonConditions(ConditionWriter[Text]):
             return self.constants.setdefault(value, f"T{len(self.constants) + 1}")
         return repr(value)
 
-    def _order(self, name: str, relation: str, value: Any) -> Text:
+    def _order(self, name: str, relation: str, value: Any) -> PythonExpression:
         if isinstance(value, ColumnName):
             return self._pair(name, relation, value.name)
         if isinstance(value, Level):
             passed = [repr(str(word)) for word in value.passed(relation)]
             found = self.read("word", name)
-            return Text(f"{found} in ({', '.join(passed)}{',' * (len(passed) == 1)})", COMPARISON)
+            return PythonExpression(
+                f"{found} in ({', '.join(passed)}{',' * (len(passed) == 1)})", COMPARISON
+            )
         if isinstance(value, str):
             number = number_of(value)
             moment = read_moment(value) if number is None else None
@@ -174,10 +182,10 @@ class PythonConditions(ConditionWriter[Text]):
             return self._compared(self.read("moment", name, value.kind), relation, value)
         return self._compared(self.read("number", name), relation, value)
 
-    def _pair(self, name: str, relation: str, other: str) -> Text:
+    def _pair(self, name: str, relation: str, other: str) -> PythonExpression:
         self.functions.setdefault("compare_columns")
         arguments = ", ".join(["row", repr(name), repr(other), "missing", repr(relation)])
-        return Text(self._assigned("compare_columns", f"compare_columns({arguments})"))
+        return PythonExpression(self._assigned("compare_columns", f"compare_columns({arguments})"))
 
 
 def _is_large(value: Any) -> bool:
@@ -194,12 +202,12 @@ def _meanings(word: str) -> list[Any]:
     return found + [moment for kind in kinds if (moment := read_moment(word, kind)) is not None]
 
 
-def _joined(word: str, parts: Sequence[Text]) -> Text:
+def _joined(word: str, parts: Sequence[PythonExpression]) -> PythonExpression:
     if len(parts) == 1:
         return parts[0]
     binds = AND if word == "and" else OR
     text = f" {word} ".join(part.inside(binds + 1) for part in parts)
-    return Text(text, binds, max(part.depth for part in parts) + 1)
+    return PythonExpression(text, binds, max(part.depth for part in parts) + 1)
 
 
 #: The modules whose functions and constants are copied; the last of equal names counts.

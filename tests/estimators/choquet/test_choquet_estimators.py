@@ -237,7 +237,7 @@ def test_choosing_by_cross_validation():
         (2, 1.0), (2, 100.0), (None, 1.0), (None, 100.0),
     ]  # fmt: skip
     one = some.cv_results_["split0_score"][0]
-    from formulakern.estimators.targets import splits
+    from formulakern.estimators.validation import splits
 
     train, test = splits(3, y, some._seed)[0]
     kernel = fk.choquet(2, scale="probability")

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
-from formulakern.learning.selection import FewFeatures
+from formulakern.learning.selection import FeatureSelection
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "encoder": None}
 generators = st.integers(0, 10_000).map(np.random.default_rng)
@@ -179,7 +179,7 @@ def test_interrupt_keeps_the_heaviest(monkeypatch):
     def interrupted(_self, _here):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FewFeatures, "exchanged", interrupted)
+    monkeypatch.setattr(FeatureSelection, "exchanged", interrupted)
     with pytest.warns(UserWarning, match="interrupted: the best rules so far"):
         model = PRLClassifier(degree=1, C=0.1, max_rules=4).fit(X, y)
     assert model.stopped_ == "interrupted"

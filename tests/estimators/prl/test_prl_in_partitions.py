@@ -12,7 +12,7 @@ from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.strict import read_packed
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.learning.prl import row_groups
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups

@@ -65,9 +65,9 @@ def test_groups_are_what_features_tell_apart():
     for cuts in CUTS:
         groups = groups_of(table, codes, weights, cuts)
         assert groups.codes.tolist() == [0, 1]
-        assert groups.tell_apart([(), (4,), (2, 4)], [])
-        assert not groups.tell_apart([(2,), (4,)], [])
-        assert groups.tell_apart([], [0])
+        assert groups.split_groups([(), (4,), (2, 4)], [])
+        assert not groups.split_groups([(2,), (4,)], [])
+        assert groups.split_groups([], [0])
         X = table.unpacked()
         keys = np.column_stack([codes, X[:, [2, 4]], table.degrees])
         every, kind = np.unique(keys, axis=0, return_inverse=True)

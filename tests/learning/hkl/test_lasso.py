@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.ordered import OrderedColumn, OrderedTable
 from formulakern.encoding.strict import read_packed
-from formulakern.learning.hkl.few import few_features
 from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.rows import Rows
+from formulakern.learning.hkl.rule_selection import select_features
 from formulakern.solvers.group_lasso import solve_group_lasso
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -75,7 +75,7 @@ def test_is_the_problem_over_all_conjunctions(seed, name):
     assert whole.status == "optimal"
     assert grown.lower_bound <= whole.objective * (1 + 1e-9)
     assert whole.lower_bound <= grown.solution.objective * (1 + 1e-9)
-    [few], _ = few_features(rows, options, grown, UNLIMITED, lambda *_: None)
+    [few], _ = select_features(rows, options, grown, UNLIMITED, lambda *_: None)
     assert few.objective <= grown.lower_bound / (1 - 1e-3) * (1 + 1e-9)
     assert len(few.features) <= len({one for own in grown.weights for one in own})
 
@@ -113,6 +113,6 @@ def test_at_most_so_many(most):
     rows = Rows.merged(different, Examples(kind, y, np.ones(200), table.degrees))
     options = Options("logistic", C=50.0, rho=1.0, depth_penalty=1.0, tol=1e-2, max_rules=most)
     grown = grow_lasso(rows, options, 3e-3, UNLIMITED, None, lambda *_: None)
-    few = few_features(rows, options, grown, UNLIMITED, lambda *_: None)[0][-1]
+    few = select_features(rows, options, grown, UNLIMITED, lambda *_: None)[0][-1]
     assert 1 <= len(few.features) <= most
     assert few.objective >= grown.lower_bound

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 import formulakern as fk
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.learning.multiple_kernels import (
+    ClassPair,
     KernelFamily,
-    Task,
     easy_weights,
     lp_norm_weights,
     norm_weights,
@@ -41,7 +41,7 @@ class Given:
 def task_of(signs, weights=None):
     signs = np.asarray(signs, dtype=np.int8)
     weights = np.ones(len(signs)) if weights is None else np.asarray(weights, dtype=float)
-    return Task(np.arange(len(signs)), signs, weights)
+    return ClassPair(np.arange(len(signs)), signs, weights)
 
 
 @st.composite
@@ -256,7 +256,7 @@ def test_easy_weights_at_the_ends():
 def test_a_row_of_weight_two_is_two_rows(boards):
     rows, signs, kernels = boards
     rows, signs, repeats = rows[:40], signs[:40], np.arange(40) % 3 + 1
-    weighted = Task(np.arange(40), signs.astype(np.int8), repeats.astype(float))
+    weighted = ClassPair(np.arange(40), signs.astype(np.int8), repeats.astype(float))
     family, longer = KernelFamily(kernels, rows), KernelFamily(kernels, rows.repeat(repeats, 0))
     plain = task_of(signs.repeat(repeats))
     for lam in (0.2, 1.0):

@@ -12,8 +12,8 @@ from test_conjunctions import cases, check_against_enumeration
 from formulakern.deadline import TimeIsOver
 from formulakern.encoding.strict import read_packed
 from formulakern.mining.conjunctions import best_first
-from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.conjunctions.best_first import mine_partitioned
+from formulakern.mining.conjunctions.partition_sums import RowsInGroups
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.partitions.partitioned import Partitioned
 
@@ -32,7 +32,7 @@ def partitions_of(X, weights, division):
     for k in range(n):
         mine = np.flatnonzero(place == k)
         table = read_packed(X[mine]) if len(mine) else read_packed(X).take(mine)
-        values.append(GroupedRows(table, np.arange(len(mine)), np.ones(len(mine))))
+        values.append(RowsInGroups(table, np.arange(len(mine)), np.ones(len(mine))))
         vectors.append(weights[mine])
     return Partitioned(values), vectors
 
@@ -82,7 +82,7 @@ def test_the_division_is_of_no_effect_on_any_bit():
     found = []
     for cuts in [[], [100], [0, 64, 64, 130, 500, 699]]:
         rows = np.split(np.arange(700), cuts)
-        values = [GroupedRows(read_packed(X).take(r), group[r], share[r]) for r in rows]
+        values = [RowsInGroups(read_packed(X).take(r), group[r], share[r]) for r in rows]
         size = np.array([300.0, 300.0])
         mined = mine_partitioned(Partitioned(values), [vectors] * len(values), 12, size=size)
         found.append((mined.conjunctions, mined.scores.tolist(), mined.bound))

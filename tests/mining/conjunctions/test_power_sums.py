@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.encoding.strict import read_packed
-from formulakern.mining.conjunctions.answers import WeighedRows
+from formulakern.mining.conjunctions.partition_sums import RowsInUnits
 from formulakern.mining.conjunctions.power_sums import Powers, heaviest
 from formulakern.partitions.partitioned import Partitioned
 
@@ -18,7 +18,7 @@ def partitions_of(X, weights, cuts=()):
     parts = zip(np.split(X, cuts), np.split(weights, cuts), strict=True)
     return Partitioned(
         [
-            WeighedRows(read_packed(x).columns, np.arange(len(x)), np.ones(len(x)), w[:, None])
+            RowsInUnits(read_packed(x).columns, np.arange(len(x)), np.ones(len(x)), w[:, None])
             for x, w in parts
         ]
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.estimators.advice import leaks, telling
+from formulakern.estimators.fit_warnings import informative_column, leaking_columns
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -135,10 +135,10 @@ def test_columns_that_tell_classes_apart():
     telltale = np.zeros((1000, 3), dtype=int)
     telltale[991, 0] = 1  # a single row says nothing
     telltale[:, 1] = RNG.random(1000) < 0.5
-    assert telling(telltale, codes) is None
+    assert informative_column(telltale, codes) is None
     telltale[985:999, 2] = 1
-    assert telling(telltale, codes) == 2
-    assert telling(np.zeros((1000, 0)), codes) is None
+    assert informative_column(telltale, codes) == 2
+    assert informative_column(np.zeros((1000, 0)), codes) is None
 
 
 # -- keywords ----------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_leaks_are_counted_row_by_row(seed, n_classes, text, n_values):
     half = np.random.default_rng(0).permutation(n) % 2
     share = rights(entries, labels.tolist(), half) / n
     few = n * (1 - share) <= 0.02 * (n - np.bincount(labels).max())
-    assert leaks(table, labels) == ({"code": pytest.approx(share)} if few else {})
+    assert leaking_columns(table, labels) == ({"code": pytest.approx(share)} if few else {})
 
 
 def test_leaks_of_every_kind():
@@ -243,18 +243,18 @@ def test_leaks_of_every_kind():
         "day": day,
     }
     for name, column in copies.items():
-        assert [*leaks(fk.Table({**noise, name: column}), y)] == [name]
+        assert [*leaking_columns(fk.Table({**noise, name: column}), y)] == [name]
     harmless = {
         "name": [f"n{k}" for k in range(400)],
         "constant": [1] * 400,
         "good": y ^ (random.random(400) < 0.03),
     }
-    assert leaks(fk.Table({**noise, **harmless}), y) == {}
-    assert leaks(fk.Table({"a": y, "b": ~y, "x": noise["x0"]}), y) == {}
+    assert leaking_columns(fk.Table({**noise, **harmless}), y) == {}
+    assert leaking_columns(fk.Table({"a": y, "b": ~y, "x": noise["x0"]}), y) == {}
     few = np.arange(250, 300)  # too few rows to be sure
     table = fk.Table({**noise, "text": copies["text"]})
-    assert leaks(table, y) == {"text": 1.0}
-    assert leaks(table[few], y[few]) == {}
+    assert leaking_columns(table, y) == {"text": 1.0}
+    assert leaking_columns(table[few], y[few]) == {}
 
 
 def test_no_public_table_leaks():
@@ -267,12 +267,14 @@ def test_no_public_table_leaks():
         if path.stat().st_size > 60_000 and path.name != "mushroom.csv":  # reading takes long
             continue
         dataset = fk.datasets.read_table(path)
-        assert leaks(dataset.data, dataset.target) == {}, path.name
+        assert leaking_columns(dataset.data, dataset.target) == {}, path.name
         copied = {f"c{k}": dataset.data[name] for k, name in enumerate(dataset.data.names)}
         copied["copy"] = [f"is {label}" for label in dataset.target]
         sizes = np.unique(dataset.target, return_counts=True)[1]
         small = sizes[sizes >= 10].sum() - sizes.max() < 30
-        assert [*leaks(fk.Table(copied), dataset.target)] == ["copy"] * (not small), path.name
+        assert [*leaking_columns(fk.Table(copied), dataset.target)] == ["copy"] * (not small), (
+            path.name
+        )
 
 
 def test_records_are_refused_with_the_way_out():

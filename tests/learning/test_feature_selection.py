@@ -7,7 +7,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.learning import selection
-from formulakern.learning.selection import PATH_SIZES, Choice, FewFeatures
+from formulakern.learning.selection import PATH_SIZES, FeatureSelection, Selection
 from formulakern.solvers.hierarchical.losses import loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -25,7 +25,7 @@ def problem(seed, most, name="logistic"):
     bits = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).view(np.uint8)
     penalties = np.array([4.0 ** len(v) for v in nodes] + [1.0])
     loss = loss_of(name, y, np.full(60, 30.0))
-    search = FewFeatures(Columns(bits, numbers), penalties, None, loss, 1e-5, most)
+    search = FeatureSelection(Columns(bits, numbers), penalties, None, loss, 1e-5, most)
     n, K = len(penalties), loss.n_functions
     return search, search.solved(np.arange(n), np.zeros((n, K)), loss.cold)
 
@@ -62,7 +62,7 @@ def test_weights_agree_with_their_evidence_if_that_costs_little(monkeypatch, sha
     bits = np.stack([kind > 0, kind == 2, kind == 1]).view(np.uint8)
     loss = loss_of("logistic", y, np.full(400, 30.0))
     penalties = np.array([1.0, 1.0, 10.0])
-    search = FewFeatures(Columns(bits, np.zeros((0, 400))), penalties, None, loss, 1e-6, 2)
+    search = FeatureSelection(Columns(bits, np.zeros((0, 400))), penalties, None, loss, 1e-6, 2)
     assert search.evidence.tolist() == [1, 1, 1]
     best = search.solved(np.arange(2), np.zeros((2, 1)), loss.cold)
     monkeypatch.setattr(selection, "MAX_AGREEMENT_COST", share)
@@ -92,7 +92,7 @@ def test_ctrl_c_keeps_the_best_so_far():
         return solved(*of)
 
     search.solved = interrupted
-    assert isinstance(search.path(whole, whole.objective)[-1], Choice)
+    assert isinstance(search.path(whole, whole.objective)[-1], Selection)
     assert len(search.path(whole, whole.objective)[-1]) <= 2
     assert search.interrupted
 

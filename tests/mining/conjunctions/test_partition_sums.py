@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.encoding.strict import read_packed
-from formulakern.mining.conjunctions import answers
-from formulakern.mining.conjunctions.answers import (
-    GroupedRows,
-    Question,
-    answer,
-    small_answer,
+from formulakern.mining.conjunctions import partition_sums
+from formulakern.mining.conjunctions.partition_sums import (
+    RowsInGroups,
+    SumQuery,
+    rows_in_units,
+    small_sums_over_covers,
+    sums_over_covers,
     totals,
-    weighed,
 )
 
 
@@ -24,7 +24,7 @@ def cases(draw):
     m, p, n_groups = draw(st.integers(1, 900)), draw(st.integers(1, 6)), draw(st.integers(1, 5))
     X = (generator.random((m, p)) < draw(st.sampled_from([0.05, 0.5, 0.95]))).astype(np.uint8)
     share = generator.choice([1.0, 2.0, 3.0][: draw(st.integers(1, 3))], m)
-    rows = GroupedRows(read_packed(X), generator.integers(0, n_groups, m), share)
+    rows = RowsInGroups(read_packed(X), generator.integers(0, n_groups, m), share)
     vectors = generator.integers(-2, 3, (n_groups, draw(st.integers(1, 3)))).astype(float)
     pairs = [[k, k - 1] for k in range(vectors.shape[1])]
     nodes, items, columns = [], [], []
@@ -39,7 +39,7 @@ def asked(pairs, nodes, items, columns):
     table = np.full((len(nodes), max(1, *map(len, nodes))), -1)
     for row, node in zip(table, nodes, strict=True):
         row[: len(node)] = node
-    return Question(
+    return SumQuery(
         np.array(pairs),
         table,
         np.cumsum([len(some) for some in items]),
@@ -55,9 +55,9 @@ def test_equals_the_sums_over_all_rows(case, whole, long, idle):
     """Also where rows of one weight come together, and where those without weight are left out."""
     X, rows, vectors, pairs, nodes, items, columns = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "MIN_ROWS_PER_KIND", long)
-        patch.setattr(answers, "MAX_IDLE_SHARE", idle)
-        with_weights = weighed(rows, -3, whole, vectors)
+        patch.setattr(partition_sums, "MIN_ROWS_PER_KIND", long)
+        patch.setattr(partition_sums, "MAX_IDLE_SHARE", idle)
+        with_weights = rows_in_units(rows, -3, whole, vectors)
     weights = 8 * vectors[rows.group] * rows.share[:, None]
     of_pairs = [weights[:, k] - (weights[:, j] if j >= 0 else 0) for k, j in pairs]
     expected = []
@@ -66,12 +66,12 @@ def test_equals_the_sums_over_all_rows(case, whole, long, idle):
             for j in some:
                 true = X[:, [*node, j]].all(axis=1)
                 expected.append([of_pairs[c][true].sum(), abs(of_pairs[c][true]).sum()])
-    given_back = answer(with_weights, asked(pairs, nodes, items, columns))
+    given_back = sums_over_covers(with_weights, asked(pairs, nodes, items, columns))
     assert given_back.tolist() == expected
     if vectors.shape[1] == 1:
         question = asked(pairs, nodes, items, [np.zeros(1, int)] * len(nodes))
-        some = answer(with_weights, question).tolist()
-        assert pairs != [[0, -1]] or small_answer(with_weights, question).tolist() == some
+        some = sums_over_covers(with_weights, question).tolist()
+        assert pairs != [[0, -1]] or small_sums_over_covers(with_weights, question).tolist() == some
     number, sums, rounded = totals(with_weights)
     assert number <= len(X)
     assert sums.tolist() == weights.sum(axis=0).tolist()

@@ -23,7 +23,7 @@ from formulakern.mining.sums import bit, column_sums, even_sums
 
 #: Words of 64 rows whose weights are expanded at a time.
 BLOCK_WORDS = 128
-#: Rows whose weights are added up at a time; the same for small questions.
+#: Rows whose weights are added up at a time; the same for small queries.
 BLOCK_ROWS, SMALL_BLOCK_ROWS = 1 << 16, 1 << 12
 #: Rows without weight are left out if their share is larger than this.
 MAX_IDLE_SHARE = 0.25
@@ -32,7 +32,7 @@ MIN_ROWS_PER_KIND, MAX_KINDS = 128, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRows:
+class RowsInGroups:
     """Rows in groups; the weights of a row are its share of the weights of its group.
 
     Parameters
@@ -51,7 +51,7 @@ class GroupedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class WeighedRows:
+class RowsInUnits:
     """Rows with weights: ``rint(vectors[group] * share)`` units.
 
     Parameters
@@ -59,7 +59,7 @@ class WeighedRows:
     words : ndarray of shape (p, ceil(m / 64)), uint64
         Propositions, 64 rows to a word.
     group, share :
-        The group and share of each row, as in :class:`GroupedRows`.
+        The group and share of each row, as in :class:`RowsInGroups`.
     vectors : ndarray of shape (G, K), float64
         In units.
     lost : ndarray of shape (K,), float64, optional
@@ -74,7 +74,7 @@ class WeighedRows:
     lost: FloatArray | None = None
 
 
-class Question(NamedTuple):
+class SumQuery(NamedTuple):
     """Conjunctions, and propositions that may be added to each.
 
     Column k of weights is the first minus the second column of ``pairs[k]``; −1 as the second
@@ -98,8 +98,8 @@ class Question(NamedTuple):
         conjunctions: Sequence[tuple[int, ...]],
         items: Sequence[NDArray[np.int64]],
         columns: Sequence[NDArray[np.int64]],
-    ) -> Question:
-        """Return the question about N nodes; ``among`` has the columns of propositions."""
+    ) -> SumQuery:
+        """Return the query about N nodes; ``among`` has the columns of propositions."""
         lengths = np.array([len(conjunction) for conjunction in conjunctions])
         table = np.full((len(lengths), max(1, lengths.max(initial=0))), -1, dtype=np.int64)
         each = np.fromiter(chain.from_iterable(conjunctions), np.intp, int(lengths.sum()))
@@ -120,13 +120,15 @@ class Question(NamedTuple):
         return np.cumsum(items * columns)
 
 
-def sizes(rows: GroupedRows, vectors: FloatArray) -> FloatArray:
+def sizes(rows: RowsInGroups, vectors: FloatArray) -> FloatArray:
     """Return the sums of absolute weights, shape (K,)."""
     mass = np.bincount(rows.group, rows.share, len(vectors))
     return np.asarray(mass @ np.abs(vectors), dtype=np.float64)
 
 
-def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) -> WeighedRows:
+def rows_in_units(
+    rows: RowsInGroups, exponent: int, whole: bool, vectors: FloatArray
+) -> RowsInUnits:
     """Return the rows with weights, without the rows of weight zero if these are many.
 
     If rows of one group and share are many, they are sorted together, so that most words have rows
@@ -134,7 +136,7 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
 
     Parameters
     ----------
-    rows : GroupedRows
+    rows : RowsInGroups
     exponent : int
         The unit is 2 to this power.
     whole : bool
@@ -154,13 +156,13 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
     some = (
         np.flatnonzero(kept) if np.count_nonzero(kept) < (1 - MAX_IDLE_SHARE) * len(kept) else None
     )
-    order = together(group, share, some)
+    order = sorted_rows(group, share, some)
     if order is not None:
         table, group, share = table.take(order), group[order], share[order]
-    return WeighedRows(table.columns, group, share, units, lost)
+    return RowsInUnits(table.columns, group, share, units, lost)
 
 
-def together(
+def sorted_rows(
     group: NDArray[np.intp], share: FloatArray, some: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
     """Return rows sorted by group and share if these fill words; otherwise return ``some``.
@@ -172,7 +174,7 @@ def together(
         The rows to sort; all by default.
 
     >>> group = np.resize([1, 0], 256)
-    >>> together(group, np.ones(256), None)[:3]
+    >>> sorted_rows(group, np.ones(256), None)[:3]
     array([1, 3, 5])
     """
     rows = np.arange(len(group)) if some is None else some
@@ -188,7 +190,7 @@ def together(
     return rows[np.argsort(narrow, kind="stable")]
 
 
-def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
+def totals(rows: RowsInUnits) -> tuple[int, FloatArray, FloatArray]:
     """Return the number of rows, the sums of weights in units, (K,), and how many were rounded."""
     width = rows.vectors.shape[1]
     sums, lost = np.zeros(width), np.zeros(width)
@@ -203,7 +205,7 @@ def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
     return len(rows.group), sums, lost
 
 
-def answer(rows: WeighedRows, question: Question) -> FloatArray:
+def sums_over_covers(rows: RowsInUnits, query: SumQuery) -> FloatArray:
     """Compute sums of weights and of absolute weights over covers, in units.
 
     Returns
@@ -214,16 +216,16 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
     The cost is about 10 ns per sum and 64 rows if the node is true on one of these; less than 1 ns
     if these rows have one group and one share.
     """
-    ends = question.ends
+    ends = query.ends
     out = np.zeros((int(ends[-1]) if len(ends) else 0, 2))
     if len(out) and len(rows.group):
-        add_up(rows.words, rows.group, rows.share, rows.vectors, *question, out)
+        add_sums(rows.words, rows.group, rows.share, rows.vectors, *query, out)
     return out
 
 
-def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
-    """Compute :func:`answer` for one column of weights by matrix products, without machine code."""
-    node = np.repeat(np.arange(len(question.nodes)), np.diff(question.item_ends, prepend=0))
+def small_sums_over_covers(rows: RowsInUnits, query: SumQuery) -> FloatArray:
+    """Compute :func:`sums_over_covers` for one column of weights, without machine code."""
+    node = np.repeat(np.arange(len(query.nodes)), np.diff(query.item_ends, prepend=0))
     out = np.zeros((len(node), 2))
     for start in range(0, len(rows.group), SMALL_BLOCK_ROWS):
         some = slice(start, start + SMALL_BLOCK_ROWS)
@@ -231,11 +233,11 @@ def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
         words = np.ascontiguousarray(rows.words[:, start // 64 : (start + SMALL_BLOCK_ROWS) // 64])
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : len(units)]
         truths = np.vstack([bits, np.ones_like(units)])  # position −1: the empty conjunction
-        covers = np.ones((len(question.nodes), len(units)))
-        for place in question.nodes.T:
+        covers = np.ones((len(query.nodes), len(units)))
+        for place in query.nodes.T:
             covers *= truths[place]
         for k, weights in enumerate((units, np.abs(units))):
-            out[:, k] += ((covers * weights) @ truths.T)[node, question.items]
+            out[:, k] += ((covers * weights) @ truths.T)[node, query.items]
     return out
 
 
@@ -243,7 +245,7 @@ def small_answer(rows: WeighedRows, question: Question) -> FloatArray:
     "void(uint64[:, ::1], int64[::1], float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1],"
     " int64[::1], int64[::1], int64[::1], int64[::1], float64[:, ::1])",
 )
-def add_up(
+def add_sums(
     words: Any,
     group: Any,
     share: Any,
@@ -281,7 +283,7 @@ def add_up(
         for w in range(min(BLOCK_WORDS, n_words - block)):
             first_row, some = 64 * (block + w), False
             if is_even(group, share, first_row):
-                units_of(vectors, group[first_row], share[first_row], units)
+                unit_weights(vectors, group[first_row], share[first_row], units)
                 for k in range(n_columns):
                     even_weights[k, w] = difference(units, pairs, k)
                     some = some or even_weights[k, w] != 0.0
@@ -292,7 +294,7 @@ def add_up(
             for t in range(64):
                 if first_row + t < n_rows:
                     i = first_row + t
-                    units_of(vectors, group[i], share[i], units)
+                    unit_weights(vectors, group[i], share[i], units)
                 else:
                     units[:] = 0.0
                 for k in range(n_columns):
@@ -348,7 +350,7 @@ def is_even(group: Any, share: Any, first: Any) -> Any:
 
 
 @compiled()
-def units_of(vectors: Any, group: Any, share: Any, units: Any) -> None:
+def unit_weights(vectors: Any, group: Any, share: Any, units: Any) -> None:
     """Compute the weights of a row in units."""
     for k in range(units.shape[0]):
         units[k] = np.rint(vectors[group, k] * share)

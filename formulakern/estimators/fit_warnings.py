@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.targets import TrainingData
+from formulakern.estimators.validation import TrainingData
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.tables.table import Table
@@ -75,8 +75,8 @@ def warn_of_zeros(kernel: Any, table: Any) -> bool:
 def warn_of_one_class(model: Any, data: TrainingData) -> None:
     """Warn if a model predicts only one class although a proposition distinguishes the classes.
 
-    The proposition is more frequent in one class than chance allows (see :func:`telling`).  A
-    sample of each class is tested, without rows of weight 0.
+    The proposition is more frequent in one class than chance allows (see
+    :func:`informative_column`).  A sample of each class is tested, without rows of weight 0.
     """
     some, truth = _some_of_each(data.table, data.labels, np.flatnonzero(data.weights))
     found = np.unique(model.predict(some)).tolist()
@@ -85,10 +85,10 @@ def warn_of_one_class(model: Any, data: TrainingData) -> None:
         if isinstance(some, OrderedTable):
             places, leaves = some.some(TESTED_CUTS), some.leaves
             some, names = some.packed(places), [str(leaves[place]) for place in places]
-        warn_if_told(found[0], some, truth, names, stacklevel=5)
+        warn_of_largest_class(found[0], some, truth, names, stacklevel=5)
 
 
-def warn_if_told(
+def warn_of_largest_class(
     found: Any,
     table: Any,
     labels: NDArray[Any],
@@ -103,7 +103,9 @@ def warn_if_told(
     else:
         values = np.asarray(getattr(some, "values", some), dtype=np.float64)
         truths = values > values.mean(axis=0)
-    place = telling(truths[:, :MAX_TESTED_PROPOSITIONS], np.unique(truth, return_inverse=True)[1])
+    place = informative_column(
+        truths[:, :MAX_TESTED_PROPOSITIONS], np.unique(truth, return_inverse=True)[1]
+    )
     if place is not None:
         column = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
@@ -113,7 +115,7 @@ def warn_if_told(
         )
 
 
-def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
+def leaking_columns(table: Table, labels: NDArray[Any]) -> dict[str, float]:
     """Return the columns that leak the class, with the accuracy of each alone.
 
     Each random half of the rows is predicted from the other half: an entry has the most frequent
@@ -124,7 +126,7 @@ def leaks(table: Table, labels: NDArray[Any]) -> dict[str, float]:
     not count.  If more than half of all columns leak, the classes are easy: the result is empty.
 
     >>> size, code = [k * k % 97 for k in range(80)], ["n", "y"] * 40
-    >>> leaks(Table({"size": size, "code": code}), np.array([0, 1] * 40))
+    >>> leaking_columns(Table({"size": size, "code": code}), np.array([0, 1] * 40))
     {'code': 1.0}
     """
     classes, codes = np.unique(labels, return_inverse=True)
@@ -163,7 +165,7 @@ def _some_of_each(
     return table[rows] if isinstance(table, np.ndarray) else table.take(rows), labels[rows]
 
 
-def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
+def informative_column(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
     """Return the column that is most significantly true more often in one class, or None.
 
     Every column and class has a one-sided p-value by Fisher's exact test.  The smallest p-value,
@@ -171,7 +173,7 @@ def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
     Statistical Society 85:87-94, 1922, doi:10.2307/2340521.)
 
     >>> column = np.repeat([[1, 0], [0, 1]], 10, axis=0)
-    >>> telling(np.hstack([np.ones((20, 1), dtype=int), column]), column[:, 0])
+    >>> informative_column(np.hstack([np.ones((20, 1), dtype=int), column]), column[:, 0])
     1
     """
     from scipy.stats import hypergeom

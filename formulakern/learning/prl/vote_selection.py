@@ -19,7 +19,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.preferences import ABOVE
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.learning.selection import Choice, FewFeatures
+from formulakern.learning.selection import FeatureSelection, Selection
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -32,7 +32,7 @@ ABSENT = 30.0
 
 
 @dataclass(frozen=True, eq=False)
-class FewVotes:
+class SelectedVotes:
     """Features, heaviest first, their votes (k, K), and the constant terms of the scores (K,).
 
     Ordered classes have one score, and their thresholds instead of constant terms.
@@ -44,14 +44,14 @@ class FewVotes:
     interrupted: bool
 
 
-def few_votes(
+def select_votes(
     game: RestrictedGame,
     features: Sequence[Any],
     most: int,
     signs: IntArray | None,
     ordered: bool,
     deadline: Deadline,
-) -> FewVotes | None:
+) -> SelectedVotes | None:
     """Return at most ``most`` of some features with their votes; None if only one class wins."""
     preferences = game.preferences
     rows, winners, weights = preferences.rows, preferences.winners, preferences.weights
@@ -73,15 +73,15 @@ def few_votes(
         best, interrupted = _chosen(columns, loss, most, signs, deadline)
         order = best.heaviest_first()
         kept, start = best.which[order].tolist(), np.maximum.accumulate(best.intercept)
-        found: FewVotes | None = FewVotes(kept, best.weights[order], start, interrupted)
+        found: SelectedVotes | None = SelectedVotes(kept, best.weights[order], start, interrupted)
     else:
-        found = few_of_classes(columns, winners, n, weights, most, signs, deadline)
+        found = select_votes_of_classes(columns, winners, n, weights, most, signs, deadline)
     if found is None:
         return None
     return replace(found, features=[features[k] for k in found.features])
 
 
-def few_of_classes(
+def select_votes_of_classes(
     columns: Columns,
     codes: IntArray,
     n_classes: int,
@@ -89,7 +89,7 @@ def few_of_classes(
     most: int,
     signs: IntArray | None = None,
     deadline: Deadline = UNLIMITED,
-) -> FewVotes | None:
+) -> SelectedVotes | None:
     """Return at most ``most`` features, by their numbers; None if the rows are of one class."""
     present, codes = np.unique(codes, return_inverse=True)
     if len(present) < 2:
@@ -105,14 +105,16 @@ def few_of_classes(
     votes[:, present] = np.hstack([-own / 2, own / 2]) if two else own
     start[present] = np.append(b, -b) if two else -best.intercept
     start[np.isinf(start)] = start[present].min() - np.abs(votes).sum() - ABSENT
-    return FewVotes(best.which[order].tolist(), votes, start, interrupted)
+    return SelectedVotes(best.which[order].tolist(), votes, start, interrupted)
 
 
 def _chosen(
     columns: Columns, loss: Loss, most: int, signs: IntArray | None, deadline: Deadline
-) -> tuple[Choice, bool]:
+) -> tuple[Selection, bool]:
     """Return the best choice of features, and whether the search was interrupted."""
     n = len(columns)
-    search = FewFeatures(columns, np.ones(n), signs, loss, RELATIVE_GAP, most, deadline, sizes=())
+    search = FeatureSelection(
+        columns, np.ones(n), signs, loss, RELATIVE_GAP, most, deadline, sizes=()
+    )
     whole = search.solved(np.arange(n), np.zeros((n, loss.n_functions)), loss.cold)
     return search.path(whole, (1 + MAX_DROP_COST) * whole.objective)[-1], search.interrupted

@@ -23,10 +23,10 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.partitions.collections import (
     Different,
     common_dtype,
+    concatenated,
     different_values,
     in_memory,
     is_dask,
-    joined,
 )
 from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
@@ -342,7 +342,7 @@ def _checked(parts: Sequence[Different]) -> NDArray[Any]:
     n_rows, n_given = sum(len(part.kind) for part in parts), sum(len(part.rows) for part in parts)
     starts = np.cumsum([0, *(len(part.kind) for part in parts)])
     rows = np.concatenate([part.rows + s for part, s in zip(parts, starts, strict=False)])
-    some = joined([part.some for part in parts])
+    some = concatenated([part.some for part in parts])
     # scikit-learn warns about more than twenty rows of mostly distinct classes: repeat rows so
     # that it warns exactly when it would for all rows
     more = min(n_rows, 2 * n_given + 22) - n_given if n_given else 0

@@ -15,7 +15,7 @@ from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Repor
 from formulakern.learning.hkl.lasso import Active
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Rows
-from formulakern.learning.selection import PATH_SIZES, Choice, FewFeatures
+from formulakern.learning.selection import PATH_SIZES, FeatureSelection, Selection
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.syntax.formula import Formula
 
@@ -24,7 +24,7 @@ GAP_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class SelectedFeatures:
     """Features, heaviest first, their weights (k, K), intercepts and the objective."""
 
     features: list[Node | int]
@@ -36,9 +36,9 @@ class Few:
         return len(self.features)
 
 
-def few_features(
+def select_features(
     rows: Rows, options: Options, grown: GrownSolution, deadline: Deadline, report: Report
-) -> tuple[list[Few], bool]:
+) -> tuple[list[SelectedFeatures], bool]:
     """Return the path from a solution to few features, and True if Ctrl-C ended the search.
 
     Candidates are the features of the solution and all conjunctions that were in use before.  The
@@ -57,12 +57,12 @@ def few_features(
     active.others = sorted({j for own in grown.others for j in own})
     loss = rows.loss(options)
 
-    def reported(here: Choice) -> None:
+    def reported(here: Selection) -> None:
         gap, n = relative_gap(here.objective, grown.lower_bound), len(here)
         report(0, GrowthStep(n, here.objective, gap, 0, deadline.taken(), n))
 
     features = active.features
-    search = FewFeatures(
+    search = FeatureSelection(
         active.columns(deadline),
         active.penalties,
         active.signs,
@@ -81,14 +81,14 @@ def few_features(
     goal = grown.lower_bound / (1 - options.tol)
     if grown.gap > options.tol:
         goal = solution.objective * (1 + options.tol)
-    whole = Choice(which, start[which], solution.intercept, solution.objective)
+    whole = Selection(which, start[which], solution.intercept, solution.objective)
     path = search.path(whole, goal)
     return [_named(rows, options, features, loss.c, here) for here in path], search.interrupted
 
 
 def _named(
-    rows: Rows, options: Options, features: list[Node | int], c: FloatArray, here: Choice
-) -> Few:
+    rows: Rows, options: Options, features: list[Node | int], c: FloatArray, here: Selection
+) -> SelectedFeatures:
     """Return a choice; one of two opposite propositions is replaced by the rarer one."""
     order = here.heaviest_first()
     named = [features[k] for k in here.which[order].tolist()]
@@ -100,7 +100,7 @@ def _named(
             if covered @ c > 0.5 * c.sum():
                 b = b - (weights[k] if len(b) == weights.shape[1] else weights[k, 0])
                 named[k], weights[k] = other, -weights[k]
-    return Few(named, weights, b, here.objective)
+    return SelectedFeatures(named, weights, b, here.objective)
 
 
 def opposite(
