@@ -134,9 +134,8 @@ class CompiledFunction(Generic[P, R]):
             self._maker.start()
         if self._maker is not None and wait:
             self._maker.join(deadline.left())
-            if (
-                not self._maker.is_alive() and not self.is_compiled
-            ):  # it failed: this raises the error
+            # if it failed, this raises the error
+            if not self._maker.is_alive() and not self.is_compiled:
                 self._compile(self.signatures[0])
         return self.is_compiled
 

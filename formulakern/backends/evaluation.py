@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.block_writers import CountWriter
-from formulakern.backends.lookup import Layout, count_entries, lay_out, row_classes
+from formulakern.backends.lookup import CountLayout, count_entries, lay_out, row_classes
 from formulakern.backends.loops import choose, evaluate, whole
 from formulakern.backends.tables import BlockWriter, PairedTables
 from formulakern.checks import check_choice
@@ -367,7 +367,7 @@ class LookupBackend:
         return guarded(task, layout.look_up(task.tables, _tabulated(task, layout)))
 
 
-def _tabulated(task: KernelTask, layout: Layout) -> FloatArray:
+def _tabulated(task: KernelTask, layout: CountLayout) -> FloatArray:
     """Return the values of all entries, 0 for counts that no pair of rows can have."""
     table = np.zeros(len(layout.possible))
     here = np.flatnonzero(layout.possible)
@@ -573,9 +573,8 @@ def choose_backend(name: str, task: KernelTask) -> BackendChoice:
         sizes["numba"] = BACKENDS["numba"].size(task)
         tabulated_at_least = LAYOUT_NS + task.counting + LOOKUP_NS * task.n_pairs
         if sizes["numba"] <= min(sizes["interpreter"], tabulated_at_least):
-            return BackendChoice(
-                BACKENDS["numba"], fused.reason
-            )  # whatever the numbers of ones are
+            # whatever the numbers of ones are
+            return BackendChoice(BACKENDS["numba"], fused.reason)
     tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:
         sizes["lookup"] = BACKENDS["lookup"].size(task)

@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class CountLayout:
     """The places x_start + z_start + Σ_g strides_g · ⟨x,z⟩_g of pairs, and the counts of places."""
 
     x_start: Integers  # (rows of x,)
@@ -95,7 +95,7 @@ def row_classes(counts: Integers) -> tuple[Integers, Integers]:
     return counts[:, first], row_class
 
 
-def lay_out(tables: PairedTables) -> Layout:
+def lay_out(tables: PairedTables) -> CountLayout:
     """Return the places of all triples; a class of rows of x has one block for all rows of z."""
     x, x_class = row_classes(tables.x_counts)
     z, z_class = row_classes(tables.z_counts)
@@ -109,4 +109,4 @@ def lay_out(tables: PairedTables) -> Layout:
     p, q = np.repeat(x, len(of), axis=1), np.tile(z[:, of], x.shape[1])
     s, sizes = np.tile(s, x.shape[1]), np.array(tables.sizes)[:, None]
     possible = ((s <= p) & (s >= p + q - sizes)).all(axis=0)
-    return Layout(x_class * len(of), starts[z_class], strides[:, z_class], s, p, q, possible)
+    return CountLayout(x_class * len(of), starts[z_class], strides[:, z_class], s, p, q, possible)

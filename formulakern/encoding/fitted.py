@@ -31,10 +31,10 @@ class FittedPlans:
                 'and 1. Use graded=False, or FormulaSVC(inputs="graded").'
             )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        degrees = np.empty((len(table), len(terms)))
+        linear_columns = np.empty((len(table), len(terms)))
         for j, term in enumerate(terms):
-            degrees[:, j] = term(table)
-        return PackedTable.of_columns(words, len(table), degrees=degrees)
+            linear_columns[:, j] = term(table)
+        return PackedTable.of_columns(words, len(table), linear_columns=linear_columns)
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
         """Yield every plan and the position of its first proposition, after checking its column."""

@@ -90,8 +90,8 @@ class Leaves(Sequence[Formula]):
 class OrderedTable:
     """A table of m rows of ordered and nominal columns, and linear terms.
 
-    Propositions are numbered column by column.  ``degrees`` are the linear terms, float64 of shape
-    (m, e).
+    Propositions are numbered column by column.  ``linear_columns`` are the linear terms, float64 of
+    shape (m, e).
 
     >>> codes = np.array([0, 2, 1, 3], dtype=np.int32)  # the last one is missing
     >>> table = OrderedTable([OrderedColumn(codes, 3, True, "abcd")], 4, np.zeros((4, 0)))
@@ -101,7 +101,7 @@ class OrderedTable:
 
     columns: list[OrderedColumn]
     n_rows: int
-    degrees: FloatArray
+    linear_columns: FloatArray
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
@@ -140,7 +140,7 @@ class OrderedTable:
         """The propositions as formulas."""
         return Leaves([column.leaves for column in self.columns], self.starts)
 
-    def bare(self) -> OrderedTable:
+    def without_formulas(self) -> OrderedTable:
         """Return the table without the formulas of the propositions."""
         return replace(self, columns=[replace(one, leaves=()) for one in self.columns])
 
@@ -150,14 +150,14 @@ class OrderedTable:
         codes = np.concatenate([part.codes for part in parts], axis=1)
         listed = zip(parts[0].columns, codes, strict=True)
         columns = [replace(one, codes=own) for one, own in listed]
-        degrees = np.concatenate([part.degrees for part in parts])
-        return OrderedTable(columns, len(degrees), degrees)
+        linear_columns = np.concatenate([part.linear_columns for part in parts])
+        return OrderedTable(columns, len(linear_columns), linear_columns)
 
     def take(self, rows: NDArray[Any]) -> OrderedTable:
         """Return the table with only these rows, given by position or by a mask."""
         columns = [replace(one, codes=one.codes[rows]) for one in self.columns]
-        degrees = self.degrees[rows]
-        return OrderedTable(columns, len(degrees), degrees)
+        linear_columns = self.linear_columns[rows]
+        return OrderedTable(columns, len(linear_columns), linear_columns)
 
     def distinct(self) -> tuple[OrderedTable, NDArray[np.intp]]:
         """Return the different rows, and the position of each row among them."""
@@ -207,4 +207,4 @@ class OrderedTable:
     def packed(self, propositions: Sequence[int]) -> PackedTable:
         """Return the given propositions as a packed table."""
         words = self.covers([(p,) for p in propositions])
-        return PackedTable.of_columns(words, self.n_rows, degrees=self.degrees)
+        return PackedTable.of_columns(words, self.n_rows, linear_columns=self.linear_columns)

@@ -41,8 +41,8 @@ class PackedTable:
     """A table of m rows of n columns of 0 and 1, and linear terms.
 
     ``sparse`` is a canonical scipy.sparse.csr_array of the ones of a sparse table, which is packed
-    at the first use of its words.  ``degrees`` are the linear terms, float64 of shape (m, e), which
-    comparisons of rows ignore.
+    at the first use of its words.  ``linear_columns`` are the linear terms, float64 (m, e),
+    which comparisons of rows ignore.
 
     >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
     >>> table.columns.tolist(), table.counts, table.cover((0, 2))
@@ -58,9 +58,9 @@ class PackedTable:
         rows: Words | None = None,
         columns: Words | None = None,
         sparse: Any = None,
-        degrees: FloatArray | None = None,
+        linear_columns: FloatArray | None = None,
     ) -> None:
-        self.degrees = np.zeros((n_rows, 0)) if degrees is None else degrees
+        self.linear_columns = np.zeros((n_rows, 0)) if linear_columns is None else linear_columns
         self.n_rows, self.n_columns, self.names, self.sparse = n_rows, n_columns, names, sparse
         for name, words, shape in (
             ("rows", rows, (n_rows, n_words(n_columns))),
@@ -88,24 +88,31 @@ class PackedTable:
         words: Words,
         n_rows: int,
         names: tuple[str, ...] | None = None,
-        degrees: FloatArray | None = None,
+        linear_columns: FloatArray | None = None,
     ) -> PackedTable:
         """Return the table of packed columns, uint64 of shape (n, ceil(m / 64)), padded with 0."""
-        return cls(n_rows, len(words), names, columns=words, degrees=degrees)
+        return cls(n_rows, len(words), names, columns=words, linear_columns=linear_columns)
 
     @staticmethod
     def concatenated(tables: Sequence[PackedTable]) -> PackedTable:
         """Return the rows of several tables of the same columns."""
         words = np.concatenate([table.rows for table in tables])
-        degrees = np.concatenate([table.degrees for table in tables])
-        return PackedTable.of_rows(words, tables[0].n_columns).with_degrees(degrees)
+        linear_columns = np.concatenate([table.linear_columns for table in tables])
+        return PackedTable.of_rows(words, tables[0].n_columns).with_linear_columns(linear_columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state with the sparse table, or else the first view of rows or columns."""
-        names = ["n_rows", "n_columns", "names", "sparse", "degrees"]
+        names = ["n_rows", "n_columns", "names", "sparse"]
         if self.sparse is None:
             names.append(next(name for name in self.__dict__ if name in ("rows", "columns")))
-        return {name: self.__dict__[name] for name in names}
+        state = {name: self.__dict__[name] for name in names}
+        return state | {"degrees": self.linear_columns}  # their name in files
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes from a state."""
+        held = dict(state)
+        self.linear_columns = held.pop("degrees")
+        self.__dict__ |= held
 
     def __repr__(self) -> str:
         return f"<PackedTable: {self.n_rows:,} rows, {self.n_columns:,} columns>"
@@ -148,10 +155,10 @@ class PackedTable:
         bits = words >> (columns & 63).astype(np.uint64) & np.uint64(1)
         return np.asarray(bits != 0)
 
-    def with_degrees(self, degrees: FloatArray) -> PackedTable:
+    def with_linear_columns(self, linear_columns: FloatArray) -> PackedTable:
         """Return the table with these linear terms, float64 of shape (m, e)."""
         table = PackedTable(self.n_rows, self.n_columns)
-        table.__dict__ |= self.__dict__ | {"degrees": degrees}
+        table.__dict__ |= self.__dict__ | {"linear_columns": linear_columns}
         return table
 
     # -- parts ---------------------------------------------------------------------------------
@@ -170,12 +177,14 @@ class PackedTable:
             parts["columns"] = self.columns[positions]
         else:
             parts["rows"] = select_bits(self.rows, self.n_columns, positions)
-        return PackedTable(self.n_rows, len(positions), names, degrees=self.degrees, **parts)
+        return PackedTable(
+            self.n_rows, len(positions), names, linear_columns=self.linear_columns, **parts
+        )
 
     def take(self, rows: NDArray[Any]) -> PackedTable:
         """Return the table of these rows, given by (perhaps repeated) positions or by a mask."""
         rows = row_positions(rows, self.n_rows)
-        parts: dict[str, Any] = {"degrees": self.degrees[rows]}
+        parts: dict[str, Any] = {"linear_columns": self.linear_columns[rows]}
         if self.sparse is not None:
             parts["sparse"] = self.sparse[rows]
         elif "rows" in self.__dict__:

@@ -70,7 +70,7 @@ class PartitionedTable:
     ) -> list[Summary]:
         """Return the results of ``use`` on the summaries of the columns, by classes if given."""
         with stage("finding propositions"):
-            of = None if classes is None else parted(classes, self.lengths)
+            of = None if classes is None else split(classes, self.lengths)
             found, self.lengths = summaries_of(self.partitions, of, use=use)
         return found
 
@@ -121,8 +121,8 @@ class WeightedRows:
     def merged(self) -> WeightedRows:
         """Return the rows, merged if their propositions, linear terms and classes are equal."""
         words = np.ascontiguousarray(self.table.rows)
-        degrees = np.ascontiguousarray(self.table.degrees + 0.0).view(np.uint64)
-        keys = np.column_stack([self.codes.astype(np.uint64), words, degrees])
+        linear_columns = np.ascontiguousarray(self.table.linear_columns + 0.0).view(np.uint64)
+        keys = np.column_stack([self.codes.astype(np.uint64), words, linear_columns])
         first, kind = different_rows(np.ascontiguousarray(keys))
         if len(first) == len(self):
             return self
@@ -175,7 +175,7 @@ class PackedPartitions:
         with stage(PACKING):
             return PackedTable.concatenated(self.rows.map(_by_rows, each=some))
 
-    def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
+    def sample(self, n: int, generator: np.random.Generator) -> PackedTable:
         """Return n random rows, drawn without replacement, in order."""
         n = min(n, self.n_rows)
         chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
@@ -202,7 +202,7 @@ class PackedPartitions:
         new codes, or −1 to drop their rows, as weight 0 does; ``factors`` are their weights.  Small
         partitions are joined.  Raise DataError if the number of rows of a partition has changed.
         """
-        given = [parted(one, self.lengths) for one in (codes, weights) if one is not None]
+        given = [split(one, self.lengths) for one in (codes, weights) if one is not None]
         own = list(zip(*given, strict=True))
         with stage(PACKING):
             made = self.rows.later(_weighted, places, factors, each=own)
@@ -213,7 +213,7 @@ class PackedPartitions:
             return made.persisted().compute()
 
 
-def parted(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
+def split(values: NDArray[Any], lengths: Sequence[int]) -> list[NDArray[Any]]:
     """Return the values of all rows, divided into partitions of these lengths."""
     return np.split(values, np.cumsum(lengths)[:-1])
 
@@ -225,7 +225,7 @@ def _packed(table: Table, encoder: Any, terms: tuple[Any, ...]) -> PackedTable:
 
 def _coded(table: Table, encoder: Any, terms: tuple[Any, ...], number: int) -> OrderedTable:
     coded: OrderedTable = encoder.coded(table, terms)
-    return coded if number == 0 else coded.bare()
+    return coded if number == 0 else coded.without_formulas()
 
 
 def coded_rows(table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> OrderedTable:
@@ -243,7 +243,9 @@ def n_rows_of(X: Any) -> int:
 
 
 def _by_rows(packed: PackedTable, some: NDArray[np.intp] | None = None) -> PackedTable:
-    rows = PackedTable.of_rows(packed.rows, packed.n_columns).with_degrees(packed.degrees)
+    rows = PackedTable.of_rows(packed.rows, packed.n_columns).with_linear_columns(
+        packed.linear_columns
+    )
     return rows if some is None else rows.take(some)
 
 

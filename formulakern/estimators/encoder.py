@@ -349,10 +349,10 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
         if isinstance(table, PartitionedTable):
             return coded_rows(table, self, terms)
         columns = [one for _, plan in self._checked_plans(table) for one in plan.coded(table)]
-        degrees = np.empty((len(table), len(terms)))
+        linear_columns = np.empty((len(table), len(terms)))
         for j, term in enumerate(terms):
-            degrees[:, j] = term(table)
-        return OrderedTable(columns, len(table), degrees)
+            linear_columns[:, j] = term(table)
+        return OrderedTable(columns, len(table), linear_columns)
 
     def keep_order(self, names: Container[str]) -> None:
         """Use x <= 0 instead of x = 0 for gaps of these columns."""

@@ -305,7 +305,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         table: PackedTable | PackedPartitions = self._fit_table(X, y)
         seed = random_source(self.random_state).randint(2**31 - 1)
         if isinstance(table, PackedPartitions):
-            table = table.drawn(DRAWN_ROWS, np.random.default_rng([seed, 1]))
+            table = table.sample(DRAWN_ROWS, np.random.default_rng([seed, 1]))
         made = self.formula
         if not isinstance(made, Kernel):
             made = kernel(made, self.variables, domains=self._domains_of(X, self.domains))

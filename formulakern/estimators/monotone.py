@@ -27,7 +27,7 @@ from formulakern.tables.read import column_positions
 from formulakern.tables.table import Table
 
 #: The sign of weights for each relation, if the score must not fall with the column.
-ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
+SIGNS = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
 
 
 def check_one_score(model: Any, n_classes: int) -> None:
@@ -93,29 +93,29 @@ def read_directions(
     return {name: int(d) for name, d in zip(names, monotone.values(), strict=True)}
 
 
-def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
+def required_sign(leaf: Formula, directions: Mapping[str, int]) -> int | None:
     """Return the required sign of a proposition's weight: 0 for any, None for no weight.
 
     >>> directions = {"age": 1, "bmi": -1}
-    >>> [asked_of(Comparison(name, "<=", 3), directions) for name in ("age", "bmi", "sex")]
+    >>> [required_sign(Comparison(name, "<=", 3), directions) for name in ("age", "bmi", "sex")]
     [-1, 1, 0]
-    >>> asked_of(Comparison("age", "=", 3), directions) is None
+    >>> required_sign(Comparison("age", "=", 3), directions) is None
     True
     """
     if isinstance(leaf, Variable):
         return directions.get(leaf.name, 0)
     if not isinstance(leaf, Comparison) or leaf.column not in directions:
         return 0
-    asked = ASKED.get(leaf.relation) if leaf.part is None else None
+    asked = SIGNS.get(leaf.relation) if leaf.part is None else None
     return None if asked is None else asked * directions[leaf.column]
 
 
-def asked_in(leaves: Sequence[Any], directions: Mapping[str, int]) -> IntArray:
+def required_signs(leaves: Sequence[Any], directions: Mapping[str, int]) -> IntArray:
     """Return the required signs of the weights of propositions, ``NEVER`` for no weight."""
     if isinstance(leaves, Leaves):
-        return np.concatenate([asked_in(part, directions) for part in leaves.parts])
+        return np.concatenate([required_signs(part, directions) for part in leaves.parts])
     if isinstance(leaves, Gaps):
         asked, n = directions.get(leaves.name, 0), len(leaves) // 2
         return np.repeat(np.array([-asked, asked], dtype=np.int64), n)
-    found = [asked_of(leaf, directions) for leaf in leaves]
+    found = [required_sign(leaf, directions) for leaf in leaves]
     return np.array([NEVER if one is None else one for one in found], dtype=np.int64)

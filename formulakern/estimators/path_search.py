@@ -184,7 +184,7 @@ class PathSearch:
 
     def _fitted(self, places: Sequence[int], before: list[Any]) -> bool:
         """Fit and judge settings, and return True if time sufficed for all."""
-        ready: Any = self.workers.answers(self.fit, self._tasks(places, before))
+        ready: Any = self.workers.results(self.fit, self._tasks(places, before))
         with closing(ready) as answers:
             for place in places:
                 pairs = list(islice(answers, len(self.folds)))

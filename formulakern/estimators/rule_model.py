@@ -23,7 +23,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator, class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.fit_warnings import warn_of_one_class
-from formulakern.estimators.monotone import asked_of, read_directions
+from formulakern.estimators.monotone import read_directions, required_sign
 from formulakern.estimators.reporting.report import report
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.validation import TrainingData
@@ -177,7 +177,7 @@ class RuleModel(PropositionModel):
                 "propositions of its columns are not known. Use encoder='auto' and a dense table, "
                 "or a PropositionEncoder."
             )
-        asked = [asked_of(leaf, encoding.directions) for leaf in encoding.leaves]
+        asked = [required_sign(leaf, encoding.directions) for leaf in encoding.leaves]
         kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
         if not len(kept):
             raise DataError(
@@ -339,7 +339,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         data = data.used()
         self.classes_, table, codes = data.classes, data.table, data.codes
         names = self.classes_.tolist()
-        counts = RowCounts.of_classes(codes, len(names), data.own)
+        counts = RowCounts.of_classes(codes, len(names), data.sample_weights)
         learned, intercept = self._votes(table, codes, data.weights, deadline)
         votes: dict[Conjunction, FloatArray] = {}
         for feature, weight, winner, loser in learned:
@@ -385,7 +385,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If the proven gap is above ``tol``.
         """
         self._check_parameters()
-        with self._showing() as bar:
+        with self._progress() as bar:
             deadline = Deadline.of(self.time_limit)
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)

@@ -255,14 +255,14 @@ class TrainingData:
         return np.asarray(self.classes[self.codes])
 
     @cached_property
-    def own(self) -> FloatArray:
+    def sample_weights(self) -> FloatArray:
         """The sample weight of every row, 1 by default."""
         return np.ones(len(self.codes)) if self.given is None else self.given
 
     @cached_property
     def weights(self) -> FloatArray:
         """The weight of every row: its sample weight times the factor of its class."""
-        return np.asarray(self.own * self.factors[self.codes])
+        return np.asarray(self.sample_weights * self.factors[self.codes])
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:

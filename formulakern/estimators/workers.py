@@ -58,7 +58,7 @@ class Workers:
             _SENT[value] = self._client, sent
         return sent
 
-    def answers(
+    def results(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
         """Yield ``function(*each)`` for each of the arguments, in order.
@@ -77,7 +77,7 @@ class Workers:
             pre_dispatch="n_jobs",
         )
         with cluster_errors(ADVICE):
-            ready = parallel(delayed(_answer)(function, *each) for each in arguments)
+            ready = parallel(delayed(_result)(function, *each) for each in arguments)
             try:
                 for answer in ready:  # noqa: UP028 -- yield from would close it too early
                     yield answer
@@ -91,7 +91,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
+def _result(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task, whose arguments may be futures if a cluster has only one worker left."""
     sent = getattr(sys.modules.get("distributed"), "Future", ())
     with _FILTERS:

@@ -25,7 +25,8 @@ from formulakern.syntax.leaves import Comparison, Level
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
 
-#: The classes that files may name, by module; files do not name modules.
+#: The classes that files may name, by module; files do not name modules.  ``name=Class`` is a class
+#: with another name in files.
 CLASSES = {
     "builtins": "range slice",
     "datetime": "date datetime time timedelta timezone",
@@ -59,7 +60,7 @@ CLASSES = {
     "formulakern.learning.prl.column_generation": "Epoch",
     "formulakern.rules.decision": "ClassRule",
     "formulakern.rules.ensemble": "RuleEnsemble ScoreCard",
-    "formulakern.rules.features": "Conjunction Degree Instance LinearTerm Monomial",
+    "formulakern.rules.features": "Conjunction Degree=LinearFeature Instance LinearTerm Monomial",
     "formulakern.rules.rule": "Rule",
     "formulakern.rules.class_rules": "RuleList RuleSet",
     "formulakern.rules.voting": "WeightedRule",
@@ -74,9 +75,10 @@ CLASSES = {
 
 def known_names() -> dict[str, str]:
     """Map the names in a file to ``"module:name"``, including the learners."""
-    listed = {
-        name: f"{module}:{name}" for module, names in CLASSES.items() for name in names.split()
-    }
+    listed = {}
+    for module, names in CLASSES.items():
+        for written, _, renamed in (name.partition("=") for name in names.split()):
+            listed[written] = f"{module}:{renamed or written}"
     return listed | {row.estimator: f"{row.module}:{row.estimator}" for row in LEARNERS.values()}
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.lookup import (
-    Layout,
+    CountLayout,
     count_entries,
     lay_out,
     row_classes,
@@ -122,7 +122,7 @@ def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 
 
-def _places(tables: PairedTables, layout: Layout) -> BlockWriter:
+def _places(tables: PairedTables, layout: CountLayout) -> BlockWriter:
     """Return a writer of the place of every pair of rows in a lookup table."""
     itself = np.arange(layout.s.shape[1], dtype=np.float64)  # the value at a place is its number
     look_up = layout.look_up(tables, itself)

@@ -148,7 +148,7 @@ def _split_by_features(
     rows: PartitionGroups, conjunctions: Conjunctions, others: Sequence[int]
 ) -> PartitionGroups:
     table = rows.table
-    values = np.ascontiguousarray(table.degrees[:, list(others)] + 0.0)  # no negative zeros
+    values = np.ascontiguousarray(table.linear_columns[:, list(others)] + 0.0)  # no negative zeros
     words = transposed(table.covers(conjunctions), table.n_rows)
     words = np.column_stack([words, values.view(np.uint64)])
     first, group = different_groups(rows.group, words)
@@ -162,7 +162,7 @@ def _group_sums(
     """Return keys, weights, numbers, and sums of linear columns times weights of the groups."""
     n = len(rows.keys)
     weights = np.bincount(rows.group, rows.share, n).astype(np.float64)
-    columns = [np.bincount(rows.group, rows.share * d, n) for d in rows.table.degrees.T]
+    columns = [np.bincount(rows.group, rows.share * d, n) for d in rows.table.linear_columns.T]
     sums = np.array(columns, dtype=np.float64).reshape(len(columns), n).T
     return rows.keys, weights, whole_sums(rows.group, rows.numbers, n), sums
 

@@ -233,7 +233,7 @@ def _plain(number: float) -> str:
 
 
 @dataclass(frozen=True)
-class Degree:
+class LinearFeature:
     """The feature that is a linear column of an encoded table, named by its term."""
 
     place: int
@@ -241,14 +241,14 @@ class Degree:
 
     def values(self, table: PackedTable) -> npt.NDArray[np.float64]:
         """Return the values of all rows of an encoded table, float64 of shape (m,)."""
-        return np.asarray(table.degrees[:, self.place])
+        return np.asarray(table.linear_columns[:, self.place])
 
     def named(self, leaves: Sequence[Any]) -> LinearTerm:  # noqa: ARG002
         """Return the linear term."""
         return self.term
 
 
-Feature: TypeAlias = Conjunction | Instance | Monomial | Degree
+Feature: TypeAlias = Conjunction | Instance | Monomial | LinearFeature
 
 #: A term of an ensemble: a rule is 1 or 0 in a row, the others are numbers.
 Term: TypeAlias = Rule | Monomial | LinearTerm
@@ -259,7 +259,7 @@ def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
 
     All features are of one kind, or conjunctions and degrees; degrees and monomials give float64.
     """
-    graded = any(isinstance(feature, Degree) for feature in features)
+    graded = any(isinstance(feature, LinearFeature) for feature in features)
     kind = (
         np.bool_ if isinstance(encoded, (OrderedTable, PackedTable)) and not graded else np.float64
     )

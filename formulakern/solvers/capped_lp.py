@@ -56,7 +56,7 @@ def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> Non
                 row[places[f]] += weight * entries[f]
 
 
-class Matrix:
+class ConstraintMatrix:
     """The matrix A + shift; A is sparse if it has few nonzero entries, otherwise BLAS is used.
 
     Large matrices of bytes are converted to floats block by block.  ``tol`` is the required
@@ -184,7 +184,7 @@ def solve_capped_lp(
     """
     best, steps = (np.inf, np.inf), 0
     with one_thread():
-        state = _State(Matrix(A, shift, tol, deadline), u, start)
+        state = _State(ConstraintMatrix(A, shift, tol, deadline), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
         began, seconds = Deadline.clock(), 0.0
         while True:
@@ -217,7 +217,7 @@ class _State:
     """
 
     def __init__(
-        self, matrix: Matrix, u: FloatArray, start: tuple[FloatArray, FloatArray] | None
+        self, matrix: ConstraintMatrix, u: FloatArray, start: tuple[FloatArray, FloatArray] | None
     ) -> None:
         self.matrix = matrix
         n, k = matrix.shape

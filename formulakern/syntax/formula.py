@@ -1079,9 +1079,8 @@ def _with_negation(node: Formula, parts: list[_Pair]) -> _Pair:
     if row in (AND, OR):
         true, false = zip(*parts, strict=True)
         return (both(true), either(false)) if row is AND else (either(true), both(false))
-    return join_balanced(
-        parts, lambda *two: _joined_pair(row, *two)
-    )  # a balanced tree: quadratic size
+    # a balanced tree: quadratic size
+    return join_balanced(parts, lambda *two: _joined_pair(row, *two))
 
 
 def _joined_pair(row: Connective, *operands: _Pair) -> _Pair:

@@ -94,7 +94,7 @@ def test_partitions_that_change_are_refused():
 def test_rows_that_differ_in_degrees_alone_stay_apart():
     table = PackedTable.of_rows(np.array([[1], [1], [1]], dtype=np.uint64), 1)
     degrees = np.array([[0.5], [0.0], [-0.0]])
-    rows = WeightedRows.of(table.with_degrees(degrees), np.zeros(3, int), np.ones(3))
+    rows = WeightedRows.of(table.with_linear_columns(degrees), np.zeros(3, int), np.ones(3))
     assert rows.merged().weights.tolist() == [2.0, 1.0]
 
 

@@ -100,7 +100,7 @@ def test_a_task_without_its_table_is_small(elsewhere):
             sent.append(value)
             return "the table"
 
-        def answers(self, function, arguments):
+        def results(self, function, arguments):
             for each in arguments:
                 assert len(pickle.dumps(each)) < 2000
                 table, *own = each

@@ -184,7 +184,7 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_search(client, tmp_path):
         folder = tmp_path / str(number)
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patched, joblib.parallel_config(backend="dask"):
-            patched.setattr(workers, "_answer", partial(answer_once_killed, str(folder)))
+            patched.setattr(workers, "_result", partial(answer_once_killed, str(folder)))
             model.fit(X, y)
         assert (folder / "done").exists()
         while len(client.scheduler_info()["workers"]) < 2:
@@ -194,7 +194,7 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_search(client, tmp_path):
     np.testing.assert_array_equal(settings.cv_results_["mean_score"], scores[1])
 
 
-ANSWER = workers._answer
+ANSWER = workers._result
 
 
 def answer_once_killed(folder, function, *arguments):
@@ -209,7 +209,7 @@ def test_tasks_run_in_this_process_if_one_worker_is_left(client, monkeypatch):
         sent = spread.send(value)
         backend = type(get_active_backend()[0])
         monkeypatch.setattr(backend, "effective_n_jobs", lambda *_: 1)
-        assert list(spread.answers(len, [(sent,), (value,)])) == [3, 3]
+        assert list(spread.results(len, [(sent,), (value,)])) == [3, 3]
 
 
 @pytest.mark.parametrize("learner", [fk.PRLClassifier, fk.HKLClassifier, fk.FormulaSVC])

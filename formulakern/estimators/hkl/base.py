@@ -25,7 +25,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.path import RulePath, share_of, sizes_of
-from formulakern.estimators.monotone import asked_in, asked_of
+from formulakern.estimators.monotone import required_sign, required_signs
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.validation import TrainingData
@@ -37,7 +37,7 @@ from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, l
 from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.learning.selection import rule_limit
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
+from formulakern.rules.features import Conjunction, Feature, LinearFeature, LinearTerm
 from formulakern.rules.voting import WeightedRule
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
@@ -91,7 +91,7 @@ def whole_problems(table: PackedTable, y: FloatArray, weights: FloatArray) -> Pr
     used = weights > 0
     kept = table if used.all() else table.take(used)
     different, kind = kept.distinct()
-    examples = Examples(kind, y[used], weights[used], kept.degrees)
+    examples = Examples(kind, y[used], weights[used], kept.linear_columns)
     return lambda made: Rows.merged(different, made(examples))
 
 
@@ -107,7 +107,7 @@ def problems_of(data: TrainingData) -> ProblemOf:
 def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:
     """Return the rows, or groups of rows of one class on which each of ``rules`` is constant."""
     if not isinstance(rows, Groups):
-        counts = np.where(data.weights > 0, data.own, 0.0)
+        counts = np.where(data.weights > 0, data.sample_weights, 0.0)
         return SeenRows(data.table, data.labels, data.weights, counts, np.ones(len(counts)))
     nodes = [rule for rule in rules if isinstance(rule, tuple)]
     rows.split_groups(nodes, [rule for rule in rules if isinstance(rule, int)])
@@ -154,7 +154,9 @@ class HierarchicalBase(RuleModel):
         Under ``monotone`` equal propositions are merged only if their weights have the same sign.
         """
         kept = super()._useful(encoding, table)
-        asked = np.array([asked_of(encoding.leaves[j], encoding.directions) for j in kept.tolist()])
+        asked = np.array(
+            [required_sign(encoding.leaves[j], encoding.directions) for j in kept.tolist()]
+        )
         alike = [kept[asked == sign] for sign in (-1, 0, 1) if (asked == sign).any()]
         different = [some[table.select(some).different_columns()] for some in alike]
         return np.sort(np.concatenate(different))
@@ -321,7 +323,9 @@ class HierarchicalBase(RuleModel):
         for node, own in votes.items():
             if isinstance(node, int):  # a linear term, which has a value in every row
                 term = self._encoding.terms[node]
-                found.append((Degree(node, term), WeightedRule.of_votes(term, own.tolist(), names)))
+                found.append(
+                    (LinearFeature(node, term), WeightedRule.of_votes(term, own.tolist(), names))
+                )
                 continue
             rule, cover = Conjunction(node).named(self._encoding.leaves), table.cover(node)
             found.append((Conjunction(node), counts.described(rule, cover, own.tolist(), names)))
@@ -350,7 +354,7 @@ def signs_of(encoding: Encoding) -> Signs | None:
     if not directions:
         return None
     others = np.array([directions.get(term.column, 0) for term in encoding.terms], dtype=np.int64)
-    return Signs(asked_in(encoding.leaves, directions), others)
+    return Signs(required_signs(encoding.leaves, directions), others)
 
 
 @dataclass(eq=False, repr=False)

@@ -282,7 +282,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         self._order = data.classes
         if self.ordinal:
             data = replace(data, classes=np.arange(len(data.classes)))
-        self._numbers, sums = data.classes, np.bincount(data.codes, data.own)
+        self._numbers, sums = data.classes, np.bincount(data.codes, data.sample_weights)
         self._class_shares, self._tau = self._shares(sums.astype(np.float64))
         return data
 

@@ -27,7 +27,7 @@ from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.monotone import asked_in, check_one_score
+from formulakern.estimators.monotone import check_one_score, required_signs
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.validation import TrainingData
@@ -47,7 +47,7 @@ from formulakern.learning.prl.features import (
     OrderedConjunctions,
     TemplateFeatures,
 )
-from formulakern.learning.prl.preferences import ABOVE, Preferences, Step, read_preferences
+from formulakern.learning.prl.preferences import ABOVE, Preferences, ThresholdStep, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
 from formulakern.learning.selection import rule_limit
@@ -288,7 +288,7 @@ class PRLClassifier(PreferenceModel):
         deadline = Deadline.of(self.time_limit)
         if self.ordinal:
             raise ParameterError("ordinal=True is only for fit; use ordinal=False for preferences.")
-        with self._showing():
+        with self._progress():
             encoded = self._fit_table(X, None)
             if isinstance(encoded, PackedPartitions):
                 rule = f"preferences on {encoded.n_rows:,} rows"
@@ -395,7 +395,7 @@ class PRLClassifier(PreferenceModel):
             groups = RowGroups(rows, n, factors, data.table.n_columns, read)
             return groups.preferences(), groups
         codes = places[data.codes]
-        counted = np.where(data.weights > 0, data.own, 0.0)
+        counted = np.where(data.weights > 0, data.sample_weights, 0.0)
         return read(codes, n, data.weights), RowCounts.of_classes(codes, n, counted)
 
     def _family(self, encoded: Any, preferences: Preferences) -> FeatureFamily:
@@ -407,7 +407,7 @@ class PRLClassifier(PreferenceModel):
             return TemplateFeatures(encoded, bias, templates)
         least, asked = degree if self.features == "conjunctions" else 1, None
         if directions := self._encoding.directions:
-            asked = asked_in(self._encoding.leaves, directions)
+            asked = required_signs(self._encoding.leaves, directions)
         penalty = float(self.depth_penalty)
         if isinstance(encoded, OrderedTable):
             number = preferences.n_classes
@@ -489,7 +489,7 @@ class PRLClassifier(PreferenceModel):
         """Return the signs that ``monotone`` requires of votes for the second class, or None."""
         if not self._encoding.directions:
             return None
-        asked = asked_in(self._encoding.leaves, self._encoding.directions)
+        asked = required_signs(self._encoding.leaves, self._encoding.directions)
         listed = (asked[list(feature.propositions)].tolist() for feature in features)
         return np.array([next(filter(None, own), 0) for own in listed], dtype=np.int64)
 
@@ -632,7 +632,7 @@ def _votes_of(
     start = np.zeros(game.preferences.n_thresholds if ordered else n_classes)
     bias = votes.pop(game.family.always, np.zeros(n_classes))
     start += -bias[ABOVE] if ordered else bias
-    for feature in [one for one in votes if isinstance(one, Step)]:
+    for feature in [one for one in votes if isinstance(one, ThresholdStep)]:
         start[feature.first :] -= votes.pop(feature)[ABOVE]
     return [(feature, own[ABOVE:] if ordered else own) for feature, own in votes.items()], start
 

@@ -263,7 +263,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             If a parameter is out of range.
         """
         learn = self._learner()
-        with self._showing():
+        with self._progress():
             deadline = Deadline.of(self.time_limit)
             self._checked_relations()
             for certificate in ("objective_", "bound_", "gap_", "history_"):

@@ -22,7 +22,13 @@ from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.strict import RealTable
 from formulakern.errors import ParameterError
-from formulakern.estimators.base import TableEstimator, bar_of, class_score, number_score, showing
+from formulakern.estimators.base import (
+    TableEstimator,
+    bar_of,
+    class_score,
+    number_score,
+    progress_of,
+)
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.fit_warnings import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.path_search import (
@@ -120,7 +126,7 @@ class KernelMachine:
     _box_problem: Any
 
     report = report
-    _showing = showing
+    _progress = progress_of
     _bar = property(bar_of)
 
     def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
@@ -359,7 +365,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
                 "kernel of tables. Use fk.StringSVC(kernel)."
             )
         check_time_limit(self.time_limit)
-        with self._showing():
+        with self._progress():
             deadline = Deadline.of(self.time_limit)
             data = self._read_rows(X, y, sample_weight)
             self._fit_encoded(data, X, deadline)

@@ -102,7 +102,9 @@ class Grid:
     def of(cls, weights: FloatArray) -> Grid:
         """Return the finest grid on which sums fit; a coarser one if weights differ much."""
         fine = cls._at(weights, unit_exponent(float(weights.sum())), planes=False)
-        if len(Layout.of(fine.units, False).kinds) <= MAX_WORDS_RATIO * (n_words(len(weights)) + 8):
+        if len(RowLayout.of(fine.units, False).kinds) <= MAX_WORDS_RATIO * (
+            n_words(len(weights)) + 8
+        ):
             return fine
         return cls._at(weights, int(np.frexp(weights.max())[1]) - PLANES, planes=True)
 
@@ -122,7 +124,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowLayout:
     """Atoms, packed 64 to a word; all atoms of a word have one kind and one weight.
 
     ``rows`` (64 W,) has the row of each bit, −1 for none; ``kinds`` and ``units`` (W,) have the
@@ -134,7 +136,7 @@ class Layout:
     units: IntArray
 
     @classmethod
-    def of(cls, units: IntArray, planes: bool) -> Layout:
+    def of(cls, units: IntArray, planes: bool) -> RowLayout:
         """Return the atoms of a matrix of weights."""
         parts: list[tuple[IntArray, int, int]] = []
         for kind, column in enumerate(units.T):
@@ -194,7 +196,7 @@ class Antecedents:
 
     conjunctions: list[tuple[int, ...]]
     covers: Words
-    layout: Layout
+    layout: RowLayout
     n_classes: int
     base: int
 
@@ -222,7 +224,7 @@ def mine_antecedents(
     smallest = grid.units.min(axis=1, keepdims=True)
     n_classes = grid.units.shape[1]
     whole = grid.units.sum(axis=1, keepdims=True) if least_support > 0 else smallest * 0
-    layout = Layout.of(np.hstack([grid.units - smallest, whole]), grid.planes)
+    layout = RowLayout.of(np.hstack([grid.units - smallest, whole]), grid.planes)
     columns = layout.laid_out(table.columns, table.n_rows)
 
     def enough(covers: Words) -> npt.NDArray[np.bool_]:
@@ -291,7 +293,7 @@ def _extensions(
 def _merged(
     found: list[tuple[int, ...]],
     covers: Words,
-    layout: Layout,
+    layout: RowLayout,
     n_classes: int,
     base: int,
     planes: bool,
@@ -309,7 +311,7 @@ def _merged(
         base += (n_classes - 1) * int(smallest.sum())
         merged -= smallest
     sure = merged.sum(axis=1) - merged.max(axis=1, initial=0)
-    after = Layout.of(np.hstack([merged, sure[:, None]]), planes)
+    after = RowLayout.of(np.hstack([merged, sure[:, None]]), planes)
     whole = select_bits(covers, 64 * covers.shape[1], bits[first])
     return Antecedents(found, after.laid_out(whole, len(first)), after, n_classes, base)
 
@@ -711,7 +713,7 @@ def _weight(covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any) -
 class ListState(NamedTuple):
     """The arrays of a search over A antecedents, W words of atoms, K classes, lists of R rules.
 
-    ``covers`` and ``units`` are the packed truths and the weights of :class:`Layout`; ``starts``
+    ``covers`` and ``units`` are the packed truths and the weights of :class:`RowLayout`; ``starts``
     has the first word of each kind.  ``limits`` are K, R, the penalty, and the least improvement
     that counts.  ``counters`` are the level (−1 when done), whether it must be evaluated, the
     evaluated prefixes, and the length of the best list.  ``values`` are the threshold (only lists

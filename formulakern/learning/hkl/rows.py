@@ -120,7 +120,7 @@ class Groups(GroupsOfRows, Rows):
         self._exact |= dict(zip(fresh, values.T, strict=True))
         for j, value in self._exact.items():
             means[:, j] = value
-        self.table = PackedTable.of_columns(pack_rows(truths), n).with_degrees(means)
+        self.table = PackedTable.of_columns(pack_rows(truths), n).with_linear_columns(means)
         codes = self.codes.astype(np.float64)
         self.examples = self._examples_of(Examples(np.arange(n), codes, self.weights, means))
 

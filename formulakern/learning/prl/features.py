@@ -28,7 +28,7 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.prl.preferences import Preferences, Step
+from formulakern.learning.prl.preferences import Preferences, ThresholdStep
 from formulakern.mining.conjunctions.search import MinedConjunctions, mine_conjunctions
 from formulakern.mining.ordered import OrderedSearch, sides_of
 from formulakern.mining.search import MiningResult
@@ -314,7 +314,9 @@ class OrderedConjunctions(FeatureFamily):
     def prepare(self, game: Any, features: Sequence[Any], deadline: Deadline) -> None:  # noqa: ARG002
         """Divide the bins of proofs at the propositions of a game."""
         features = [*features, *(column.feature for column in game.columns)]
-        self._search.divide_at([one.propositions for one in features if not isinstance(one, Step)])
+        self._search.divide_at(
+            [one.propositions for one in features if not isinstance(one, ThresholdStep)]
+        )
 
     def rounding(self, weights: FloatArray) -> float:
         """Return a bound on the rounding of sequential sums over all rows."""

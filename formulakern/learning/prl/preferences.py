@@ -9,9 +9,10 @@ z_ik = 1, else z_ik = −1.  Preference (i, k) requires the score to be on the r
     z_ik (s(x_i) − θ_k) ≥ margin,    θ_k = −b + Σ_{1 < j ≤ k} δ_j,    δ_j ≥ 0,
 
 which is the game of two classes, *above* against *below*: a rule has the same value for all k, b is
-the feature that is always true, and δ_j a :class:`Step`, which is 1 for k ≥ j and votes only for
-*below*.  So thresholds are in order by construction, and their cost is their range.  This reduction
-is by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIPS 19, 2006.
+the feature that is always true, and δ_j a :class:`ThresholdStep`, which is 1 for k ≥ j and votes
+only for *below*.  So thresholds are in order by construction, and their cost is their range.  This
+reduction is by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIPS 19,
+2006.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ BELOW, ABOVE = 0, 1
 
 
 @dataclass(frozen=True)
-class Step:
+class ThresholdStep:
     """A feature that is 1 from threshold ``first`` ≥ 1 on, counted from 0."""
 
     first: int

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.features import Column, FeatureFamily, Priced
-from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, Step
+from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, ThresholdStep
 from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
@@ -114,7 +114,7 @@ class RestrictedGame:
     def enter(self, columns: Iterable[Column], deadline: Deadline = UNLIMITED) -> list[Column]:
         """Add columns; return the new ones.  Partitions may raise TimeIsOver."""
         columns, known = list(columns), set(self.columns)
-        features = [c.feature for c in columns if not isinstance(c.feature, Step)]
+        features = [c.feature for c in columns if not isinstance(c.feature, ThresholdStep)]
         self.family.prepare(self, features, deadline)
         fresh = {c: self._pays(c) for c in columns if c not in known}
         fresh = {column: pays for column, pays in fresh.items() if pays is not None}
@@ -126,7 +126,7 @@ class RestrictedGame:
     def _pays(self, column: Column) -> Any:
         """Return the payoffs of a column without its scale, or None if its feature does not fit."""
         own: Any = None
-        if isinstance(column.feature, Step):
+        if isinstance(column.feature, ThresholdStep):
             own = self.preferences.thresholds >= column.feature.first
         elif (values := self.family.values(column.feature)) is not None:
             own = values[self.preferences.rows]
@@ -137,12 +137,12 @@ class RestrictedGame:
 
     def free(self, column: Column) -> bool:
         """Return True if the column, the bias or a threshold step, does not count as a rule."""
-        return isinstance(column.feature, Step) or column.feature == self.family.always
+        return isinstance(column.feature, ThresholdStep) or column.feature == self.family.always
 
     def free_columns(self, p: FloatArray) -> dict[Column, float]:
         """Return the columns that do not count as rules, with their payoffs against p."""
         pays = enumerate(self.preferences.steps(p)) if self.preferences.n_thresholds > 1 else ()
-        found = {Column(Step(j), BELOW, ABOVE): float(step) for j, step in pays if j}
+        found = {Column(ThresholdStep(j), BELOW, ABOVE): float(step) for j, step in pays if j}
         if self.family.bias:
             total = self.preferences.row_weights(p).sum(axis=0)
             bias = Column(self.family.always, int(total.argmax()), int(total.argmin()))

@@ -27,7 +27,11 @@ from formulakern.mining.conjunctions.partition_sums import (
     sums_over_covers,
     totals,
 )
-from formulakern.mining.conjunctions.search import ConjunctionOptions, Lattice, MinedConjunctions
+from formulakern.mining.conjunctions.search import (
+    ConjunctionLattice,
+    ConjunctionOptions,
+    MinedConjunctions,
+)
 from formulakern.mining.search import Objective, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
@@ -72,7 +76,7 @@ class BestFirst:
     rows : Partitioned
         Partitions of :class:`~formulakern.mining.conjunctions.partition_sums.RowsInUnits`.
     goal : Objective
-    lattice : Lattice
+    lattice : ConjunctionLattice
     pairs : int64 (K', 2)
         Columns of weights, in the form of :class:`SumQuery`.
     among : intp (p,)
@@ -89,7 +93,7 @@ class BestFirst:
 
     rows: Partitioned
     goal: Objective
-    lattice: Lattice
+    lattice: ConjunctionLattice
     pairs: NDArray[np.int64]
     among: NDArray[np.intp]
     totals: FloatArray

@@ -44,7 +44,7 @@ MAX_ENTRIES = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class ConjunctionLattice:
     """The set of conjunctions that is searched.
 
     Parameters
@@ -94,7 +94,7 @@ class ConjunctionOptions(SearchOptions):
     length_factor: Sequence[float] | NDArray[Any] | None = None
     exclusive: Sequence[int] | NDArray[Any] | None = None
 
-    def lattice(self, p: int, complement: bool = False) -> Lattice:
+    def lattice(self, p: int, complement: bool = False) -> ConjunctionLattice:
         """Return the set of conjunctions of p propositions."""
         groups = np.full(p, -1) if self.exclusive is None else np.asarray(self.exclusive)
         greatest = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
@@ -108,7 +108,7 @@ class ConjunctionOptions(SearchOptions):
             if len(ahead):
                 factors[1:, length] = ahead.min(), ahead.max()
         groups = np.ascontiguousarray(groups, dtype=np.int64)
-        return Lattice(self.min_length, greatest, factors, groups, complement)
+        return ConjunctionLattice(self.min_length, greatest, factors, groups, complement)
 
 
 class Listed(NamedTuple):
@@ -119,7 +119,7 @@ class Listed(NamedTuple):
     n_evaluated: int
 
 
-def enumerated(task: MiningTask, lattice: Lattice) -> Listed | None:
+def enumerated(task: MiningTask, lattice: ConjunctionLattice) -> Listed | None:
     """Return the best conjunctions, found level by level, or None if there are too many.
 
     Every conjunction of a length is extended by the propositions after its last one, unless the
@@ -433,7 +433,7 @@ def mine_conjunctions(
 class _ConjunctionSearch(CompiledSearch):
     """The arrays of the compiled loop ``search_conjunctions``."""
 
-    def __init__(self, task: MiningTask, lattice: Lattice) -> None:
+    def __init__(self, task: MiningTask, lattice: ConjunctionLattice) -> None:
         self.loop = search_conjunctions
         p, m, goal = *task.table.shape[::-1], task.goal
         least, greatest, complement = lattice.least, lattice.greatest, lattice.complement

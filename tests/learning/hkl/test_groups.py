@@ -25,7 +25,7 @@ def rows_of(seed=0, n_classes=2):
     codes = (X[:, 2] & X[:, 5]) + (X[:, 1] & ~X[:, 7] & 1) * (n_classes > 2)
     codes = np.where(rng.random(300) < 0.1, rng.integers(0, n_classes, 300), codes)
     degrees = rng.integers(0, 4, (300, 1)) / 3
-    table = read_packed(X).with_degrees(degrees)
+    table = read_packed(X).with_linear_columns(degrees)
     order = np.argsort(codes[:51], kind="stable")  # so that a short partition has one class
     rows = np.append(order, np.arange(51, 300))
     return table.take(rows), codes[rows].astype(np.intp), rng.integers(1, 4, 300).astype(float)
@@ -54,7 +54,7 @@ def signed(examples, k=1):
 def learned(data, loss, made=None, groups=None, deadline=UNLIMITED, **more):
     if groups is None:
         table, kind = data[0].distinct()
-        one = Examples(kind, data[1] + 0.0, data[2], data[0].degrees)
+        one = Examples(kind, data[1] + 0.0, data[2], data[0].linear_columns)
         groups = Rows.merged(table, made(one))
     options = Options(loss, **OPTIONS, **more)
     return learn(groups, options, deadline, None, lambda *_: None)
@@ -69,7 +69,7 @@ def test_groups_are_what_features_tell_apart():
         assert not groups.split_groups([(2,), (4,)], [])
         assert groups.split_groups([], [0])
         X = table.unpacked()
-        keys = np.column_stack([codes, X[:, [2, 4]], table.degrees])
+        keys = np.column_stack([codes, X[:, [2, 4]], table.linear_columns])
         every, kind = np.unique(keys, axis=0, return_inverse=True)
         found = np.column_stack(
             [groups.codes, groups.table.unpacked()[:, [2, 4]], groups.examples.others]

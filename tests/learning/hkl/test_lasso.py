@@ -110,7 +110,7 @@ def test_at_most_so_many(most):
     )
     y = np.where((codes[0] > 20) & (codes[1] <= 30), 1.0, -1.0)
     different, kind = table.distinct()
-    rows = Rows.merged(different, Examples(kind, y, np.ones(200), table.degrees))
+    rows = Rows.merged(different, Examples(kind, y, np.ones(200), table.linear_columns))
     options = Options("logistic", C=50.0, rho=1.0, depth_penalty=1.0, tol=1e-2, max_rules=most)
     grown = grow_lasso(rows, options, 3e-3, UNLIMITED, None, lambda *_: None)
     few = select_features(rows, options, grown, UNLIMITED, lambda *_: None)[0][-1]

@@ -82,8 +82,8 @@ def test_products_by_nonzero_entries(generator, n, k, shift):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
         patch.setattr(capped_lp, "MAX_SPARSE_SHARE", 2.0)
-        sparse = capped_lp.Matrix(A, shift, 0.0)
-    dense = capped_lp.Matrix(A.astype(np.int8), shift, 0.0)
+        sparse = capped_lp.ConstraintMatrix(A, shift, 0.0)
+    dense = capped_lp.ConstraintMatrix(A.astype(np.int8), shift, 0.0)
     assert (sparse.sparse, dense.sparse) == (True, False)
     for matrix in (sparse, dense):
         assert matrix.shape == (n, k)
@@ -100,7 +100,7 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     u, shift = (np.ones(200), 0.0) if capped else (np.full(200, np.inf), 3.0)
     expected = solve_capped_lp(A, u, shift)
     monkeypatch.setattr(capped_lp, "MIN_SPARSE_ENTRIES", 0)
-    assert capped_lp.Matrix(A, 0.0, 1e-8).sparse
+    assert capped_lp.ConstraintMatrix(A, 0.0, 1e-8).sparse
     found = solve_capped_lp(A, u, shift)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-6)
     check(A, u, found, shift)
