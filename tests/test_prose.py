@@ -42,9 +42,13 @@ def texts_of(path: Path) -> Iterator[tuple[str, bool]]:
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)) is not None:
             documented.add(node.body[0].lineno)
             yield EXAMPLE.sub("", text), True
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if " " in node.value.strip() and node.lineno not in documented:
-                yield node.value, False
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value.strip()
+            and node.lineno not in documented
+        ):
+            yield node.value, False
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string, False
