@@ -67,7 +67,7 @@ class RankedColumn:
         """Return a condition as a formula over the columns of the table.
 
         >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
-        >>> size.said(AT_MOST, 1), size.said(AT_LEAST, 1), size.said(EQUAL, 3)
+        >>> size.formula_of(AT_MOST, 1), size.formula_of(AT_LEAST, 1), size.formula_of(EQUAL, 3)
         (Formula('size <= 3'), Formula('size >= 2'), Formula('size is missing'))
         """
         if rank == len(self.values):
