@@ -55,13 +55,13 @@ def _completed(target: Any, sources: tuple[Any, ...]) -> str:
     """Return the docstring of a class or function with the texts of all its parameters."""
     doc = inspect.cleandoc(target.__doc__ or "")
     order = list(inspect.signature(target).parameters)
-    before, own, after = _divided(doc)
+    before, own, after = _sections(doc)
     entries = _entries(own)
     missing = set(order).difference(*(names for names, _ in entries))
     for source in sources + getattr(target, "__mro__", ())[1:]:
         if not missing:
             break
-        for names, text in _entries(_divided(inspect.cleandoc(source.__doc__ or ""))[1]):
+        for names, text in _entries(_sections(inspect.cleandoc(source.__doc__ or ""))[1]):
             new = [name for name in names if name in missing]
             if new:
                 entries.append((new, text))
@@ -71,7 +71,7 @@ def _completed(target: Any, sources: tuple[Any, ...]) -> str:
     return f"{before.rstrip()}\n\n{TITLE}{texts}\n\n{after}".rstrip()
 
 
-def _divided(doc: str) -> tuple[str, str, str]:
+def _sections(doc: str) -> tuple[str, str, str]:
     """Return a docstring in three parts: before its parameters, their texts, and after them."""
     start = doc.find(TITLE)
     later = SECTION.search(doc, start + len(TITLE) if start >= 0 else 0)

@@ -278,7 +278,7 @@ class Builder:
 
     def product(self, operands: Iterable[int]) -> int:
         """Return the position of the product of nodes."""
-        constants, factors = self._parted(operands)
+        constants, factors = self._split_constants(operands)
         constant = prod(constants)
         if constant == 0:
             return self.constant(0)
@@ -288,7 +288,7 @@ class Builder:
 
     def sum(self, operands: Iterable[int]) -> int:
         """Return the position of the sum of nodes."""
-        constants, others = self._parted(operands)
+        constants, others = self._split_constants(operands)
         terms = [
             operand if repeats == 1 else self.product((operand, self.constant(repeats)))
             for operand, repeats in Counter(others).items()
@@ -349,7 +349,7 @@ class Builder:
             tuple((moved[total], degree) for total, degree in self._choices),
         )
 
-    def _parted(self, operands: Iterable[int]) -> tuple[list[int], list[int]]:
+    def _split_constants(self, operands: Iterable[int]) -> tuple[list[int], list[int]]:
         """Return the values of the constants, and the positions of the other operands."""
         constants: list[int] = []
         others: list[int] = []

@@ -21,8 +21,8 @@ MAX_TITLE, MIN_BAR = 30, 8
 LINE_SECONDS, CHANGE_SECONDS = 10.0, 1.0
 
 #: The bar that is drawn, and the innermost work in progress.
-_drawn: ContextVar[Progress | None] = ContextVar("formulakern.drawn", default=None)
-_working: ContextVar[Progress | None] = ContextVar("formulakern.working", default=None)
+_displayed: ContextVar[Progress | None] = ContextVar("formulakern.drawn", default=None)
+_innermost: ContextVar[Progress | None] = ContextVar("formulakern.working", default=None)
 
 
 class Progress:
@@ -73,8 +73,8 @@ class Progress:
                 self._bar.stop()
 
     def _start(self) -> None:
-        self._tokens.append((_working, _working.set(self)))
-        if self.verbose < 1 or _drawn.get() is not None:
+        self._tokens.append((_innermost, _innermost.set(self)))
+        if self.verbose < 1 or _displayed.get() is not None:
             return
         from rich.console import Console
         from rich.live import Live
@@ -82,7 +82,7 @@ class Progress:
         console = Console(stderr=True)
         if find_spec("ipywidgets") is None if console.is_jupyter else not console.is_terminal:
             if not self._title:
-                self._tokens.append((_drawn, _drawn.set(self)))
+                self._tokens.append((_displayed, _displayed.set(self)))
             return
         self._bar = Live(
             console=console,
@@ -90,7 +90,7 @@ class Progress:
             refresh_per_second=DRAWS_PER_SECOND,
             get_renderable=self._rendered,
         )
-        self._tokens.append((_drawn, _drawn.set(self)))
+        self._tokens.append((_displayed, _displayed.set(self)))
         self._bar.start()
 
     def at(self, share: float, what: str, known: str = "", line: str = "") -> None:
@@ -109,7 +109,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """Write a line above the bar."""
-        drawn = self._bar or getattr(_drawn.get(), "_bar", None)
+        drawn = self._bar or getattr(_displayed.get(), "_bar", None)
         if drawn is None:
             print(text, file=sys.stderr, flush=True)
             return
@@ -122,11 +122,11 @@ class Progress:
             self.line(f"{self._title}: {known}; {_seconds(Deadline.clock() - self._since)}")
 
     def _writes(self) -> bool:
-        return self.verbose > int(_drawn.get() is not None)
+        return self.verbose > int(_displayed.get() is not None)
 
     def _show(self, known: str, now: bool) -> None:
         """Draw the bar now, or show the results in the outer bar."""
-        outer = _drawn.get()
+        outer = _displayed.get()
         if self._bar is None and outer is not None and known:
             outer._known = known
         if outer is not None and outer._bar is None:
@@ -191,7 +191,7 @@ class Progress:
 @contextmanager
 def stage(what: str) -> Iterator[None]:
     """Name the work before a fit begins to learn; :func:`report_done` counts its partitions."""
-    fit = _working.get()
+    fit = _innermost.get()
     if fit is None:
         yield
         return
@@ -204,7 +204,7 @@ def stage(what: str) -> Iterator[None]:
 
 def report_done(done: int, total: int) -> None:
     """Show how many partitions of a table are done, within a stage of a fit."""
-    if (fit := _working.get()) is not None:
+    if (fit := _innermost.get()) is not None:
         fit._report_done(done, total)
 
 

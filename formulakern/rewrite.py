@@ -144,7 +144,7 @@ def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
     wanted, given = pattern.arguments, formula.arguments
     if pattern.connective.chain == "flat":
         if any(isinstance(part, Constant) for part in wanted):
-            return _match_beside_constant(pattern, formula)
+            return _match_without_constants(pattern, formula)
         if len(given) != len(wanted):
             return {_CHAIN: formula}
     letters: dict[Formula, Formula] = {}
@@ -159,7 +159,7 @@ def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
     return letters
 
 
-def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
+def _match_without_constants(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
     """Return the letter's match: the rest of the chain, with equal constants combined.
 
     The pattern needs one constant.  The others become one, or none if that is the neutral element,

@@ -90,7 +90,7 @@ class Run:
                 finally:
                     sys.settrace(usual)
         self.warned = [str(one.message) for one in caught if "interrupted" in str(one.message)]
-        assert progress._drawn.get() is None
+        assert progress._displayed.get() is None
         assert (sys.stdout, sys.stderr) == streams
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self.interrupted and after:  # the second one may end the display's last lines
@@ -125,7 +125,7 @@ class Run:
 def test_a_model_that_is_known_is_kept(monkeypatch, name, partitioned):
     """At lines from the first to the last; before a model is known, Ctrl-C may end the fit."""
     if partitioned == "numbers":
-        monkeypatch.setattr(lasso, "LARGE", 0)
+        monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", 0)
     whole = [Run(monkeypatch, LEARNERS[name](), partitioned=partitioned) for _ in range(2)][1]
     places = [*np.linspace(1, whole.known, 4, dtype=int)[:-1].tolist()]
     places += np.linspace(whole.known + 1, whole.lines, 8, dtype=int).tolist()

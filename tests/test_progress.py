@@ -50,7 +50,7 @@ def terminal(monkeypatch):
 
     def at(bar, *args, **named):
         usual(bar, *args, **named)
-        if bar is progress._drawn.get():
+        if bar is progress._displayed.get():
             with paper.capture() as capture:
                 paper.print(bar._rendered())
             drawn.append(capture.get())
@@ -80,7 +80,7 @@ def test_a_bar_on_a_terminal_and_lines_elsewhere(terminal, monkeypatch, name, ca
     if name.startswith(("HKL", "PRL")):
         assert any("gap" in one and "rules" in one for one in drawn)
     assert not any(hasattr(shown, own) for own in ("_progress",))
-    assert progress._drawn.get() is None
+    assert progress._displayed.get() is None
     monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=io.StringIO()))
     drawn.clear()
     capsys.readouterr()
@@ -99,18 +99,18 @@ def test_a_fit_within_another_draws_no_bar_of_its_own(terminal):
         with Progress("inner") as inner, Progress() as innermost:
             inner.at(0.5, "growing", "gap 0.1, 3 rules")
             innermost.at(0.5, "half")
-            assert progress._drawn.get() is outer
+            assert progress._displayed.get() is outer
         outer.at(0.2, "second fold")
         assert "second fold" in drawn[-1]
         assert "gap 0.1, 3 rules" in drawn[-1]
-    assert progress._drawn.get() is None
+    assert progress._displayed.get() is None
     assert len(drawn) == 2
 
 
 def test_an_error_ends_the_bar(terminal):
     with pytest.raises(fk.DataError):
         fk.HKLClassifier(verbose=1).fit([[0, 1], [1, 0]], ["a", "a"])
-    assert progress._drawn.get() is None
+    assert progress._displayed.get() is None
     with pytest.raises(fk.ParameterError, match="verbose='yes'"):
         fk.PRLClassifier(verbose="yes").fit(*table())
 
@@ -164,13 +164,13 @@ def test_stages_before_learning_show_how_many_partitions_are_done(terminal, monk
     dask = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    stages, usual = [], Progress._answered
+    stages, usual = [], Progress._report_done
 
     def parts(bar, done, total):
         usual(bar, done, total)
         stages.append((bar._what, bar._share, bar._known))
 
-    monkeypatch.setattr(Progress, "_answered", parts)
+    monkeypatch.setattr(Progress, "_report_done", parts)
     parted, classes, weights = (
         dask.from_pandas(one, npartitions=3)
         for one in (frame, pd.Series(y), pd.Series(np.ones(len(y))))

@@ -224,7 +224,7 @@ def combined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> 
         if isinstance(fill, CountWriter) and fill.join == "store":
             parts.append(replace(fill, join=join))
         else:
-            parts.append(_apart(fill, UFUNCS[join]))
+            parts.append(_separately(fill, UFUNCS[join]))
     bounds = [bound_of(fill) for fill in fills]
     return _checked(ChainedWriter(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
 
@@ -269,7 +269,7 @@ def _checked(fill: CountWriter | ChainedWriter) -> BlockWriter:
     return then(fill, lambda _, __, block: check_finite(block))
 
 
-def _apart(fill: BlockWriter, ufunc: np.ufunc) -> BlockWriter:
+def _separately(fill: BlockWriter, ufunc: np.ufunc) -> BlockWriter:
     """Write to separate memory, then join."""
 
     def join(rows: slice, columns: slice, block: FloatArray) -> None:

@@ -343,21 +343,21 @@ def _formula_lines(options: argparse.Namespace) -> list[tuple[str, str]]:
     """Return a formula, its rewritten form, and its kernel in closed form."""
     made: Any = kernel_of(options)
     rewriting = made.rewriting
-    text = _short(str(rewriting.original), f"{made.formula.n_leaves:,} leaves")
+    text = _text_or(str(rewriting.original), f"{made.formula.n_leaves:,} leaves")
     steps = Counter(step.rule for result in rewriting.passes for step in result.steps)
     if steps:
         after = rewriting.passes[-1].formula
         rules = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in steps.items())
-        text += f"  =  {_short(str(after), f'{after.n_leaves:,} leaves')}   ({rules})"
+        text += f"  =  {_text_or(str(after), f'{after.n_leaves:,} leaves')}   ({rules})"
     try:
         closed = f"K(x, z) = {made.polynomial()}"
     except FormulaSizeError:
         closed = "K(x, z)"
     size = f"{len(made.program.kernel_nodes):,} operations per pair"
-    return [("formula", text), ("kernel", _short(closed, size))]
+    return [("formula", text), ("kernel", _text_or(closed, size))]
 
 
-def _short(text: str, otherwise: str) -> str:
+def _text_or(text: str, otherwise: str) -> str:
     return text if len(text) <= MAX_CHARACTERS else otherwise
 
 

@@ -49,7 +49,9 @@ def command(
     ``more`` returns text to put before them.
     """
 
-    def made(run: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
+    def decorate(
+        run: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser
+    ) -> None:
         shown = "".join(f"\n  formulakern {run.__name__} {line}".rstrip() for line in examples)
         parser.epilog = (f"{more()}\n\n" + f"examples:{shown}").lstrip()
         parser.set_defaults(run=run)
@@ -59,7 +61,7 @@ def command(
             for names, settings in item if isinstance(item, list) else [item]:
                 group.add_argument(*names, **settings)
 
-    return lambda run: partial(made, run)
+    return lambda run: partial(decorate, run)
 
 
 def option(spec: str, help: str | None = None, default: Any = None, **settings: Any) -> Option:

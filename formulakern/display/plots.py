@@ -261,7 +261,7 @@ def name_points(
     shares = ax.transAxes.inverted().transform(display)[:, 1]
     rows = 1 + max(label.count("\n") for label in labels)
     gap = (rows + 0.35) * LINE * SMALL_FONT_SIZE / height
-    places = spread(shares, gap)
+    places = separated(shares, gap)
     shift = max(0.0, places.max() - 1.0) or min(0.0, places.min())
     for text, colour, px, py, share in zip(labels, colours, x, y, places - shift, strict=True):
         ax.annotate(
@@ -279,10 +279,10 @@ def name_points(
         )  # fmt: skip
 
 
-def spread(places: FloatArray, gap: float) -> FloatArray:
+def separated(places: FloatArray, gap: float) -> FloatArray:
     """Return the nearest positions (least squares) in the same order, at least ``gap`` apart.
 
-    >>> spread(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
+    >>> separated(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
     array([0.4, 0.6, 0.9])
     """
     from scipy.optimize import isotonic_regression
@@ -1215,7 +1215,7 @@ def coverage_precision(
     if len(rates) > 1:
         ax.legend(frameon=False, fontsize=SMALL_FONT_SIZE, markerscale=0.8)
     tidy(ax, "both")
-    heights = spread(np.array(list(rates.values())), 0.035 * (high - low))
+    heights = separated(np.array(list(rates.values())), 0.035 * (high - low))
     for (k, rate), height in zip(rates.items(), heights, strict=True):
         ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
         text, frame = f"share of {escaped(classes[k])}", ax.get_yaxis_transform()

@@ -26,7 +26,7 @@ from formulakern.tables.table import Table
 from formulakern.text import quoted
 
 #: The largest number of rows of joined partitions, and the smallest number of partitions.
-JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
+MAX_JOINED_ROWS, MIN_PARTITIONS = 500_000, 8
 #: The name of the stage that reads and packs the rows.
 PACKING = "packing rows"
 
@@ -221,8 +221,8 @@ class PackedPartitions:
         own = list(zip(*given, strict=True))
         with stage(PACKING):
             made = self.rows.later(_weighted, places, factors, each=own)
-            few = max(1, int(JOINED_ROWS * len(made) / max(1, self.n_rows)))
-            number = min(few, len(made) // LEAST_PARTITIONS)
+            few = max(1, int(MAX_JOINED_ROWS * len(made) / max(1, self.n_rows)))
+            number = min(few, len(made) // MIN_PARTITIONS)
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
             return made.persisted().compute()

@@ -225,7 +225,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
         array = found.array if found.sparse is None else densified(found.sparse)
         names = None if found.names is None else tuple(map(str, found.names))
     if type(array) is not np.ndarray or array.dtype.kind not in "biuf":
-        array = _columns_together(Table.of(X if array is None else array), names, role)
+        array = _column_values(Table.of(X if array is None else array), names, role)
     check_columns(array.shape, role)
     values = np.ascontiguousarray(array, dtype=np.float64)
     for block in row_blocks(0, len(values), values.shape[1] * 8):
@@ -237,9 +237,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
     return RealTable(names, values)
 
 
-def _columns_together(
-    table: Table, names: tuple[str, ...] | None, role: str
-) -> NDArray[np.float64]:
+def _column_values(table: Table, names: tuple[str, ...] | None, role: str) -> NDArray[np.float64]:
     values = np.full(table.shape, np.nan)
     for position, name in enumerate(table.names):
         column = table.typed(name)

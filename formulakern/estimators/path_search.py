@@ -225,14 +225,14 @@ class Scores:
         known = list(filter(None, trials))
         self.tried = np.flatnonzero([trial is not None for trial in trials])
 
-        def spread(values: Sequence[Any]) -> FloatArray:
+        def of_all(values: Sequence[Any]) -> FloatArray:
             whole = np.full((len(trials), *np.shape(values[0])), np.nan)
             whole[self.tried] = values
             return whole
 
-        parts = map(spread, zip(*(trial[:4] for trial in known), strict=True))
+        parts = map(of_all, zip(*(trial[:4] for trial in known), strict=True))
         self.scores, self.splits, self.shapes, self.temperatures = parts
-        self.means = spread([np.nanmean(trial.scores) for trial in known])
+        self.means = of_all([np.nanmean(trial.scores) for trial in known])
 
     def best(self, ties: FloatArray, among: npt.NDArray[np.intp] | None = None) -> int:
         """Return the setting of the largest mean score; ties go to the smallest ``ties``."""
@@ -347,7 +347,7 @@ class SearchedModel:
                 start,
             ),
             partial(self._judged, folds, everyone.labels, self._scorer()),
-            lambda setting: ", ".join(_said(setting, ".3g")),
+            lambda setting: ", ".join(_setting_texts(setting, ".3g")),
             self._line,
             self.behind if self._automatic else np.inf,
             self.of_path,
@@ -390,7 +390,7 @@ class SearchedModel:
         shape = dict(zip(self.shape_names, trial.shapes.mean(axis=0), strict=False))
         automatic = " (C in automatic ones)" * self._automatic
         return (
-            f"{', '.join(_said(setting, '.4g', ' = '))}{automatic}: score "
+            f"{', '.join(_setting_texts(setting, '.4g', ' = '))}{automatic}: score "
             f"{np.nanmean(trial.scores):.4f}, {shape['mean_rules']:.1f} rules"
         )
 
@@ -447,7 +447,7 @@ class SearchedModel:
         return settings[self.best_index_]
 
 
-def _said(setting: Any, form: str, sign: str = " ") -> Iterator[str]:
+def _setting_texts(setting: Any, form: str, sign: str = " ") -> Iterator[str]:
     """Yield the name and value of each part of a setting as text."""
     for name, value in setting._asdict().items():
         yield f"{name.replace('_', ' ')}{sign}{value:{form}}"

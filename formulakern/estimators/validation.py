@@ -234,7 +234,7 @@ class TrainingData:
         counts = np.bincount(codes, minlength=len(classes))
         factors = class_factors(classes, counts, class_weight)
         found = factors if given is None else given * factors[codes]
-        check_spread(found[found > 0])
+        check_weight_range(found[found > 0])
         name = str(getattr(y, "name", None) or "class")
         codes = codes if partitioned else codes.astype(np.intp)
         return cls(table, classes, codes, given, factors, name, source)
@@ -391,11 +391,11 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     weights = np.asarray(given, dtype=np.float64)
     if (weights < 0).any():
         raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
-    check_spread(weights[weights > 0])
+    check_weight_range(weights[weights > 0])
     return weights
 
 
-def check_spread(weights: FloatArray) -> None:
+def check_weight_range(weights: FloatArray) -> None:
     """Raise DataError if positive weights are too large or too different."""
     least, most = weights.min(initial=np.inf), weights.max(initial=0.0)
     if not (most <= MAX_WEIGHT and least * MAX_WEIGHT_RATIO >= most):

@@ -1353,7 +1353,7 @@ class CountedKernel(Kernel):
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         if pair.is_real:
             return real_diagonal(pair, self._real(pair.x.n_columns), repr(self))
-        return self._check(self.table(pair)[_own(self.family, pair)], pair)
+        return self._check(self.table(pair)[_diagonal_arguments(self.family, pair)], pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         return not pair.is_real
@@ -1370,7 +1370,7 @@ class CountedKernel(Kernel):
     def squares(self, pair: TablePair) -> tuple[FloatArray, IntArray]:
         """Return K(x, x) at scale="count", as (number, exponent of two)."""
         fraction, exponent = fractions(self.family, pair.x.n_columns, _largest(self.family, pair))
-        own = _own(self.family, pair)
+        own = _diagonal_arguments(self.family, pair)
         return fraction[own], exponent[own]
 
     def balanced(self, pair: TablePair, x: IntArray, z: IntArray) -> BlockWriter:
@@ -1519,7 +1519,7 @@ class TanimotoKernel(Kernel):
         return "fk.boolean.tanimoto()"
 
 
-def _own(family: Family, pair: TablePair) -> IntArray:
+def _diagonal_arguments(family: Family, pair: TablePair) -> IntArray:
     """Return t of every row of x with itself."""
     ones = pair.tables((None,)).x_counts[0]
     return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))

@@ -589,10 +589,10 @@ class WeightedDegreeKernel(StringKernel):
         n, deltas = x.shape[1], self.deltas(x.shape[1])
         if not weighted_degree_block.pays(len(x) * len(z) * n * (2 * len(deltas) - 1)):
 
-            def few(rows: slice, columns: slice, block: FloatArray) -> None:
+            def fill_few(rows: slice, columns: slice, block: FloatArray) -> None:
                 block[...] = self._values(x[rows, None], z[None, columns], deltas)
 
-            return few
+            return fill_few
         planes, most = max(1, (len(pair.symbols) - 1).bit_length()), len(deltas) - 1
         valid = bit_planes(_moved(np.ones((1, n), np.uint8), most), 1)[0, :, 0]
         words = valid.shape[1]

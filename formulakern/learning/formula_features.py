@@ -932,7 +932,7 @@ def choose_features(
         else max(MAX_COUNTED_INSTANCES, n_components)
     )
     if size <= MAX_LISTED_SUBSTITUTIONS and sum(map(n_instances, spaces)) <= most:
-        parts = [_grouped(list_features(s), g) for s, g in zip(spaces, groups, strict=True)]
+        parts = [_with_group(list_features(s), g) for s, g in zip(spaces, groups, strict=True)]
         listed = parts[0] if len(parts) == 1 else merged(parts)
         if n_components is None or len(listed) <= n_components:
             return ChosenFeatures(listed, lengths, True, 0.0)
@@ -942,7 +942,7 @@ def choose_features(
     return _sample_drawn(spaces, groups, lengths, table, n_components, generator)
 
 
-def _grouped(listed: FeatureList, group: int) -> FeatureList:
+def _with_group(listed: FeatureList, group: int) -> FeatureList:
     return replace(listed, group=np.full(len(listed), group, dtype=np.int64))
 
 
@@ -1000,7 +1000,7 @@ def _sample_drawn(
     for number in np.unique(owner).tolist():
         space, rows = spaces[number], drawn[owner == number]
         found = features_of(space.expansion, samplers[number].draw(table, rows, generator))
-        found = _grouped(found, groups[number])
+        found = _with_group(found, groups[number])
         shares = found.sums(table, squares) / trace
         lists.append(replace(found, weights=found.weights / (n_components * shares)))
     squared = (trace / table.n_rows) ** 2 / n_components

@@ -409,9 +409,9 @@ class MachineProblem:
         problem = self.merged.take(slice(None), factor)
         start = None if near is None else (near.beta * nearer, near.products * nearer)
         solution = solve_dual(problem, self.rows, limits, start, progress)
-        return self._spread(solution.beta / factor) * factor, solution
+        return self._expanded(solution.beta / factor) * factor, solution
 
-    def _spread(self, beta: FloatArray) -> FloatArray:
+    def _expanded(self, beta: FloatArray) -> FloatArray:
         """Give each row the same share of its box as its merged row."""
         room = np.where(beta > 0, self.merged.upper, self.merged.lower)
         share = np.divide(beta, room, out=np.zeros_like(beta), where=room != 0)[self.kind]

@@ -170,7 +170,7 @@ class ClassPair:
     signs: npt.NDArray[np.int8]
     row_weights: FloatArray
 
-    def spread(self, u: FloatArray, n_rows: int) -> FloatArray:
+    def expanded(self, u: FloatArray, n_rows: int) -> FloatArray:
         """Return coefficients of these rows as coefficients of all rows, 0 for the others."""
         spread = np.zeros(n_rows)
         spread[self.rows] = u
@@ -273,7 +273,7 @@ def easy_weights(
             upper = lower
         coefficients.append(u)
         if margin is None or margin.distance > 0:  # otherwise the hulls meet, up to rounding
-            forms += family.forms(task.spread(u, family.n_rows))
+            forms += family.forms(task.expanded(u, family.n_rows))
     total = float(forms.sum())
     return KernelWeights(
         weights=forms / total if total > 0 else np.full(len(forms), 1 / len(forms)),
@@ -377,7 +377,7 @@ def lp_norm_weights(
             problem = classification(task.signs.astype(np.float64), boxes[place])
             us[place] = _machine(part, problem, us[place], inner)
             scale, lost = _best_primal(part, problem, us[place])
-            own = family.forms(task.spread(us[place], family.n_rows))
+            own = family.forms(task.expanded(us[place], family.n_rows))
             forms += own
             scaled += scale**2 * own
             losses += lost

@@ -45,19 +45,19 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
 #: Initial number of bins of a column, and the number of coarse bins with which a proof begins.
-FIRST_BINS, COARSE = 32, 8
+FIRST_BINS, COARSE_BINS = 32, 8
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
-GRID, DEPTH = 8, 64 * 11
+GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
 #: A column of more bins keeps only the bins in use; the largest number of bins.
-CROWDED, MOST = 256, 1 << 14
+MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 #: Ranges into which the gaps of a first proposition are divided at once.
-PARTS = 4
+FIRST_PARTS = 4
 #: The largest number of pairs of columns that are scanned in fine bins.
-CLOSELY = 3_000
+MAX_FINE_PAIRS = 3_000
 #: How many of the best pairs have their gaps moved, first and later; the share of the goal that
 #: they must reach.
-FEW, MANY, NEARLY = 60, 2_000, 0.9
+FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: A weight may be positive, negative, or either.
@@ -626,14 +626,17 @@ def _best_gaps(
     width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
     loose, both, largest, least = width, 3 * width, 5 * width, 7 * width
     own, high, low = np.empty(width), np.empty(width), np.empty(width)
-    grid, running = np.empty((GRID, GRID, 9 * width)), np.empty((GRID, width))
+    grid, running = np.empty((GRID_PARTS, GRID_PARTS, 9 * width)), np.empty((GRID_PARTS, width))
     ranks = np.empty((4, count), np.int64)
-    corners, sums = np.empty((DEPTH, 4), np.int64), np.zeros((DEPTH, width))
+    corners, sums = (
+        np.empty((MAX_OPEN_RECTANGLES, 4), np.int64),
+        np.zeros((MAX_OPEN_RECTANGLES, width)),
+    )
     corners[0, 0], corners[0, 1], corners[0, 2], corners[0, 3] = 0, n_first, 0, n_second
-    limits, number = np.empty(DEPTH), 1
+    limits, number = np.empty(MAX_OPEN_RECTANGLES), 1
     limits[0] = np.inf
     # rows along the first gaps, along the second, and those that are not inner: a stack
-    parts, rows = np.empty((DEPTH, 4), np.int64), np.empty(2 * count, np.int64)
+    parts, rows = np.empty((MAX_OPEN_RECTANGLES, 4), np.int64), np.empty(2 * count, np.int64)
     stack = np.empty(4 * count + 64, np.int64)
     parts[0, 0] = 0
     parts[0, 1] = _sort_rows(first, n_first, some, inner, count, stack, 0)
@@ -656,7 +659,7 @@ def _best_gaps(
         s, s_end, t, t_end = (
             corners[number, 0], corners[number, 1], corners[number, 2], corners[number, 3]
         )  # fmt: skip
-        across, down = min(GRID, s_end - s), min(GRID, t_end - t)
+        across, down = min(GRID_PARTS, s_end - s), min(GRID_PARTS, t_end - t)
         for k in range(width):
             own[k] = sums[number, k]
         for r in range(across):
@@ -857,7 +860,7 @@ class Bins:
         for j in np.flatnonzero(marked.any(axis=1)).tolist():
             ends = self.ends(j)
             some = np.flatnonzero(marked[j, : len(ends) - 1] & self.fine[j, : len(ends) - 1])
-            some = some[: max(0, MOST - len(ends))]
+            some = some[: max(0, MAX_BINS - len(ends))]
             if len(some):
                 middle = (ends[some] + ends[some + 1]) // 2
                 self.edges[j] = np.unique(np.concatenate([self.edges[j], middle])).astype(np.int32)
@@ -867,7 +870,7 @@ class Bins:
 
     def divide_at(self, j: int, gaps: list[int]) -> None:
         """Add these gaps to the ends of the bins of a column."""
-        ends = np.union1d(self.edges[j], np.array(gaps[:CROWDED], dtype=np.int32))
+        ends = np.union1d(self.edges[j], np.array(gaps[:MIN_REDUCED_BINS], dtype=np.int32))
         if len(ends) + 1 != self.number[j]:
             self.edges[j] = ends
             self._set(j)
@@ -946,7 +949,7 @@ class OrderedSearch:
         known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
         edges = [self._quantiles(j) for j in range(len(columns))]
-        some = [own if len(own) < COARSE else own[places_in(len(own))] for own in edges]
+        some = [own if len(own) < COARSE_BINS else own[places_in(len(own))] for own in edges]
         coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
         self.coarse, self.first, self.bins = (Bins(self, e) for e in (coarse, [*edges], edges))
         usable = np.flatnonzero(self.sides.any(axis=1))
@@ -967,7 +970,7 @@ class OrderedSearch:
 
     def divide_at(self, nodes: Sequence[Node]) -> None:
         """Divide bins at these propositions; in crowded columns, remove their other ends first."""
-        for j in np.flatnonzero(self.bins.number > CROWDED).tolist():
+        for j in np.flatnonzero(self.bins.number > MIN_REDUCED_BINS).tolist():
             self.bins.edges[j] = self._quantiles(j)
         places: dict[int, set[int]] = {}
         for j, number in (self.table.place(p) for node in nodes for p in node):
@@ -1005,19 +1008,21 @@ class OrderedSearch:
         found = self.singles(weights)
         if len(self.divisors) > 2:
             prefix = self.everything(len(weights))
-            few = len(self.pairs) <= CLOSELY
+            few = len(self.pairs) <= MAX_FINE_PAIRS
             close = self.pairs if few else self.close
             scan = self.scan(prefix, weights, weights, self.first, close)
             found += self.listed((), scan, 0.0)
             if not few and max((one.score for one in found), default=0.0) <= least:
                 scan = self.scan(prefix, weights, weights, self.coarse, self.pairs)
                 best = np.argsort(-scan.scores.max(axis=1), kind="stable")
-                self.close = self.pairs[np.sort(best[:CLOSELY])]
+                self.close = self.pairs[np.sort(best[:MAX_FINE_PAIRS])]
                 scan = self.scan(prefix, weights, weights, self.first, self.close)
                 found += self.listed((), scan, 0.0)
         found.sort(key=rank)
-        near = [one for one in found if len(one.node) == 2 and one.score > NEARLY * least]
-        for some in near[:FEW], near[FEW:MANY]:
+        near = [
+            one for one in found if len(one.node) == 2 and one.score > MIN_REFINED_SHARE * least
+        ]
+        for some in near[:FIRST_REFINED_PAIRS], near[FIRST_REFINED_PAIRS:REFINED_PAIRS]:
             polished = self.polished(some, weights)
             found = sorted({*found, *polished}, key=rank)
             if found and found[0].score > least:
@@ -1152,8 +1157,8 @@ def rank(one: Found) -> tuple[float, Node]:
 
 
 def places_in(n: int) -> NDArray[np.intp]:
-    """Return COARSE − 1 evenly spread places of n."""
-    return np.arange(1, COARSE) * n // COARSE
+    """Return COARSE_BINS − 1 evenly spread places of n."""
+    return np.arange(1, COARSE_BINS) * n // COARSE_BINS
 
 
 @dataclass(eq=False)
@@ -1223,7 +1228,7 @@ class _Proof:
         """Scan pairs in coarse bins; return the scan, and a bound on their scores at all gaps."""
         wanted, divisor = self._wanted(prefix), float(self.search.divisors[len(prefix.node) + 2])
         scan = closer = self._scan(prefix, self.search.coarse, prefix.pairs)
-        unsure = np.count_nonzero(~prefix.inner) * COARSE > len(self.weights)
+        unsure = np.count_nonzero(~prefix.inner) * COARSE_BINS > len(self.weights)
         if scan.bound > wanted and not self.found and not unsure:
             doubtful = (scan.bounds > wanted).any(axis=1)
             closer = self._scan(prefix, self.search.first, scan.pairs[doubtful])
@@ -1282,7 +1287,7 @@ class _Proof:
         ends, finer = self.search.coarse.ends(j), self.search.bins.ends(j)
         first = int(np.searchsorted(finer, ends[places[0]]))
         last = int(np.searchsorted(finer, ends[places[-1] + 1]))
-        parts = np.array_split(np.arange(first, last), min(PARTS, last - first))
+        parts = np.array_split(np.arange(first, last), min(FIRST_PARTS, last - first))
         return [(int(part[0]), int(part[-1])) for part in parts]
 
     def _longer(

@@ -22,12 +22,20 @@ from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.mining.conjunctions.partition_sums import RowsInGroups
-from formulakern.mining.ordered import CLOSELY, Bins, Found, OrderedSearch, Proof, added, rank
+from formulakern.mining.ordered import (
+    MAX_FINE_PAIRS,
+    Bins,
+    Found,
+    OrderedSearch,
+    Proof,
+    added,
+    rank,
+)
 from formulakern.mining.search import unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
 #: Bytes of sums that a partition returns at once, plus those of one pair of columns.
-LARGEST_SUMS = 1 << 26
+MAX_SUMS = 1 << 26
 
 #: Codes of rows, (columns + 1, m), with zeros in the last column, and weights, (m, K).
 CodedRows = tuple[NDArray[np.int16], FloatArray]
@@ -92,7 +100,7 @@ class SummedSearch(OrderedSearch):
     def prove(self, weights: FloatArray, threshold: float, deadline: Deadline = UNLIMITED) -> Proof:
         """Find the best conjunctions; the bound is the best score.
 
-        If there are more than ``CLOSELY`` pairs of columns, those that were best before are
+        If there are more than ``MAX_FINE_PAIRS`` pairs of columns, those that were best before are
         searched first.  If one of them scores more than the threshold, the bound is infinite.
         Raises TimeIsOver after the deadline.
         """
@@ -122,14 +130,14 @@ class SummedSearch(OrderedSearch):
                 return Proof(math.inf, sorted(found, key=rank))
             scores = np.concatenate(best)
             bound = max(bound, float(scores.max(initial=0.0)) / divisor)
-            if len(pairs) > CLOSELY:
-                self.close = pairs[np.sort(np.argsort(-scores, kind="stable")[:CLOSELY])]
+            if len(pairs) > MAX_FINE_PAIRS:
+                self.close = pairs[np.sort(np.argsort(-scores, kind="stable")[:MAX_FINE_PAIRS])]
         return Proof(bound, sorted(found, key=rank))
 
     def divide_at(self, nodes: Any) -> None:
         """Do nothing: every gap ends a bin."""
 
     def _portions(self, pairs: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
-        """Divide pairs of columns into parts whose sums take about ``LARGEST_SUMS`` bytes."""
-        ends = np.cumsum(size * self.n_values[pairs].prod(axis=1)) // LARGEST_SUMS
+        """Divide pairs of columns into parts whose sums take about ``MAX_SUMS`` bytes."""
+        ends = np.cumsum(size * self.n_values[pairs].prod(axis=1)) // MAX_SUMS
         return np.split(pairs, np.flatnonzero(np.diff(ends)) + 1)

@@ -224,7 +224,7 @@ def bit(word: Any, place: Any) -> Any:
 
 
 @compiled()
-def divided(value: Any, smallest: Any, largest: Any) -> Any:
+def largest_quotient(value: Any, smallest: Any, largest: Any) -> Any:
     """Return the largest quotient of a value and a factor between two positive numbers."""
     return value / smallest if value >= 0.0 else value / largest
 

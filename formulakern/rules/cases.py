@@ -125,7 +125,7 @@ class Assignments:
         """Return at most 10,000 boxes of the rows in which a formula is true."""
         if formula not in self._boxes:
             try:
-                self._boxes[formula] = self._made(formula)
+                self._boxes[formula] = self._boxes_of(formula)
             except FormulaSizeError as error:
                 self._boxes[formula] = error
         known = self._boxes[formula]
@@ -133,7 +133,7 @@ class Assignments:
             raise known
         return known
 
-    def _made(self, formula: Formula) -> list[Box]:
+    def _boxes_of(self, formula: Formula) -> list[Box]:
         def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
             if node.truth is not None:
                 return [{}] if node.truth else []
@@ -497,7 +497,7 @@ def simplified_condition(
                 for k, letter in enumerate(letters)
                 if sum(cube) >> k & 1
             ]
-            parts.append(_said(chosen, cases, one))
+            parts.append(_with_opposites(chosen, cases, one))
         if one == "dnf":
             return either(both(part) for part in parts)
         return both(either(part) for part in parts)
@@ -521,7 +521,7 @@ def _opposite(letter: Formula) -> Comparison | None:
     return letter.replaced(relation=OPPOSITES[letter.relation])
 
 
-def _said(
+def _with_opposites(
     literals: Sequence[tuple[Formula, bool]], cases: Assignments, form: Form
 ) -> list[Formula]:
     """Return the literals of a term or clause, with negations as opposite comparisons.

@@ -534,19 +534,20 @@ class SetExplanation(DecisionExplanation):
             return "class unknown: no rule votes"
         return f"class {self.prediction}, the default: no rule votes"
 
-    def _said(self, k: int) -> str:
+    def _votes_text(self, k: int) -> str:
         given = zip(self.decision.classes, self.rule_votes[k].tolist(), strict=True)
         return ", ".join(f"{vote:g} for {name}" for name, vote in given if vote) or "nothing"
 
     def _lines(self) -> list[str]:
         voting = [
-            f"  rule {k + 1} votes {self._said(k)}: {self.decision[k].rule}" for k in self.fired
+            f"  rule {k + 1} votes {self._votes_text(k)}: {self.decision[k].rule}"
+            for k in self.fired
         ]
         return [self._title(), *voting]
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
         rules = [
-            f"{self._said(k)}: {clip(str(item.rule), MAX_REASON)}"
+            f"{self._votes_text(k)}: {clip(str(item.rule), MAX_REASON)}"
             for k, item in enumerate(self.decision)
         ]
         rows = [

@@ -521,7 +521,7 @@ class SqlConditions(ConditionWriter[Condition]):
         kind = self.types.get(name)
         if kind == "text" or kind in KINDS:
             raise DataError(
-                f'column "{name}" holds {_held(kind)}, which is not a truth value in '
+                f'column "{name}" holds {_content(kind)}, which is not a truth value in '
                 f"{self.TARGET}. Compare it with a value: {Variable(name)} = …"
             )
         return self._equals(name, value)
@@ -565,7 +565,7 @@ class SqlConditions(ConditionWriter[Condition]):
         if isinstance(value, Level):
             if (held := self.types.get(name)) not in (None, "text"):
                 raise DataError(
-                    f'column "{name}" holds {_held(held)}, but a rule compares it with ordered '
+                    f'column "{name}" holds {_content(held)}, but a rule compares it with ordered '
                     "categories. Make it a column of text, and give its type in types."
                 )
             return self._equal(name, "=", value.passed(relation))
@@ -589,8 +589,8 @@ class SqlConditions(ConditionWriter[Condition]):
         found = [value for value in values if isinstance(value, Temporal)]
         if found and kind is not None:
             raise DataError(
-                f'column "{name}" holds {_held(kind)}, but a rule compares it with {found[0]}, of '
-                f"{KINDS[found[0].kind][0]}. Make it a column of these, and give its type in "
+                f'column "{name}" holds {_content(kind)}, but a rule compares it with {found[0]}, '
+                f"of {KINDS[found[0].kind][0]}. Make it a column of these, and give its type in "
                 f"types: {{{name!r}: {found[0].kind!r}}}."
             )
         return found[0].kind if found else None
@@ -606,7 +606,7 @@ class SqlConditions(ConditionWriter[Condition]):
         read: Callable[[str], str] = self.column
         if (kind := self._temporal(name) or self._temporal(other)) is not None:
             if not set(kinds) <= {kind, None}:
-                held = [f'"{c}" holds {_held(k)}' for c, k in zip(names, kinds, strict=True)]
+                held = [f'"{c}" holds {_content(k)}' for c, k in zip(names, kinds, strict=True)]
                 raise DataError(
                     f"a rule compares two columns that differ in kind: {' and '.join(held)}. "
                     "Convert one of them, and give its type in types."
@@ -660,7 +660,7 @@ class SqlConditions(ConditionWriter[Condition]):
         return self._guarded(equal, [name] if sign == "!=" else [])
 
 
-def _held(kind: ColumnType | None) -> str:
+def _content(kind: ColumnType | None) -> str:
     """Return the content of a column of a type, in words."""
     if kind in KINDS:
         return KINDS[kind][0]

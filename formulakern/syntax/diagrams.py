@@ -299,7 +299,7 @@ MAX_POINTS, POINTS_PER_ROUND = 4_096, 256
 #: The largest number of cubes in a cover.
 MAX_CUBES = 10_000
 #: The largest number of cubes for a lower bound without all prime implicants.
-MAX_APART = 200
+MAX_BOUND_CUBES = 200
 #: The limit on nodes of branch and bound times entries of the matrix, and the limit on entries.
 MAX_SEARCH = 2_000_000
 MAX_SEARCHED_ENTRIES = 1_500_000
@@ -341,7 +341,7 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
             exact = _chosen(diagrams, lower, upper, ordered_cubes(primes), found.cubes)
             best = min(exact, found, key=lambda some: (len(some.cubes), some.n_literals))
             return Smallest(best.cubes, exact.exact, exact.least)
-        return Smallest(found.cubes, False, _apart(diagrams, found.cubes, lower, upper))
+        return Smallest(found.cubes, False, _points_apart(diagrams, found.cubes, lower, upper))
     except FormulaSizeError:
         return Smallest(found.cubes, False, 1)
 
@@ -395,9 +395,9 @@ def _model(d: Diagrams, function: int, wanted: int) -> int:
     return point
 
 
-def _apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
+def _points_apart(d: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
     """Return a lower bound: the number of points found such that no cube contains two of them."""
-    if len(cubes) > MAX_APART:
+    if len(cubes) > MAX_BOUND_CUBES:
         return 1
     functions = [cube_function(d, cube) for cube in cubes]
     levels = {d.level[node] for node in d.reachable(upper)}

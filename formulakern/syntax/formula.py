@@ -842,7 +842,7 @@ class Operation(Formula):
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
         row = connective_named(connective) if isinstance(connective, str) else connective
         parts = tuple(arguments)
-        length, chain = _measured(row, parts)
+        length, chain = _length_and_chain(row, parts)
         fits = length >= 2 if row.chain == "flat" else length == row.arity
         if not fits:
             wanted = {1: "one argument", 2: "two arguments"}[row.arity]
@@ -922,7 +922,7 @@ _MODULUS, _BASE = (1 << 61) - 1, 0x9E3779B97F4A7C15
 MAX_COPIED_CHAIN = 32
 
 
-def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
+def _length_and_chain(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
     """Return the number of arguments after merging nested chains of ``row``, and their hash.
 
     The hash of a list is a polynomial in the hashes of its items, so that merging need not visit

@@ -327,8 +327,8 @@ _SIGNS = "|".join(
     if not sign.isalpha()
 )
 #: The sign, word or single character at a place, and the last one of a text.
-_PIECE = re.compile(rf"[\w.]+|{_SIGNS}|.", re.DOTALL)
-_LAST_PIECE = re.compile(rf"(?:\w+|{_SIGNS}|.)\Z", re.DOTALL)
+_TOKEN = re.compile(rf"[\w.]+|{_SIGNS}|.", re.DOTALL)
+_LAST_TOKEN = re.compile(rf"(?:\w+|{_SIGNS}|.)\Z", re.DOTALL)
 #: A number, date or time at the end, perhaps followed by an order sign and a column.
 _HALF_INTERVAL = re.compile(
     r"(?<![\w.])([+-]?\d[\w.:+-]*)(\s*(?:<=|<|≤)\s*(?:\w+|`[^`]+`|\w+\s*\([^()]*\)))?\Z"
@@ -370,7 +370,7 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
         position, came = (None, "") if token.type == "$END" else (token.start_pos, str(token))
     if position is None or position < 0:
         position = len(text)
-    piece = _PIECE.match(text, position)
+    piece = _TOKEN.match(text, position)
     if piece and (not came or piece.group() == "!="):  # the parser reads its "!" as "not"
         came = piece.group()
     problem, advice, start = (*_message(text, position, came, language), position)[:3]
@@ -386,7 +386,7 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
     rule, template = language == "rule", language == "formula"
     before = text[:position].rstrip()
     end, tail = len(before), before[-_LOOK_BACK:]
-    last = _LAST_PIECE.search(tail).group() if tail else ""  # type: ignore[union-attr]
+    last = _LAST_TOKEN.search(tail).group() if tail else ""  # type: ignore[union-attr]
     operand = _ends_operand(last)
     row = _ROW_OF.get(came.lower())
     opened = _unclosed(text[:position])

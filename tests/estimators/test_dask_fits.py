@@ -99,7 +99,7 @@ def test_rows_that_stay_where_they_are(cuts):
 @pytest.mark.parametrize("seed", range(8))
 def test_cut_points_that_partitions_agree_on(monkeypatch, seed):
     """Of large tables; in memory these are searched for pairs of propositions, too."""
-    monkeypatch.setattr(lasso, "LARGE", 0)
+    monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", 0)
     generator, n = np.random.default_rng(seed), 150
     size = generator.normal(size=n).round(generator.integers(0, 4))
     X = pd.DataFrame(
@@ -145,7 +145,7 @@ def test_cut_points_that_partitions_agree_on(monkeypatch, seed):
 
 
 def test_all_values_are_cut_points_where_they_are_few(monkeypatch):
-    monkeypatch.setattr(lasso, "LARGE", 0)
+    monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", 0)
     X = FRAME[["rings", "bruised"]]
     with fk.gather_limit(0):
         model = fk.HKLClassifier().fit(cut_frame(X, CUTS["seven"]), LABELS)

@@ -78,9 +78,9 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
     best = max(every.values(), default=0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "FIRST_BINS", n_bins)
-        patch.setattr(ordered, "COARSE", data.draw(st.integers(1, 3)))
-        patch.setattr(ordered, "PARTS", data.draw(st.integers(1, 2)))
-        patch.setattr(ordered, "CLOSELY", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "COARSE_BINS", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 2)))
+        patch.setattr(ordered, "MAX_FINE_PAIRS", data.draw(st.integers(1, 3)))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
@@ -156,7 +156,7 @@ def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
     best = max(every.values(), default=0.0)
     columns = [dataclasses.replace(one, codes=[one.codes.max()]) for one in table.columns]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered_sums, "LARGEST_SUMS", data.draw(st.sampled_from([1, 2000, 1 << 26])))
+        patch.setattr(ordered_sums, "MAX_SUMS", data.draw(st.sampled_from([1, 2000, 1 << 26])))
         search = SummedSearch(
             GroupTable(columns, m, np.zeros((m, 0))),
             divisors,
@@ -164,7 +164,7 @@ def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
             spread,
             grouped=lambda net: (Partitioned(partitions), [net[own] for own in places]),
         )
-        patch.setattr(ordered_sums, "CLOSELY", data.draw(st.sampled_from([1, 3000])))
+        patch.setattr(ordered_sums, "MAX_FINE_PAIRS", data.draw(st.sampled_from([1, 3000])))
         for least in (0.0, 0.7 * best, best):
             for _ in range(2):  # the second one may look at few pairs first
                 proof = search.prove(net, least)
@@ -182,7 +182,7 @@ def test_portions_of_pairs_fit_into_memory(monkeypatch):
     columns = [OrderedColumn(np.zeros(1), n, True, str) for n in sizes]
     table = GroupTable(columns, 1, np.zeros((1, 0)))
     search = SummedSearch(table, np.ones(3), np.full((5, 2), 3), grouped=None)
-    monkeypatch.setattr(ordered_sums, "LARGEST_SUMS", 8 * 160)
+    monkeypatch.setattr(ordered_sums, "MAX_SUMS", 8 * 160)
     portions = list(search._portions(search.pairs, 8))
     cells = [sum(sizes[j] * sizes[h] for j, h in own) for own in portions]
     assert all(

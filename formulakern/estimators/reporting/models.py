@@ -25,7 +25,7 @@ from formulakern.rules.explanation import Explanation
 from formulakern.rules.export.notes import below_base_rate, table_notes
 from formulakern.rules.export.tables import (
     decision_columns,
-    how_it_decides,
+    decision_sentences,
     listed_levels,
     listed_votes,
     term_text,
@@ -201,7 +201,7 @@ def _learned_ensemble(ensemble: RuleEnsemble, caption: str, whole: bool = True) 
     if any(marks := below_base_rate(shown)):
         columns.append(ListedColumn("*", ["*" * mark for mark in marks] + [""] * len(extra)))
     note = "\n".join(filter(None, [" ".join(notes), *table_notes(shown)]))
-    sentences = [f"{how_it_decides(ensemble).rstrip('.')}."] if whole else []
+    sentences = [f"{decision_sentences(ensemble).rstrip('.')}."] if whole else []
     if len(ensemble) > MAX_RULES:
         sentences.append(f"The table has the first {MAX_RULES} of {len(ensemble):,} rules.")
     card = isinstance(ensemble, ScoreCard)

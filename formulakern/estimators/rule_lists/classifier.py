@@ -437,7 +437,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         every = super()._useful(encoding, table)
         if not isinstance(self.encoder, str):
             return every
-        useful = [j for j in every.tolist() if self._is_asked(encoding.leaves[j])]
+        useful = [j for j in every.tolist() if self._is_allowed(encoding.leaves[j])]
         if not useful:
             raise DataError(
                 f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
@@ -445,7 +445,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             )
         return np.array(useful, dtype=np.intp)
 
-    def _is_asked(self, leaf: Formula) -> bool:
+    def _is_allowed(self, leaf: Formula) -> bool:
         if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
             asked = leaf.relation in self._checked_relations()
             return asked or (leaf.relation == "=" and leaf.value == 0)

@@ -549,7 +549,7 @@ def simplify_svm(
         ensembles.append(replace(heaviest, intercept=intercept))
         for accuracy, (codes, covers) in zip(reached, rows, strict=False):
             accuracy.append(_accuracy(ensembles[-1].scores_of(covers[:, :k]), codes))
-    found = None if limit is None else _few(extraction, *rows[0], limit, deadline)
+    found = None if limit is None else _selected_rules(extraction, *rows[0], limit, deadline)
     last = len(ensembles)
     if found is None:
         found = ensembles[-1] if last else extraction.ensemble, np.arange(last)
@@ -572,7 +572,7 @@ def simplify_svm(
     )
 
 
-def _few(
+def _selected_rules(
     extraction: RuleExtraction,
     codes: npt.NDArray[np.int64],
     covers: npt.NDArray[np.bool_],

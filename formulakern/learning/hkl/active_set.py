@@ -113,13 +113,15 @@ class _Function:
         return [*self.nodes, *self.others]
 
     @property
-    def room(self) -> int:
+    def max_added(self) -> int:
         """The number of nodes that may be added."""
         return max(MIN_GROWTH, int(GROWTH_SHARE * len(self.nodes)))
 
     def grow(self, max_nodes: int, least: int) -> bool:
         """Add violators, as far as there is room; return True if any was added."""
-        fresh = self.violators[: max(0, min(max(self.room, least), max_nodes - len(self.nodes)))]
+        fresh = self.violators[
+            : max(0, min(max(self.max_added, least), max_nodes - len(self.nodes)))
+        ]
         self.nodes += fresh
         self.others += self.wanted
         return bool(fresh or self.wanted)
@@ -170,7 +172,7 @@ def grow(
                 others = [j for one in functions for j in one.others]
                 if rows.split_groups(nodes, others, deadline if kept else UNLIMITED):
                     loss = rows.loss(options)
-                many = any(len(one.violators) > one.room for one in functions)
+                many = any(len(one.violators) > one.max_added for one in functions)
                 inner = max(tol / 2, min(MAX_ROUND_GAP, ROUND_GAP_SHARE * gap)) if many else tol / 2
                 solution = solve_hierarchical(
                     [rows.features(options, one.nodes, one.others) for one in functions],
@@ -274,7 +276,7 @@ class _OutsideSearch:
             frontier = self.rows.frontier(self.betas[k], one.nodes, self.options, until)
             with suppress(TimeIsOver):
                 one.violators = frontier.fast_violators(
-                    self.allowed[k], max(one.room, MAX_FAST_NODES)
+                    self.allowed[k], max(one.max_added, MAX_FAST_NODES)
                 )
 
     def examine(self, deadline: Deadline, loose: bool) -> float:

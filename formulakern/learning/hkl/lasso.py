@@ -36,24 +36,24 @@ from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relative_gap
 
-#: Features that are added at once: this share of the current number, and at least LEAST.
-SHARE, LEAST = 0.25, 25
+#: Features that are added at once: this share of the current number, and at least MIN_GROWTH.
+GROWTH_SHARE, MIN_GROWTH = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
-LONGEST, HEAVIEST = 12, 1e100
+MAX_CONJUNCTION_LENGTH, MAX_PENALTY = 12, 1e100
 #: Columns of codes, and entries, beyond which only pairs of propositions are searched.
-WIDE, LARGE = 80, 300_000
-#: The gap to which a round is solved: this share of the last gap, at most LOOSE.
-CARE, LOOSE = 0.2, 0.05
+MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES = 80, 300_000
+#: The gap to which a round is solved: this share of the last gap, at most MAX_ROUND_GAP.
+ROUND_GAP_SHARE, MAX_ROUND_GAP = 0.2, 0.05
 #: The share of the gap allowed for missing features; below 1, so that rounding does not matter.
-WITHIN = 0.999
+MISSING_GAP_SHARE = 0.999
 #: The least share of that gap if all violators are already in use.
-SHARPEST = 1e-4
+MIN_MISSING_GAP_SHARE = 1e-4
 #: The largest share of the remaining time for a proof; the rest is for few features.
-PROVING = 0.8
+PROOF_TIME_SHARE = 0.8
 #: Conjunctions that a search over partitions lists.
-TOP = 100
+MAX_LISTED_CONJUNCTIONS = 100
 #: Features without weight for this many rounds are removed.
-IDLE = 3
+MAX_IDLE_ROUNDS = 3
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class Active:
         pairs = [*zip(self.features, weights, strict=True)]
         self.weights = {one: own for one, own in pairs if own.any()}
         self.idle = {one: 0 if own.any() else self.idle.get(one, 0) + 1 for one, own in pairs}
-        leaving = {v for v in self.nodes if self.idle[v] > IDLE} - self.left
+        leaving = {v for v in self.nodes if self.idle[v] > MAX_IDLE_ROUNDS} - self.left
         self.nodes = [node for node in self.nodes if node not in leaving]
         self.left |= leaving
 
@@ -149,7 +149,7 @@ class ListedSearch:
         every = np.arange(n)
         options["objective"] = "norm" if net.shape[1] > 1 else "absolute"
         with np.errstate(over="ignore"):
-            divisors = np.minimum((1 + self.depth_penalty) ** np.arange(n + 1.0), HEAVIEST)
+            divisors = np.minimum((1 + self.depth_penalty) ** np.arange(n + 1.0), MAX_PENALTY)
         sides = {"both": every}
         if self.signs is not None:
             sides = {"positive": every[self.signs != -1], "negative": every[self.signs != 1]}
@@ -157,7 +157,11 @@ class ListedSearch:
         for direction, among in sides.items():
             if not len(among):
                 continue
-            options |= {"direction": direction, "max_length": longest, "top": TOP}
+            options |= {
+                "direction": direction,
+                "max_length": longest,
+                "top": MAX_LISTED_CONJUNCTIONS,
+            }
             options["length_factor"] = divisors
             if isinstance(self.rows, Groups):
                 parts = self.rows.parts(net)
@@ -175,30 +179,30 @@ class ListedSearch:
 
     def prove(self, net: FloatArray, threshold: float, deadline: Deadline) -> Proof:
         """Bound the scores of all conjunctions, or find some above the threshold."""
-        return self._mined(net, LONGEST, threshold=threshold, time_limit=deadline)
+        return self._mined(net, MAX_CONJUNCTION_LENGTH, threshold=threshold, time_limit=deadline)
 
     def divide_at(self, nodes: list[Node]) -> None:
         """Do nothing: propositions are listed."""
 
 
-def powers(options: Options, longest: int = LONGEST + 1) -> FloatArray:
+def powers(options: Options, longest: int = MAX_CONJUNCTION_LENGTH + 1) -> FloatArray:
     """Return (1 + a)^l, the weights of conjunctions of l = 0, 1, … propositions in the norm."""
     with np.errstate(over="ignore"):
         found = (1 + options.depth_penalty) ** np.arange(longest + 1.0)
-    return np.minimum(found, HEAVIEST)
+    return np.minimum(found, MAX_PENALTY)
 
 
 def longest_of(table: Any) -> int:
     """Return the length of the longest conjunctions that are searched: 2 in large tables."""
     if not isinstance(table, OrderedTable):
-        return LONGEST
+        return MAX_CONJUNCTION_LENGTH
     grouped = isinstance(table, GroupTable)
-    return 2 if grouped or is_large(len(table.columns), table.n_rows) else LONGEST
+    return 2 if grouped or is_large(len(table.columns), table.n_rows) else MAX_CONJUNCTION_LENGTH
 
 
 def is_large(n_columns: int, n_rows: int) -> bool:
     """Return True if only pairs of propositions are searched in a table of this size."""
-    return n_columns > WIDE or n_columns * n_rows > LARGE
+    return n_columns > MAX_TRIPLE_COLUMNS or n_columns * n_rows > MAX_TRIPLE_ENTRIES
 
 
 def scope_of(table: Any) -> str:
@@ -208,7 +212,7 @@ def scope_of(table: Any) -> str:
     'all conjunctions of its propositions, cut at every gap between two values'
     """
     longest = longest_of(table)
-    least = f" of at most {longest} conditions" if longest < LONGEST else ""
+    least = f" of at most {longest} conditions" if longest < MAX_CONJUNCTION_LENGTH else ""
     cuts = f", cut at {table.cuts}" if isinstance(table, OrderedTable) else ""
     return f"all conjunctions{least} of its propositions{cuts}"
 
@@ -257,7 +261,7 @@ def grow_lasso(
     try:
         with interruptible():
             while not status:
-                inner = sharper * max(tol / 2, min(LOOSE, CARE * gap))
+                inner = sharper * max(tol / 2, min(MAX_ROUND_GAP, ROUND_GAP_SHARE * gap))
                 if rows.split_groups(active.nodes, active.others, deadline if kept else UNLIMITED):
                     loss = rows.loss(options)
                 solution = solve_group_lasso(
@@ -293,7 +297,7 @@ def grow_lasso(
                 elif deadline.over() or outside.out_of_time:
                     status = "time_limit"
                 else:
-                    room = max(LEAST, int(SHARE * len(active.nodes)))
+                    room = max(MIN_GROWTH, int(GROWTH_SHARE * len(active.nodes)))
                     room = min(room, options.max_nodes - len(active.nodes))
                     entered = active.enter([w for w in lacking if isinstance(w, tuple)], room)
                     fresh = [j for j in lacking if isinstance(j, int) and j not in active.others]
@@ -307,7 +311,7 @@ def grow_lasso(
                         gap = 0.0
                     elif not options.proves:
                         status = "unproven"
-                    elif sharper > SHARPEST:  # the solution was not accurate enough
+                    elif sharper > MIN_MISSING_GAP_SHARE:  # the solution was not accurate enough
                         sharper /= 4
                     else:
                         status = "iteration limit"
@@ -353,7 +357,9 @@ class _Outside:
         self.net = np.stack([np.bincount(examples.kind, own, n) for own in beta.T], axis=1).astype(
             np.float64
         )
-        total = 2 * (loss.conjugate(solution.dual) - (1 - WITHIN * tol) * solution.objective)
+        total = 2 * (
+            loss.conjugate(solution.dual) - (1 - MISSING_GAP_SHARE * tol) * solution.objective
+        )
         self.threshold = float(np.sqrt(max(total, solution.square, 1e-300)))
         signs = None if options.signs is None else options.signs.others
         sums = examples.others.T @ beta
@@ -372,7 +378,7 @@ class _Outside:
         ]
         bound, summed = 0.0, isinstance(self.search, SummedSearch)
         if summed or (self.options.proves and exact and not found and not wanted):
-            proving = deadline if summed else deadline.part(PROVING)
+            proving = deadline if summed else deadline.part(PROOF_TIME_SHARE)
             proof = self.search.prove(self.net, self.threshold, proving)
             self.out_of_time = proving.over() and not proof.found
             found = proof.found
@@ -387,8 +393,8 @@ class _Outside:
 
     def longer(self) -> float:
         """Bound the scores of conjunctions that are longer than the searched ones."""
-        if longest_of(self.rows.table) < LONGEST:
+        if longest_of(self.rows.table) < MAX_CONJUNCTION_LENGTH:
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
         most = float(np.linalg.norm(np.maximum(above, below)))
-        return float(most / powers(self.options)[LONGEST + 1])
+        return float(most / powers(self.options)[MAX_CONJUNCTION_LENGTH + 1])

@@ -230,7 +230,7 @@ class ColumnGeneration:
         places = np.flatnonzero([column in heavy for column in self.game.columns])
         if not len(places) or self._until.over():
             return
-        basic = self.game.basic_solution(places, self._patience())
+        basic = self.game.basic_solution(places, self._crossover_deadline())
         if basic is not None and basic.value >= outcome.value * (1 - self.tol / 10) - self.zero:
             self._remember(basic, at_any_rate=True)
 
@@ -275,7 +275,7 @@ class ColumnGeneration:
         hopeless = self.game.C is None and self.outcome.value <= self.zero
         return self._half if hopeless else self.deadline
 
-    def _patience(self) -> Deadline:
+    def _crossover_deadline(self) -> Deadline:
         """Return the deadline of crossover: about as much time as the game took so far."""
         patience = Deadline.of(max(MIN_FEW_RULES_SECONDS, self.deadline.taken()))
         return min(patience, self.deadline, key=lambda one: one.end)

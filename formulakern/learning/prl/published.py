@@ -89,7 +89,7 @@ class RandomColumns(ColumnGeneration):
                 break
             every = np.arange(len(game.columns))
             # a basic solution leaves most columns without weight
-            basic = game.basic_solution(every, self._patience()) if game.exact else None
+            basic = game.basic_solution(every, self._crossover_deadline()) if game.exact else None
             solution = game.solve(deadline=self._until) if basic is None else basic
             self._remember(solution)
             self._end_epoch()

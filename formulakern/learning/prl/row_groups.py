@@ -86,7 +86,7 @@ class RowGroups(GroupsOfRows):
         first, kind = different_groups(self.codes, bits)
         joined = [np.unique(kind[places], return_inverse=True) for places in self._places]
         self._places = [places for places, _ in joined]
-        self.rows = self.rows.persist(_joined, each=[number for _, number in joined])
+        self.rows = self.rows.persist(_renumbered, each=[number for _, number in joined])
         self._bits, self.in_use = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
         self.numbers = whole_sums(kind, self.numbers, len(first))
@@ -99,7 +99,7 @@ def _sums(rows: WeightedRows) -> tuple[float, bool]:
     return math.fsum(rows.weights), bool((rows.weights == np.rint(rows.weights)).all())
 
 
-def _joined(rows: PartitionGroups, number: NDArray[np.intp]) -> PartitionGroups:
+def _renumbered(rows: PartitionGroups, number: NDArray[np.intp]) -> PartitionGroups:
     """Renumber groups, which joins some of them."""
     return replace(rows, group=number[rows.group])
 

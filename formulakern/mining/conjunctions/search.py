@@ -37,7 +37,7 @@ from formulakern.mining.search import (
     SearchOptions,
     ranked,
 )
-from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
+from formulakern.mining.sums import bit, column_sums, largest_quotient, offer, sort_descending
 
 #: Conjunctions times examples up to which enumeration is faster than the compiled search.
 MAX_ENTRIES = 1 << 19
@@ -296,10 +296,14 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                     size += abs(weight)
             bound = _bound(total, size, totals[k], complement, upwards, downwards)
             squares += bound * bound
-            if norm or divided(bound, factors[1, length], factors[2, length]) > lowest:
+            if norm or largest_quotient(bound, factors[1, length], factors[2, length]) > lowest:
                 active[row] = k  # no other column gives a result below this node
                 n_active += 1
-        if norm and divided(math.sqrt(squares), factors[1, length], factors[2, length]) <= lowest:
+        if (
+            norm
+            and largest_quotient(math.sqrt(squares), factors[1, length], factors[2, length])
+            <= lowest
+        ):
             n_active = 0
         done += n_candidates * (n_active * n_index + 4) + n_words
         counters[2] += n_candidates
@@ -340,7 +344,7 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         lowest = threshold if counters[1] < limit else max(threshold, scores[heap[0]])
         kept = 0
         for j in range(n_candidates):
-            bound = divided(bound_of[j], factors[1, length + 1], factors[2, length + 1])
+            bound = largest_quotient(bound_of[j], factors[1, length + 1], factors[2, length + 1])
             if bound > lowest:
                 candidates[kept] = candidates[j]
                 bound_of[kept] = bound

@@ -248,17 +248,17 @@ def _between(parts: Sequence[Formula], least: int, most: int) -> Formula:
     counts: list[Formula] = [TRUE, *[FALSE] * (n + 1)]
     for seen, part in enumerate(parts, start=1):
         for t in range(seen, 0, -1):
-            counts[t] = _either(counts[t], _together(counts[t - 1], part))
-    return _together(counts[least], TRUE if most >= n else ~counts[most + 1])
+            counts[t] = _disjunction(counts[t], _conjunction(counts[t - 1], part))
+    return _conjunction(counts[least], TRUE if most >= n else ~counts[most + 1])
 
 
-def _together(left: Formula, right: Formula) -> Formula:
+def _conjunction(left: Formula, right: Formula) -> Formula:
     if left == FALSE or right == FALSE:
         return FALSE
     return right if left == TRUE else left if right == TRUE else left & right
 
 
-def _either(left: Formula, right: Formula) -> Formula:
+def _disjunction(left: Formula, right: Formula) -> Formula:
     return right if left == FALSE else left if right == FALSE else left | right
 
 

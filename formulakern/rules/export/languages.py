@@ -560,11 +560,11 @@ class ExportMixin(ABC):
         """
         library = import_optional("pandas", "to_pandas()", "tables")
 
-        def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
+        def predicted(frame: pandas.DataFrame) -> pandas.Series[Any]:
             found: pandas.Series[Any] = library.Series(self.predict(frame), frame.index)
             return found.rename("predicted")
 
-        return answer
+        return predicted
 
     def to_python(self) -> str:
         """Return a Python file with a function that predicts one row.

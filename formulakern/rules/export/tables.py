@@ -113,7 +113,7 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
 
     If ``decides`` is true, the first line explains the weights, as for whole models.
     """
-    about = how_it_decides(ensemble) if decides else ""
+    about = decision_sentences(ensemble) if decides else ""
     lines = _wrapped(about)
     if not len(ensemble) and ensemble.classes is not None:
         return about or "no rules"
@@ -146,7 +146,7 @@ def _effect(term: Term, weight: float | None) -> str:
     return f", {term.effect(weight)}"
 
 
-def how_it_decides(ensemble: VotingRules) -> str:
+def decision_sentences(ensemble: VotingRules) -> str:
     """Return the meaning of the weights of the rules, in a sentence or two."""
     if not len(ensemble) and (ensemble.levels or ensemble.classes):
         return f"Predict {ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row."
@@ -288,7 +288,7 @@ def ensemble_html(ensemble: VotingRules, decides: bool = True, foot: str = "") -
     if (more := len(ensemble) - len(shown)) > 0:
         foot = f"… and {more:,} more rules. {foot}".rstrip()
     foot = "\n".join(filter(None, [*table_notes(shown), foot]))
-    return _html_table(cells, bars, starts, how_it_decides(ensemble) if decides else "", foot)
+    return _html_table(cells, bars, starts, decision_sentences(ensemble) if decides else "", foot)
 
 
 def decision_html(decision: DecisionRules) -> str:

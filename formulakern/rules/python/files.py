@@ -85,7 +85,7 @@ class PythonConditions(ConditionWriter[PythonExpression]):
 
     def joined(self, word: str, parts: Sequence[PythonExpression]) -> PythonExpression:
         """Return conditions joined by "and" or "or"."""
-        return _joined(word, [self._shallow(part) for part in parts])
+        return _chain(word, [self._shallow(part) for part in parts])
 
     def equal(
         self, left: PythonExpression, right: PythonExpression, same: bool
@@ -130,7 +130,7 @@ class PythonConditions(ConditionWriter[PythonExpression]):
             alike = [value for value in moments if value.kind == kind]
             parts += self._among(sign, self.read("moment_or_word", name, kind), alike)
         parts += [self._pair(name, sign, v.name) for v in values if isinstance(v, ColumnName)]
-        return _joined("or" if sign == "=" else "and", parts)
+        return _chain("or" if sign == "=" else "and", parts)
 
     def _among(
         self, sign: str, found: str, values: Sequence[Any], present: str = ""
@@ -202,7 +202,7 @@ def _meanings(word: str) -> list[Any]:
     return found + [moment for kind in kinds if (moment := read_moment(word, kind)) is not None]
 
 
-def _joined(word: str, parts: Sequence[PythonExpression]) -> PythonExpression:
+def _chain(word: str, parts: Sequence[PythonExpression]) -> PythonExpression:
     if len(parts) == 1:
         return parts[0]
     binds = AND if word == "and" else OR

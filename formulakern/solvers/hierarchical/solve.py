@@ -210,7 +210,7 @@ class _Search:
                     [0.9 * at + 0.1 * one if own.any() else one for at, one, own in near]
                 )
         self.scales = np.maximum(self.scales, MIN_DIVISOR)
-        joined = self._joined(f)
+        joined = self._sums_by_column(f)
         self.at: Point = point(self.columns, self.loss, joined, self.columns.predict(joined), b)
         self.last_scales: FloatArray | None = None
         self.etas = [1 / lattice.penalties for lattice in self.lattices]
@@ -229,7 +229,7 @@ class _Search:
         """Split values by the features of each function."""
         return np.split(values, self.ends)
 
-    def _joined(self, values: FloatArray) -> FloatArray:
+    def _sums_by_column(self, values: FloatArray) -> FloatArray:
         """Return sums over the nodes of equal columns."""
         return np.bincount(self.kind, values, len(self.columns)).astype(np.float64)
 
@@ -239,7 +239,7 @@ class _Search:
 
     def advance(self) -> bool:
         """Solve the ridge problem, bound the optimum and choose the next κ."""
-        joined = self._joined(self.scales)
+        joined = self._sums_by_column(self.scales)
         # the bound depends on errors of g to first order, which are the square root of this
         accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
         self.at, steps = minimise_ridge(

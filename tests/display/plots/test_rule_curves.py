@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
-from formulakern.display.plots import spread
+from formulakern.display.plots import separated
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -85,7 +85,7 @@ def test_places_are_spread_as_little_as_possible(seed):
     from scipy.optimize import minimize
 
     places = np.random.default_rng(seed).random(5).round(1)
-    found = spread(places, 0.15)
+    found = separated(places, 0.15)
     order = np.argsort(places, kind="stable")
     apart = {"type": "ineq", "fun": lambda x: np.diff(x[order]) - 0.15}
     best = minimize(lambda x: ((x - places) ** 2).sum(), places, constraints=[apart], tol=1e-12)

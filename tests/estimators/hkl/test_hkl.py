@@ -610,7 +610,7 @@ def test_planted_pairs_are_recovered_and_certified():
     ],
 )
 def test_the_certificate_names_what_the_proof_is_over(monkeypatch, columns, large, words):
-    monkeypatch.setattr(lasso, "LARGE", large)
+    monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", large)
     X = np.random.default_rng(0).random((40, columns))
     model = HKLClassifier(C=3.0).fit(X, X[:, 0] + X[:, 1] > 1)
     assert words in model.certificate_

@@ -164,7 +164,7 @@ def coded_rows_of():
 @pytest.mark.parametrize("rows", [rows_of, coded_rows_of])
 def test_the_time_is_over_at_any_question(monkeypatch, rows):
     monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: Slow.now))
-    monkeypatch.setattr(lasso, "LARGE", 0)
+    monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", 0)
     data, Slow.now = rows(), 0.0
     table, ordered, more = data[0], None, {}
     if isinstance(table, OrderedTable):

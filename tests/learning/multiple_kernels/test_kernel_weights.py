@@ -204,7 +204,7 @@ def test_tasks_leave_out_rows_without_weight():
     (task,) = tasks.values()
     assert task.rows.tolist() == [0, 1, 4]
     assert task.row_weights.tolist() == [1.0, 2.0, 0.5]
-    np.testing.assert_array_equal(task.spread(np.array([1.0, 2.0, 3.0]), 5), [1, 2, 0, 0, 3])
+    np.testing.assert_array_equal(task.expanded(np.array([1.0, 2.0, 3.0]), 5), [1, 2, 0, 0, 3])
 
 
 # -- EasyMKL ----------------------------------------------------------------------------------
