@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -264,3 +265,57 @@ def _export_order(name: str) -> tuple[int, str]:
     """The order that ruff keeps: CONSTANTS, Classes, functions."""
     kind = 0 if name.isupper() else 1 if name[0].isupper() else 2
     return kind, name
+
+
+#: Words that no name in the package contains; the names of today say what a thing is or does.
+OLD_WORDS = frozenset(
+    {
+        "answered", "answers", "asked", "beside", "patience", "pieced", "pieces", "said",
+        "showing", "spread", "surprises", "tell", "telling", "together", "told", "trials",
+    }
+)  # fmt: skip
+#: Whole names that were too short or had several meanings.
+OLD_NAMES = frozenset(
+    {
+        "BUDGET", "CLOSELY", "EARLY", "ENOUGH", "FEW", "HARD", "HUGE", "LARGE", "LARGEST", "LAST",
+        "LEAST", "LONG", "LONGEST", "LOOKED_AT", "MANY", "MOST", "NEARLY", "READING", "ROOM",
+        "SHORT", "SHOWN", "SMALL", "TINY", "TOP", "_HOW",
+        "CountedFill", "DividedRows", "Few", "FewFeatures", "FewVotes", "Fill", "FirstRule",
+        "GroupedRows", "How", "Made", "Part", "Problems", "Question", "Task", "Text", "Unread",
+        "WeighedRows", "Written", "WrittenRules",
+        "advice", "answer", "bare", "class_scores", "contrary", "crossing", "drawn", "few",
+        "filling", "in_words", "leaks", "letters_of", "lines_below", "long_fits", "made",
+        "measured", "no_letter", "on_pieces", "pace", "pairs", "parted", "put", "spread_out",
+        "standing_out", "targets", "tell_apart", "turn", "turn_squares", "weighed",
+        "warn_if_told",
+    }
+)  # fmt: skip
+#: Classes of one meaning, which one module defines.
+ONE_MEANING = ("Choice", "Comparison", "Problem", "TrainingRows")
+
+
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef)
+
+
+def _defined(module: str) -> list[str]:
+    """The module's name, and its classes, functions, methods and constants."""
+    body = tree(module).body
+    names = [node.name for node in ast.walk(tree(module)) if isinstance(node, DEFINITIONS)]
+    for node in body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            inside = itertools.chain.from_iterable(map(ast.walk, targets))
+            names += [target.id for target in inside if isinstance(target, ast.Name)]
+    return [module.rpartition(".")[2], *names]
+
+
+def test_old_names_do_not_come_back():
+    wrong, defined = [], []
+    for module in MODULES:
+        for name in _defined(module):
+            words = {word.lower() for word in re.findall("[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+            if name in OLD_NAMES or words & OLD_WORDS:
+                wrong.append(f"{module}: {name}")
+            defined.append(name)
+    assert not wrong, "\n".join(wrong)
+    assert [name for name in ONE_MEANING if defined.count(name) > 1] == []
