@@ -42,7 +42,7 @@ FEATURES = ("n_features_in_", "feature_names_in_")
 
 
 @contextmanager
-def progress_of(self: Any) -> Iterator[Progress]:
+def progress_bar(self: Any) -> Iterator[Progress]:
     """Show the progress of a fit as ``verbose`` requires; Ctrl-C keeps a complete model."""
     verbose = getattr(self, "verbose", 0)
     check_verbosity(verbose)
@@ -111,7 +111,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     _encoding: Encoding = field(init=False)
 
     save = save
-    _progress = progress_of
+    _progress_bar = progress_bar
     _bar = property(bar_of)
 
     def _auto_encoder(self) -> PropositionEncoder:

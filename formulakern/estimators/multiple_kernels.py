@@ -298,7 +298,7 @@ class FormulaMKL(PairwiseMachine, ClassifierMixin, TableEstimator):  # type: ign
             pairs = zip(factors.tolist(), self.kernels_, strict=True)
             self.kernels_ = tuple(ScaledKernel.of(factor, kernel) for factor, kernel in pairs)
         tasks = one_against_one(np.unique(labels, return_inverse=True)[1], given)
-        with self._progress() as bar:
+        with self._progress_bar() as bar:
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.at(x, "weights"))
             bar.end(f"weights, gap {learnt.gap:.1e}")
         self.weights_ = learnt.weights

@@ -384,7 +384,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If the proven gap is above ``tol``.
         """
         self._check_parameters()
-        with self._progress() as bar:
+        with self._progress_bar() as bar:
             deadline = Deadline.of(self.time_limit)
             ordered = getattr(self, "ordinal", False)
             data = self._read_training(X, y, sample_weight, self.class_weight, ordered)

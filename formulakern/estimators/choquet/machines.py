@@ -229,7 +229,7 @@ class ChoquetEstimator(KernelMachine, BaseEstimator):  # type: ignore[misc]
         self.directions_ = self.scaling_.directions
         rows = RealTable(None, self.scaling_.degrees(values))
         self._seed = int(random_source(self.random_state).randint(2**31 - 1))
-        with self._progress() as bar:
+        with self._progress_bar() as bar:
             try:
                 kernels, best = [self._kernel(rows, k) for k in additivities], 0
                 if len(additivities) * len(penalties) > 1:

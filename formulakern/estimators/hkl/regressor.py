@@ -112,7 +112,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        with self._progress() as bar:
+        with self._progress_bar() as bar:
             deadline = Deadline.of(self.time_limit)
             require_target(self, y, "a number for every row")
             table = self._fit_table(X, y)

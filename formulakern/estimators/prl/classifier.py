@@ -288,7 +288,7 @@ class PRLClassifier(PreferenceModel):
         deadline = Deadline.of(self.time_limit)
         if self.ordinal:
             raise ParameterError("ordinal=True is only for fit; use ordinal=False for preferences.")
-        with self._progress():
+        with self._progress_bar():
             encoded = self._fit_table(X, None)
             if isinstance(encoded, PackedPartitions):
                 rule = f"preferences on {encoded.n_rows:,} rows"

@@ -266,7 +266,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             If a parameter is out of range.
         """
         learn = self._learner()
-        with self._progress():
+        with self._progress_bar():
             deadline = Deadline.of(self.time_limit)
             self._checked_relations()
             for certificate in ("objective_", "bound_", "gap_", "certificate_", "history_"):

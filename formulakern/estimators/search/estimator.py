@@ -675,7 +675,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             If a Gram matrix does not fit into memory.
         """
         scorer, Cs = self._check_parameters()
-        with self._progress() as bar:
+        with self._progress_bar() as bar:
             deadline = Deadline.of(self.time_limit)
             seeds = random_source(self.random_state).randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))

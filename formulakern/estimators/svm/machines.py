@@ -27,7 +27,7 @@ from formulakern.estimators.base import (
     bar_of,
     class_score,
     number_score,
-    progress_of,
+    progress_bar,
 )
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.fit_warnings import warn_of_columns, warn_of_one_class, warn_of_zeros
@@ -126,7 +126,7 @@ class KernelMachine:
     _box_problem: Any
 
     report = report
-    _progress = progress_of
+    _progress_bar = progress_bar
     _bar = property(bar_of)
 
     def _splits(self, targets: npt.NDArray[Any], seed: int) -> list[Split]:
@@ -365,7 +365,7 @@ class FormulaMachine(KernelMachine, TableEstimator):
                 "kernel of tables. Use fk.StringSVC(kernel)."
             )
         check_time_limit(self.time_limit)
-        with self._progress():
+        with self._progress_bar():
             deadline = Deadline.of(self.time_limit)
             data = self._read_rows(X, y, sample_weight)
             self._fit_encoded(data, X, deadline)

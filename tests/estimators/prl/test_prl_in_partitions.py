@@ -39,7 +39,7 @@ def on_partitions(model, X, y, division, sample_weight=None, merged=True):
     read = Preferences.of_ordered if model.ordinal else Preferences.of_classes
     partitions = divided(encoded, data.codes, data.own, division, merged)
     groups = RowGroups(partitions, len(factors), factors, encoded.n_columns, read)
-    with model._progress():
+    with model._progress_bar():
         deadline = Deadline.of(model.time_limit)
         model._solve(groups, groups.preferences(), groups, deadline=deadline)
     return model
@@ -225,7 +225,7 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
         rows = divided(encoded, data.codes, np.ones(len(y)), (2, [0, 1]))
         deadline = Deadline.of(1e6)
         groups = RowGroups(Counted(rows.values), 2, np.ones(2), encoded.n_columns)
-        with model._progress(), pytest.warns(ConvergenceWarning, match="time limit"):
+        with model._progress_bar(), pytest.warns(ConvergenceWarning, match="time limit"):
             model._solve(groups, groups.preferences(), groups, deadline=deadline)
         assert model.stopped_ == "time_limit"
         assert model.value_ <= bound
