@@ -51,7 +51,7 @@ class Page(HTMLParser):
         )
 
     def json(self) -> dict[str, Any]:
-        """What the page holds for its script."""
+        """Return the data that the page contains for its script."""
         whole: dict[str, Any] = json.loads(
             "".join(data for path, data in self.texts if path.endswith("section/script"))
         )
