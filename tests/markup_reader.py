@@ -1,4 +1,4 @@
-"""What a page of HTML holds, read by Python's own parser, strictly."""
+"""The content of an HTML page, read strictly by Python's own parser."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Page(HTMLParser):
         return whole
 
     def check(self) -> None:
-        """What must hold of every page: names are there, once; nothing comes from elsewhere."""
+        """Check every page: names exist, once; nothing comes from elsewhere."""
         ids = [found["id"] for _, found in self.elements if "id" in found]
         assert len(ids) == len(set(ids))
         for tag, found in self.elements:

@@ -147,7 +147,7 @@ def runner():
 
 
 def run(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
-    """What a script prints; it may take as long as it likes."""
+    """Return the output of a script; it may take as long as it likes."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / script), *arguments],
         cwd=folder,
@@ -160,7 +160,7 @@ def run(script: str, arguments: list[str], folder: Path, **environment: str) -> 
 
 
 def checked(code: int, stdout: str, stderr: str) -> str:
-    """What a script printed, if it ended well and without a warning."""
+    """Return the output of a script that ended well and without a warning."""
     assert code == 0, stderr
     assert stderr.replace(f"{NOTICE}\n", "", 1) == ""  # on a slow machine with an empty cache
     return stdout
@@ -176,7 +176,7 @@ def assert_promised(text: str, output: str) -> None:
 
 
 def skip_without(output: str, sentence: str) -> None:
-    """Skip the test where the script says that something is not there."""
+    """Skip the test if the script prints that something is missing."""
     for line in output.splitlines():
         if sentence in line:
             pytest.skip(line)

@@ -1,4 +1,4 @@
-"""Reports: every learner has one, sums are its own scores, and what a user gives is no markup."""
+"""Reports: every learner has one, sums are its own scores, and no user's text is markup."""
 
 import numpy as np
 import pandas as pd
