@@ -153,7 +153,7 @@ def verdict(areas, sizes):
         ("others about 3 (2 to 4) points behind", mean(behind, 2), 2 <= behind.mean() <= 4),
     )
     return "\n".join(
-        f"{'reached' if reached else 'NOT reached':<12}published: {claim}; here: {here}"
+        f"{'reached' if reached else 'NOT reached':<12}published: {claim}; this run: {here}"
         for claim, here, reached in statements
     )
 

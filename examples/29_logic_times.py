@@ -175,7 +175,7 @@ def main():
     covering = "a & b | ~a & ~b | b & c | ~b & ~c | a & ~c | ~a & c"
     fk.parse(covering).simplify()
     if pyeda is None:
-        print("pyeda is not installed: its column is empty (pip install pyeda).")
+        print("pyeda is not installed (pip install pyeda).")
     print("| question | formula | formulakern | SymPy | pyeda |\n|---|---|---|---|---|")
     for question, what, asked in questions(options.quick):
         answers = [cell(call, options.limit) for call in asked]

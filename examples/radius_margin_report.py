@@ -80,7 +80,7 @@ def verdict(results):
     reached = set(below) <= {"primary-tumor"}
     return (
         f"{'reached' if reached else 'NOT reached':<12}published: the best formula is above 98 % "
-        f"AUC in all but primary-tumor\n{'':<12}here above: {len(above)} of {len(results)}; not: "
+        f"AUC in all but primary-tumor\n{'':<12}above: {len(above)} of {len(results)}; not: "
         f"{', '.join(below) or 'none'}\n{'':<12}a smaller ratio goes with a larger AUC on "
         f"{hard[0]} of {len(results)}, with a smaller one on {hard[1]}\n{'':<12}(Spearman, "
         f"p < 0.05); with the softer margin, C = 1, on {soft[0]} and {soft[1]}"

@@ -17,8 +17,8 @@ from formulakern.interrupts import held
 DRAWN = 4
 #: The largest width of a title with its activity, and the smallest width of a bar.
 MAX_TITLE, MIN_BAR = 30, 8
-#: Seconds between the lines about one stage.
-BETWEEN = 10.0
+#: Seconds between lines about one activity, and before the line about another one.
+BETWEEN, BEFORE = 10.0, 1.0
 
 #: The bar that is drawn, and the innermost work in progress.
 _drawn: ContextVar[Progress | None] = ContextVar("formulakern.drawn", default=None)
@@ -31,7 +31,8 @@ class Progress:
     Parameters
     ----------
     title : str
-        The name of the work.
+        The name of the work.  Without a title, it is a command, which writes lines about the work
+        inside it, too, unless standard error is a terminal.
     verbose : int
         0: neither bar nor lines.  1: a bar on a terminal or in a notebook, otherwise lines.  2:
         both.
@@ -50,7 +51,7 @@ class Progress:
         self._share, self._what, self._known = 0.0, "", ""
         self._stage, self._done, self._passes, self._line_at = "", 0, 0, 0.0
         self._bar: Any = None
-        self._written = False
+        self._written, self._written_about = False, ""
         self._tokens: list[tuple[ContextVar[Progress | None], Token[Progress | None]]] = []
         self._since = Deadline.clock()
 
@@ -80,6 +81,8 @@ class Progress:
 
         console = Console(stderr=True)
         if find_spec("ipywidgets") is None if console.is_jupyter else not console.is_terminal:
+            if not self._title:
+                self._tokens.append((_drawn, _drawn.set(self)))
             return
         self._bar = Live(
             console=console, transient=True, refresh_per_second=DRAWN, get_renderable=self._rendered
@@ -93,6 +96,8 @@ class Progress:
         ``line`` is written if no bar is drawn, and above the bar if ``verbose`` is 2.
         """
         new = what != self._what
+        if new and not self._title:
+            self._known = ""
         self._share, self._what, self._known = max(self._share, share), what, known or self._known
         self._show(known, new)
         if line and self._writes():
@@ -121,9 +126,21 @@ class Progress:
         outer = _drawn.get()
         if self._bar is None and outer is not None and known:
             outer._known = known
+        if outer is not None and outer._bar is None:
+            outer._write()
         elif self._bar is not None and now:  # shows every activity, however short
             with held():
                 self._bar.refresh()
+
+    def _write(self) -> None:
+        """Write a line about the activity of a command, unless the last one is too recent."""
+        now = Deadline.clock()
+        pause = BETWEEN if self._what == self._written_about else BEFORE
+        if now - (self._line_at or self._since) >= pause:
+            self._line_at, self._written_about = now, self._what
+            self.line(
+                ", ".join(filter(None, (self._what, self._known, _seconds(now - self._since))))
+            )
 
     def _rendered(self) -> Any:
         from rich.progress_bar import ProgressBar

@@ -13,6 +13,7 @@ from rich.console import Console
 
 import formulakern as fk
 from formulakern import interrupts, progress
+from formulakern.learning.hkl import lasso
 
 LEARNERS = {
     "PRL": lambda: fk.PRLClassifier(verbose=2),
@@ -26,6 +27,8 @@ def table(partitioned):
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.integers(0, 2, (60, 4)), columns=list("abcd"))
     y = pd.Series((X.a & X.b) ^ (random.random(60) < 0.1))
+    if partitioned == "numbers":  # whose cut points the partitions agree on
+        X = X.assign(a=X.a + random.random(60))
     if not partitioned:
         return X, y
     dask = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
@@ -115,10 +118,14 @@ class Run:
 
 @pytest.mark.parametrize(
     ("name", "partitioned"),
-    [(name, False) for name in LEARNERS] + [(name, True) for name in PARTITIONED],
+    [(name, False) for name in LEARNERS]
+    + [(name, True) for name in PARTITIONED]
+    + [("HKL", "numbers")],
 )
 def test_a_model_that_is_known_is_kept(monkeypatch, name, partitioned):
     """At lines from the first to the last; before a model is known, Ctrl-C may end the fit."""
+    if partitioned == "numbers":
+        monkeypatch.setattr(lasso, "LARGE", 0)
     whole = [Run(monkeypatch, LEARNERS[name](), partitioned=partitioned) for _ in range(2)][1]
     places = [*np.linspace(1, whole.known, 4, dtype=int)[:-1].tolist()]
     places += np.linspace(whole.known + 1, whole.lines, 8, dtype=int).tolist()

@@ -26,7 +26,7 @@ QUICK = {
     "04_scikit_learn.py": ([], "GaussianProcessRegressor  R² = {0.7..1}, ± {0..1}"),
     "05_results_table.py": (["--quick"], "| 625 rows, 3 classes | AUC | {50..100} ± {0..20} | "),
     "06_large_formulas.py": ([], "both scales give the same cosines: True"),
-    "07_target_formula.py": (["--quick"], "target about 1 (0.995) at 200; here: {0.9..1} "),
+    "07_target_formula.py": (["--quick"], "target about 1 (0.995) at 200; this run: {0.9..1} "),
     "08_radius_margin.py": (
         ["--quick", "--sets", "promoters"],
         "a smaller ratio goes with a larger AUC on {0..1} of 1, with a smaller one on {0..1}",

@@ -200,3 +200,30 @@ def test_stages_before_learning_show_how_many_partitions_are_done(terminal, monk
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("packing rows: ")
+
+
+def test_a_command_writes_lines_without_a_terminal(monkeypatch, capsys):
+    """From the second second on: about every activity, and about a long one now and then."""
+    now = [0.0]
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: now[0]))
+    with Progress() as command:
+        command.at(0.0, "fold 1 of 2")
+        now[0] = 1.5
+        with Progress("HKLClassifier", 0) as fit:  # a quiet fit inside
+            fit.at(0.1, "growing", "gap 0.5")
+            now[0] = 3.0
+            fit.at(0.2, "growing", "gap 0.4")
+            now[0] = 12.0
+            fit.at(0.3, "growing", "gap 0.3")
+        now[0] = 13.5
+        command.at(0.5, "fold 2 of 2")
+    assert capsys.readouterr().err.splitlines() == [
+        "fold 1 of 2, gap 0.5, 1.5 s",
+        "fold 1 of 2, gap 0.3, 12.0 s",
+        "fold 2 of 2, 13.5 s",
+    ]
+    with Progress("HKLClassifier", 0) as fit:
+        fit.at(0.1, "growing", "gap 0.5")
+        now[0] = 30.0
+        fit.at(0.2, "growing", "gap 0.4")
+    assert not capsys.readouterr().err

@@ -218,6 +218,8 @@ def learn(options: argparse.Namespace) -> None:
     with _saved(model, dataset, kept, options), scores.expected_warnings_ignored():
         if presses() > before:  # Ctrl-C ended the fit early
             raise KeyboardInterrupt
+        if not options.formula:
+            print(f"\n{learned_text(model, options.top)}", flush=True)
         if options.cv and scored:
             found = scores.fold_scores({label: model}, others, dataset, numbers, **_sizes(options))
             folds = f"{options.cv} folds"
@@ -237,7 +239,7 @@ def learn(options: argparse.Namespace) -> None:
             print(f"\n{scores.scores_table(found, rows)}")
         if options.formula and hasattr(uncalibrated(model), "rules"):
             print(_brief_rules(uncalibrated(model), options.top))
-        else:
+        elif options.formula:
             print(f"\n{learned_text(model, options.top)}")
     if options.out is not None or not options.formula:
         print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")

@@ -8,8 +8,8 @@ table is a nominal column with one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,10 @@ from formulakern.encoding.bits import Words, all_ones, n_words, unpack_rows
 from formulakern.encoding.packed import PackedTable
 from formulakern.syntax.formula import Formula
 
-Codes = NDArray[np.int32]
+#: The largest number of values of a column whose codes take one byte: missing entries have one too.
+MOST_CODES = 255
+
+Codes = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +33,7 @@ class OrderedColumn:
 
     Parameters
     ----------
-    codes : int32 (m,)
+    codes : whole numbers (m,)
         The codes, 0 to K − 1, or K for missing entries.
     n_values : int
         K, the number of different values.
@@ -119,10 +122,11 @@ class OrderedTable:
         return self.n_rows, self.n_columns
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> NDArray[np.int32]:
         """The codes of all columns, int32 of shape (columns, m)."""
         listed = [column.codes for column in self.columns]
-        return np.array(listed, dtype=np.int32).reshape(len(listed), self.n_rows)
+        n_rows = len(listed[0]) if listed else self.n_rows
+        return np.array(listed, dtype=np.int32).reshape(len(listed), n_rows)
 
     def place(self, proposition: int) -> tuple[int, int]:
         """Return the column of a proposition, and its number within the column."""
@@ -140,16 +144,40 @@ class OrderedTable:
         """The propositions as formulas."""
         return Leaves([column.leaves for column in self.columns], self.starts)
 
+    @property
+    def rows(self) -> Words:
+        """The bytes of the codes of each row, uint64 (m, ·)."""
+        codes = np.ascontiguousarray(np.array([column.codes for column in self.columns]).T)
+        octets = codes.view(np.uint8)
+        return np.pad(octets, ((0, 0), (0, -octets.shape[1] % 8))).view(np.uint64)
+
     def bare(self) -> OrderedTable:
         """Return the table without the formulas of the propositions."""
         return replace(self, columns=[replace(one, leaves=()) for one in self.columns])
 
+    def narrow(self) -> OrderedTable:
+        """Return the table with codes of one byte for columns of at most 255 values.
+
+        A nominal column of more values is divided into several columns.
+        """
+        columns = []
+        for one in self.columns:
+            step = max(1, one.n_values) if one.ordered else MOST_CODES
+            for first in range(0, max(1, one.n_values), step):
+                n = min(step, one.n_values - first)
+                inside = (one.codes >= first) & (one.codes < first + n)
+                codes = np.where(inside, one.codes - first, n).astype(np.min_scalar_type(n))
+                leaves = one.leaves if one.ordered else one.leaves[first : first + n]
+                columns.append(replace(one, codes=codes, n_values=n, leaves=leaves))
+        return replace(self, columns=columns)
+
     @staticmethod
     def concatenated(parts: Sequence[OrderedTable]) -> OrderedTable:
         """Return the rows of several tables of the same columns."""
-        codes = np.concatenate([part.codes for part in parts], axis=1)
-        listed = zip(parts[0].columns, codes, strict=True)
-        columns = [replace(one, codes=own) for one, own in listed]
+        columns = [
+            replace(own[0], codes=np.concatenate([one.codes for one in own]))
+            for own in zip(*(part.columns for part in parts), strict=True)
+        ]
         degrees = np.concatenate([part.degrees for part in parts])
         return OrderedTable(columns, len(degrees), degrees)
 
@@ -208,3 +236,25 @@ class OrderedTable:
         """Return the given propositions as a packed table."""
         words = self.covers([(p,) for p in propositions])
         return PackedTable.of_columns(words, self.n_rows, degrees=self.degrees)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable(OrderedTable):
+    """Groups of rows in partitions, with the truths of some propositions; the others are false.
+
+    Each column has one code, the largest of all rows, which is K if an entry is missing.
+    """
+
+    known: Mapping[int, Words] = field(default_factory=dict)
+
+    @property
+    def cuts(self) -> str:
+        """The cut points, in words."""
+        if all(column.every for column in self.columns):
+            return super().cuts
+        most = max(column.n_values - 1 for column in self.columns if not column.every)
+        return f"the cut points agreed over all partitions, at most {most} per column"
+
+    def _packed(self, proposition: int) -> Words:
+        words = self.known.get(proposition)
+        return np.zeros(n_words(self.n_rows), dtype=np.uint64) if words is None else words

@@ -30,6 +30,9 @@ JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
 #: The name of the stage that reads and packs the rows.
 PACKING = "packing rows"
 
+#: Encoded rows of one partition.
+Encoded = PackedTable | OrderedTable
+
 
 @dataclass(eq=False)
 class PartitionedTable:
@@ -95,7 +98,7 @@ class WeightedRows:
     ``codes`` is intp, ``weights`` float64 and ``numbers`` int64, of shape (m,).
     """
 
-    table: PackedTable
+    table: Encoded
     codes: NDArray[np.intp]
     weights: FloatArray
     numbers: NDArray[np.int64]
@@ -104,7 +107,7 @@ class WeightedRows:
         return self.table.n_rows
 
     @classmethod
-    def of(cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray) -> WeightedRows:
+    def of(cls, table: Encoded, codes: NDArray[np.intp], weights: FloatArray) -> WeightedRows:
         """Return the rows of positive weight, not merged."""
         used = weights > 0
         if not used.all():
@@ -115,7 +118,8 @@ class WeightedRows:
     def joined(parts: Sequence[WeightedRows]) -> WeightedRows:
         """Return the rows of several partitions, with equal rows merged."""
         columns = zip(*((part.codes, part.weights, part.numbers) for part in parts), strict=True)
-        table = PackedTable.concatenated([part.table for part in parts])
+        tables: Any = [part.table for part in parts]
+        table = type(tables[0]).concatenated(tables)
         return WeightedRows(table, *map(np.concatenate, columns)).merged()
 
     def merged(self) -> WeightedRows:
@@ -136,19 +140,30 @@ class WeightedRows:
 class PackedPartitions:
     """The packed rows of a partitioned table: propositions and linear terms.
 
-    ``rows`` are partitions of :class:`PackedTable`, and ``lengths`` their numbers of rows.
+    ``rows`` are partitions of :class:`PackedTable`, and ``lengths`` their numbers of rows.  If
+    ``ordered`` is given, it has the columns of partitions of :class:`OrderedTable`, without rows.
     """
 
     rows: Partitioned
     lengths: Sequence[int]
     n_columns: int
     terms: tuple[Any, ...] = ()
+    ordered: OrderedTable | None = None
 
     @classmethod
     def of(cls, table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> PackedPartitions:
         """Return the lazily encoded rows of a table, by a fitted encoder and linear terms."""
         rows = table.partitions().later(_packed, encoder, tuple(terms))
         return cls(rows, table.lengths, len(encoder.propositions_), tuple(terms))
+
+    @classmethod
+    def coded(cls, encoder: Any, table: PartitionedTable, terms: Sequence[Any]) -> PackedPartitions:
+        """Encode a table as codes, later.  Only the first partition is read now."""
+        parts = table.partitions()
+        rows = parts.later(_coded, encoder, tuple(terms), each=range(len(parts)))
+        rows = rows.later(OrderedTable.narrow)
+        [ordered] = Partitioned(rows.values[:1], rows.lazy).map(_without_rows)
+        return cls(rows, table.lengths, ordered.n_columns, tuple(terms), ordered)
 
     @property
     def n_rows(self) -> int:
@@ -228,6 +243,10 @@ def _coded(table: Table, encoder: Any, terms: tuple[Any, ...], number: int) -> O
     return coded if number == 0 else coded.bare()
 
 
+def _without_rows(table: OrderedTable) -> OrderedTable:
+    return table.take(np.array([], dtype=np.intp))
+
+
 def coded_rows(table: PartitionedTable, encoder: Any, terms: Sequence[Any]) -> OrderedTable:
     """Return the codes of all rows, gathered in this process."""
     rows = table.partitions()
@@ -252,7 +271,7 @@ def _equal_columns(packed: PackedTable) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def _weighted(
-    packed: PackedTable,
+    packed: Encoded,
     places: NDArray[np.intp],
     factors: FloatArray,
     own: tuple[NDArray[Any], ...],

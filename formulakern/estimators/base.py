@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
 from formulakern.encoding.fitted import Encoding
-from formulakern.encoding.ordered import Leaves, OrderedTable
+from formulakern.encoding.ordered import MOST_CODES, Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, n_rows_of
 from formulakern.encoding.strict import RealTable, read_packed, read_real
@@ -34,6 +35,8 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import column_positions, default_names, is_sparse
 
+#: The number of cut points of a column on which partitions agree if ``cut_points="auto"``.
+AGREED_CUTS = 31
 #: The attributes of scikit-learn for the columns of a training table.
 FEATURES = ("n_features_in_", "feature_names_in_")
 
@@ -123,6 +126,10 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """Return True if the estimator searches for cut points between all values."""
         return False
 
+    def _searches_partitions(self, n_columns: int, n_rows: int) -> bool:  # noqa: ARG002
+        """Return True if the estimator searches for cut points of rows in partitions."""
+        return False
+
     def _next_to(
         self,
         encoder: PropositionEncoder,  # noqa: ARG002
@@ -143,20 +150,28 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         ``learns_in_partitions`` gets PackedPartitions, and others raise DataError.
         """
         self.__dict__.pop("feature_names_in_", None)
-        encoder, table, more = self._new_encoder(), None, {}
+        table: Any = None
+        encoder, more = self._new_encoder(), {}
         if isinstance(self.encoder, str) and is_sparse(X):
             with suppress(DataError):
                 encoder, table = None, self._read_plain(X, reset=True)
         own = isinstance(encoder, PropositionEncoder)
         searched = own and not self._graded() and self._searches()
+        stays = False
         if searched and is_dask(X):  # codes and linear terms take 12 bytes per entry
-            searched = 12 * X.shape[1] * n_rows_of(X) <= gathered_bytes()
+            size = X.shape[1], n_rows_of(X)
+            stays = 12 * size[0] * size[1] > gathered_bytes()
+            searched = not stays or self._searches_partitions(*size)
+            if stays and searched:
+                if isinstance(encoder.cut_points, str):
+                    encoder.set_params(cut_points=AGREED_CUTS)
+                searched = encoder.strategy != "all" and encoder.cut_points < MOST_CODES
         if own and not self._graded():
             read, summaries = encoder.fit_table(X, y, searched)
             searched = searched and any(plan.gaps is not None for plan in encoder.plans_)
             more = self._next_to(encoder, read, summaries)
-            make = encoder.coded if searched else encoder.pack
-            table = make(read, more.get("terms", ()))
+            coded = partial(PackedPartitions.coded, encoder) if stays else encoder.coded
+            table = (coded if searched else encoder.pack)(read, more.get("terms", ()))
         elif encoder is not None:
             table = self._transformed(encoder.fit(X, y), X)
         elif table is None:
@@ -164,8 +179,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         source = self if encoder is None else encoder
         features = {name: getattr(source, name) for name in FEATURES if hasattr(source, name)}
         if searched:
-            every = np.arange(table.n_columns)
-            self._take_encoding(Encoding(encoder, (), table.leaves, every, features, **more))
+            leaves, every = (table.ordered if stays else table).leaves, np.arange(table.n_columns)
+            self._take_encoding(Encoding(encoder, (), leaves, every, features, **more))
             return table
         if encoder is None:
             named = features.get("feature_names_in_", default_names(table.shape[1]))

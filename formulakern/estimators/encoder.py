@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.fitted import FittedPlans
-from formulakern.encoding.ordered import Leaves, OrderedTable
+from formulakern.encoding.ordered import OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, coded_rows
 from formulakern.encoding.plan import (
@@ -78,7 +78,8 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
     cut_points : int or "auto", default="auto"
         The largest number of cuts per column of numbers, dates or times, or ordered categories.
         ``"auto"``: 4.  Inside a learner that searches for cut points, ``"auto"`` means all gaps
-        between values, and the encoder keeps the cut points that rules use.
+        between values, or 31 quantiles if the rows stay in partitions, and the encoder keeps the
+        cut points that rules use.
     strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
         ``"quantile"``: cuts that split the rows evenly.  ``"uniform"``: at equal distances between
         the smallest and largest value.  ``"mdlp"``: cuts that are most informative about the
@@ -365,26 +366,25 @@ class PropositionEncoder(TransformerMixin, FittedPlans, BaseEstimator):  # type:
             )
         )
 
-    def choose(self, leaves: Leaves, used: Iterable[int]) -> dict[int, int]:
+    def choose(self, used: Iterable[int]) -> dict[int, int]:
         """Keep only the propositions of gaps in use, and return the new places of all propositions.
 
-        ``used`` are places in the ``leaves`` of a table from :meth:`coded`.
+        ``used`` are places in the leaves of a table from :meth:`coded`.
         """
         chosen = sorted(used)
         places: dict[int, int] = {}
-        plans, column, size = [], 0, 0
+        plans, first, size = [], 0, 0
         for plan in self.plans_:
             listed = plan.propositions
             if plan.gaps is not None:
-                first, last = leaves.starts[column : column + 2].tolist()
+                last = first + len(plan.gaps)
                 some = [place for place in chosen if first <= place < last]
                 places |= {place: size + k for k, place in enumerate(some)}
                 listed = (*(plan.gaps[place - first] for place in some), *listed)
-                column, size = column + 1, size + len(some)
-            n_values, others = len(plan.values), len(plan.propositions) - len(plan.values)
-            first = int(leaves.starts[column])
-            places |= {first + k: size + k for k in range(len(plan.propositions))}
-            column, size = column + bool(n_values) + others, size + len(plan.propositions)
+                first, size = last, size + len(some)
+            n = len(plan.propositions)
+            places |= {first + k: size + k for k in range(n)}
+            first, size = first + n, size + n
             plans.append(replace(plan, propositions=listed, gaps=None))
         self._set_plans(tuple(plans))
         return places

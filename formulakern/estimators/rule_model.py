@@ -188,12 +188,11 @@ class RuleModel(PropositionModel):
 
     def _settle(self) -> None:
         """After a search for cut points, keep only the cut points of the rules in the encoder."""
-        leaves = self._encoding.leaves
-        if not isinstance(leaves, Leaves):
+        if not isinstance(self._encoding.leaves, Leaves):
             return
         used = {p for one in self._features for p in getattr(one, "propositions", ())}
         encoder = self._encoding.encoder
-        places = encoder.choose(leaves, used)
+        places = encoder.choose(used)
         names = tuple(map(str, encoder.get_feature_names_out()))
         every = np.arange(len(names))
         encoding = replace(self._encoding, names=names, leaves=encoder.propositions_, kept=every)

@@ -134,6 +134,10 @@ class GroupsOfRows:
         each = weights / self.weights[:, None]
         return [each[places] for places in self._places]
 
+    def parts(self, weights: FloatArray) -> tuple[Partitioned, list[FloatArray]]:
+        """Return the rows, and the :meth:`vectors` of their partitions."""
+        return self.rows, self.vectors(weights)
+
 
 def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
     weights = rows.weights
@@ -148,6 +152,7 @@ def _divided(rows: DividedRows, conjunctions: Conjunctions, others: Sequence[int
     table = rows.table
     values = np.ascontiguousarray(table.degrees[:, list(others)] + 0.0)  # no negative zeros
     words = transposed(table.covers(conjunctions), table.n_rows)
+    vars(table).pop("_words", None)  # none is asked for again
     words = np.column_stack([words, values.view(np.uint64)])
     first, group = different_groups(rows.group, words)
     keys = np.column_stack([rows.group[first].astype(np.uint64), words[first]])

@@ -156,21 +156,28 @@ def _bound(
 
 
 @compiled()
-def _cumulated(
-    first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, table: Any
-) -> None:
-    """Set ``table[a, b]`` to the sums over the rows whose bins are below a and below b."""
+def added(first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, sums: Any) -> None:
+    """Add to row a · ``n_second`` + b of ``sums`` the weights of the rows of bins a and b."""
     width = weights.shape[1]
-    table[: n_first + 1, : n_second + 1] = 0.0
     for i in range(first.shape[0]):
         a, b = first[i], second[i]
         if a < n_first and b < n_second:
+            place = a * n_second + b
             for k in range(width):
-                table[a + 1, b + 1, k] += weights[i, k]
+                sums[place, k] += weights[i, k]
+
+
+@compiled()
+def _cumulated(sums: Any, n_first: Any, n_second: Any, table: Any) -> None:
+    """Set ``table[a, b]`` to the sums over the rows whose bins are below a and below b."""
+    width = sums.shape[1]
+    table[0, : n_second + 1] = 0.0
     for a in range(1, n_first + 1):
+        table[a, 0] = 0.0
         for b in range(1, n_second + 1):
+            place = (a - 1) * n_second + b - 1
             for k in range(width):
-                table[a, b, k] += table[a, b - 1, k]
+                table[a, b, k] = sums[place, k] + table[a, b - 1, k]
         for b in range(1, n_second + 1):
             for k in range(width):
                 table[a, b, k] += table[a - 1, b, k]
@@ -247,8 +254,8 @@ def _all_bounds(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1], int64[:, :, ::1],"
-    " float64[:, ::1], float64[::1], boolean[:, :, ::1])"
+    " float64[:, ::1], float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1],"
+    " int64[:, :, ::1], float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
     bins: Any,
@@ -258,6 +265,7 @@ def scan_pairs(
     allowed: Any,
     pairs: Any,
     weights: Any,
+    given: Any,
     width: Any,
     spread: Any,
     wanted: Any,
@@ -280,6 +288,8 @@ def scan_pairs(
     weights : (m, ``width``, 2 ``width`` or 4 ``width``)
         u; or, for a proof, its positive and its negative part; or these, and both on the inner
         rows alone.
+    given : (cells of all pairs, ``width``)
+        The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
     wanted, longer : float
         Thresholds for the sums of pairs, and of longer conjunctions.
     scores, bounds : (number, 4), cells : (number, 4, 2)
@@ -294,7 +304,8 @@ def scan_pairs(
     most = 0
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
-    table = np.empty((most + 1, most + 1, many))
+    table, begin = np.empty((most + 1, most + 1, many)), 0
+    scratch = np.empty((0 if given.shape[0] else most * most, many))
     planes = np.empty((many, most + 1, most + 1))
     outer, inner = np.empty((most + 1, many)), np.empty((most + 1, many))
     high, low = np.empty(width), np.empty(width)
@@ -303,7 +314,14 @@ def scan_pairs(
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
-        _cumulated(bins[j], bins[h], n_first, n_second, weights, table)
+        if given.shape[0]:
+            sums_of = given[begin : begin + n_first * n_second]
+            begin += n_first * n_second
+        else:
+            sums_of = scratch[: n_first * n_second]
+            sums_of[:] = 0.0
+            added(bins[j], bins[h], n_first, n_second, weights, sums_of)
+        _cumulated(sums_of, n_first, n_second, table)
         if proving:
             doubtful[:] = True
         if proving and ordered[j] and ordered[h]:
@@ -1038,8 +1056,12 @@ class OrderedSearch:
         pairs: NDArray[np.int64],
         wanted: float = math.inf,
         longer: float = math.inf,
+        given: FloatArray | None = None,
     ) -> _Scan:
-        """Scan pairs of columns and all intervals; ``parts`` are the weights of its rows."""
+        """Scan pairs of columns and all intervals; ``parts`` are the weights of its rows.
+
+        ``given`` are the sums of the pairs, if they are known.
+        """
         q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
         of_row = bins.of_row
         if len(prefix.rows) < len(weights):
@@ -1051,9 +1073,10 @@ class OrderedSearch:
             np.zeros((q, 2, most), dtype=np.bool_),
         )  # fmt: skip
         common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
-        sums = np.ascontiguousarray(parts), weights.shape[1], self.spread
-        scan_pairs(*common, pairs, *sums, wanted, longer, *scan[2:6], scan.open_ones)
-        scan_intervals(*common, *sums, longer, *scan[6:10], scan.open_ones)
+        own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
+        known = np.zeros((0, own.shape[1])) if given is None else given
+        scan_pairs(*common, pairs, own, known, *kind, wanted, longer, *scan[2:6], scan.open_ones)
+        scan_intervals(*common, own, *kind, longer, *scan[6:10], scan.open_ones)
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:

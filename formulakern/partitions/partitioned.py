@@ -68,9 +68,12 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
     A table of n rows and p propositions has n·⌈p/64⌉·8 bytes of packed rows.  Up to the limit they
     are brought into this process, and the fit is like that of any table.  Above the limit,
     :class:`PRLClassifier`, :class:`HKLClassifier` and :class:`FormulaFeatures` leave the rows in
-    their partitions and compute on them there; other estimators raise DataError.  The class and the
-    weight of every row always come into this process: one byte for a class (more for more than 256
-    classes), eight for a number, and eight for a weight if ``sample_weight`` is given.
+    their partitions and compute on them there; other estimators raise DataError.
+    :class:`HKLClassifier` with ``rho=1`` counts 12 bytes for each entry of a large table instead.
+
+    The class and the weight of every row always come into this process: one byte for a class (more
+    for more than 256 classes), eight for a number, and eight for a weight if ``sample_weight`` is
+    given.
 
     Parameters
     ----------

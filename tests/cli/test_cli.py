@@ -519,7 +519,7 @@ def test_ctrl_c_ends_a_running_fit():
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=900)
     assert process.returncode == 130, err
-    assert err == "\nformulakern: interrupted\n"
+    assert err.endswith("\nformulakern: interrupted\n")  # after lines of progress, if it was slow
 
 
 @pytest.mark.parametrize(

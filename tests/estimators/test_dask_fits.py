@@ -6,6 +6,7 @@ import pytest
 from dask_tables import CUTS, cut_frame
 
 import formulakern as fk
+from formulakern.learning.hkl import lasso
 from formulakern.partitions.collections import in_memory
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -93,6 +94,70 @@ def test_rows_that_stay_where_they_are(cuts):
     assert lattice.gap_ <= lattice.tol
     for model, other in ((game, here), (lattice, known)):
         assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.97
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cut_points_that_partitions_agree_on(monkeypatch, seed):
+    """Of large tables; in memory these are searched for pairs of propositions, too."""
+    monkeypatch.setattr(lasso, "LARGE", 0)
+    generator, n = np.random.default_rng(seed), 150
+    size = generator.normal(size=n).round(generator.integers(0, 4))
+    X = pd.DataFrame(
+        {
+            "size": np.where(generator.random(n) < 0.1 * (seed % 2), np.nan, size),
+            "rings": generator.integers(0, 5, n),
+            "odor": generator.choice(["foul", "none", "almond"], n),
+            "constant": 1.5,
+            "bruised": generator.random(n) < 0.5,
+            "spot": generator.exponential(size=n),
+        }
+    )
+    y = np.where((X["size"] > 0.2) & (X.rings < 3), "c", np.where(X.odor == "foul", "b", "a"))
+    y = np.where(generator.random(n) < 0.1, "a", y)
+    if seed % 3 < 2:
+        y = np.where(y == "c", "a", y)
+    weights = generator.integers(0, 3, n) / 2 if seed % 4 > 1 else None
+    options = {"C": 30.0, "tol": 1e-3, "linear": seed < 4, "loss": ["logistic", "hinge"][seed // 7]}
+    if seed == 3:
+        options |= {"monotone": {"size": 1}}
+    if seed == 5:
+        options |= {"ordinal": True}
+    if seed < 6:
+        options |= {"max_rules": None}
+    encoder = fk.PropositionEncoder(cut_points=31)
+    here = fk.HKLClassifier(encoder=encoder, **options).fit(X, y, weights)
+    cuts = [[], [40], [0, 70, 110], [30, 30, 31]][seed % 4]
+    with fk.gather_limit(0):
+        there = fk.HKLClassifier(**options).fit(cut_frame(X, cuts), y, weights)
+    scope = "of at most 2 conditions of its propositions, cut at the cut points"
+    assert f"{scope} of the encoder." in here.certificate_
+    assert f"{scope} agreed over all partitions, at most 31 per column." in there.certificate_
+    assert there.stopped_ == here.stopped_ == "optimal"
+    assert there.lower_bound_ <= here.objective_ * (1 + 1e-9)
+    assert here.lower_bound_ <= there.objective_ * (1 + 1e-9)
+    assert there.objective_ == pytest.approx(here.objective_, rel=2e-3)
+    assert set(map(str, there.encoder_.propositions_)) >= {"odor = foul", "bruised"}
+    scores, others = here.decision_function(X), there.decision_function(X)
+    sure = np.sort(scores, axis=1) if scores.ndim > 1 else np.abs(scores)
+    sure = sure[:, -1] - sure[:, -2] if scores.ndim > 1 else sure
+    assert np.abs(scores - others).mean() < 0.2
+    assert (there.predict(X) == here.predict(X))[sure > 0.5].all()
+
+
+def test_all_values_are_cut_points_where_they_are_few(monkeypatch):
+    monkeypatch.setattr(lasso, "LARGE", 0)
+    X = FRAME[["rings", "bruised"]]
+    with fk.gather_limit(0):
+        model = fk.HKLClassifier().fit(cut_frame(X, CUTS["seven"]), LABELS)
+        few = fk.HKLClassifier(encoder=fk.PropositionEncoder(cut_points=2)).fit(
+            cut_frame(FRAME, CUTS["two"]), LABELS
+        )
+        listed = fk.HKLClassifier(encoder=fk.PropositionEncoder(strategy="all")).fit(
+            cut_frame(X, CUTS["two"]), LABELS
+        )
+    assert "cut at every gap between two values" in model.certificate_
+    assert "agreed over all partitions, at most 2 per column" in few.certificate_
+    assert "conditions" not in listed.certificate_
 
 
 def test_numbers_and_weights():

@@ -74,7 +74,7 @@ KINDS = {
 @settings(max_examples=30)
 @given(st.data())
 def test_as_in_memory(data):
-    """Classes are read as in memory from any partitions: empty, without a class, or not the table's.
+    """Classes are read as in memory from any partitions: empty, without a class, or unlike others.
 
     Categories are those of each partition; every third example has a y in memory.
     """

@@ -1,5 +1,6 @@
 """The search over ordered columns finds the best of a list of all conjunctions."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulakern.encoding.ordered import OrderedColumn, OrderedTable
-from formulakern.mining import ordered
+from formulakern.encoding.ordered import GroupTable, OrderedColumn, OrderedTable
+from formulakern.mining import ordered, ordered_sums
+from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.ordered import OrderedSearch
+from formulakern.mining.ordered_sums import SummedSearch
+from formulakern.partitions.partitioned import Partitioned
 
 
 @st.composite
@@ -124,3 +128,83 @@ def test_many_values_are_bounded_together(seed, n_values, kind):
         assert found
         assert proof.bound >= best * (1 - 1e-9)
         assert all(score == pytest.approx(every[node]) for score, node in found)
+
+
+@settings(max_examples=60)
+@given(tables(), st.integers(1, 2), st.booleans(), st.data())
+def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
+    """Rows get their shares of the weights of groups, of which partitions have numbers."""
+    table, net = given_table
+    m = table.n_rows
+    group = np.array(data.draw(st.lists(st.integers(0, m - 1), min_size=m, max_size=m)))
+    share = np.array(data.draw(st.lists(st.sampled_from([1.0, 2.0, 0.25]), min_size=m, max_size=m)))
+    ends = sorted(data.draw(st.lists(st.integers(0, m), max_size=3)))
+    places = [np.unique(group[rows]) for rows in np.split(np.arange(m), ends)]
+    partitions = [
+        GroupedRows(
+            table.take(rows).bare().narrow(), np.searchsorted(own, group[rows]), share[rows]
+        )
+        for own, rows in zip(places, np.split(np.arange(m), ends), strict=True)
+    ]
+    weights = net[group] * share[:, None]
+    divisors = np.cumprod([1.0] + [data.draw(st.sampled_from([1.0, 1.5, 3.0]))] * longest)
+    sides = np.full((len(table.columns), 2), 3)
+    if weights.shape[1] == 1 and not spread:
+        signs = st.lists(st.integers(0, 3), min_size=sides.size, max_size=sides.size)
+        sides = np.array(data.draw(signs)).reshape(sides.shape)
+    every = every_score(table, weights, divisors, sides, spread)
+    best = max(every.values(), default=0.0)
+    columns = [dataclasses.replace(one, codes=[one.codes.max()]) for one in table.columns]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordered_sums, "LARGEST_SUMS", data.draw(st.sampled_from([1, 2000, 1 << 26])))
+        search = SummedSearch(
+            GroupTable(columns, m, np.zeros((m, 0))),
+            divisors,
+            sides,
+            spread,
+            grouped=lambda net: (Partitioned(partitions), [net[own] for own in places]),
+        )
+        patch.setattr(ordered_sums, "CLOSELY", data.draw(st.sampled_from([1, 3000])))
+        for least in (0.0, 0.7 * best, best):
+            for _ in range(2):  # the second one may look at few pairs first
+                proof = search.prove(net, least)
+                assert proof.bound == pytest.approx(best, abs=1e-9) or proof.bound == np.inf
+                assert bool(proof.found) == (best > least)
+            if proof.bound < np.inf:
+                assert max([one.score for one in proof.found], default=best) == pytest.approx(best)
+            for score, node in proof.found:
+                assert score > least
+                assert score == pytest.approx(every[node])
+
+
+def test_portions_of_pairs_fit_into_memory(monkeypatch):
+    sizes = [9, 2, 30, 5, 5]
+    columns = [OrderedColumn(np.zeros(1), n, True, str) for n in sizes]
+    table = GroupTable(columns, 1, np.zeros((1, 0)))
+    search = SummedSearch(table, np.ones(3), np.full((5, 2), 3), grouped=None)
+    monkeypatch.setattr(ordered_sums, "LARGEST_SUMS", 8 * 160)
+    portions = list(search._portions(search.pairs, 8))
+    cells = [sum(sizes[j] * sizes[h] for j, h in own) for own in portions]
+    assert all(
+        n <= 160 + sizes[own[0, 0]] * sizes[own[0, 1]]
+        for n, own in zip(cells, portions, strict=True)
+    )
+    assert np.concatenate(portions).tolist() == search.pairs.tolist()
+    assert len(portions) < len(search.pairs)
+
+
+def test_narrow_columns_have_the_same_propositions():
+    generator = np.random.default_rng(0)
+    columns = [
+        OrderedColumn(
+            generator.integers(0, n + 1, 900), n, n < 255, [f"{n}: {k}" for k in range(2 * n)]
+        )
+        for n in (1, 20, 254, 255, 256, 700)
+    ]
+    table = OrderedTable(columns, 900, np.zeros((900, 0)))
+    narrow = table.narrow()
+    assert {one.codes.dtype for one in narrow.columns} == {np.dtype(np.uint8)}
+    assert [one.n_values for one in narrow.columns] == [1, 20, 254, 255, 255, 1, 255, 255, 190]
+    every = [(p,) for p in range(table.n_columns)]
+    np.testing.assert_array_equal(narrow.covers(every), table.covers(every))
+    assert [narrow.leaves[p] for (p,) in every] == [table.leaves[p] for (p,) in every]

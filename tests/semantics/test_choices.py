@@ -207,7 +207,7 @@ def test_a_dropped_choice_is_not_checked():
 
 
 def test_rules_and_data_sets_refuse_choices():
-    with pytest.raises(fk.FormulaError, match="for kernels"):
+    with pytest.raises(fk.FormulaError, match="only kernels can do"):
         fk.rule(fk.parse("all[2](x)"))({"x": [True]})
     with pytest.raises(fk.FormulaError, match="only kernels support"):
         fk.datasets.make_formula_classification("all[2](x)", n=3)

@@ -16,9 +16,9 @@ WALK = (
         "formulakern datasets tic-tac-toe -o games.csv",
     ),
     (
-        "**Learn.** The first lines describe the table. The scores come from three folds: each "
-        "model is learned from two thirds of the rows and scored on the others, and so are three "
-        "plain learners. The rules below are learned from all rows.",
+        "**Learn.** The first lines describe the table. Then come the rules, learned from all "
+        "rows. The scores come from three folds: each model is learned from two thirds of the "
+        "rows and scored on the others, and so are three plain learners.",
         "formulakern learn games.csv --model rules --cv 3 -o model.json",
     ),
     (

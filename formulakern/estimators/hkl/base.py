@@ -30,7 +30,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.targets import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.learning.hkl.lasso import scope_of
+from formulakern.learning.hkl.lasso import is_large, scope_of
 from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
@@ -100,8 +100,9 @@ def problems_of(data: TrainingData) -> Problems:
     places = np.where(data.present, np.cumsum(data.present) - 1, -1)
     if not data.partitioned:
         return whole_problems(data.table, places[data.codes].astype(np.float64), data.weights)
-    rows, n_propositions = data.rows(places), data.table.n_columns
-    return lambda made: Groups(rows, n_propositions, int(places.max()) + 1, made)
+    rows, table = data.rows(places), data.table
+    n_classes = int(places.max()) + 1
+    return lambda made: Groups(rows, table.n_columns, n_classes, made, table.ordered)
 
 
 def seen_rows(data: TrainingData, rows: Rows, rules: Sequence[Node | int]) -> SeenRows:
@@ -147,6 +148,9 @@ class HierarchicalBase(RuleModel):
 
     def _searches(self) -> bool:
         return float(self.rho) == 1.0
+
+    def _searches_partitions(self, n_columns: int, n_rows: int) -> bool:
+        return self.learns_in_partitions and is_large(n_columns, n_rows)
 
     def _useful(self, encoding: Encoding, table: Any) -> npt.NDArray[np.intp]:
         """Return the positions of distinct propositions that vary.

@@ -163,8 +163,14 @@ class HKLClassifier(HierarchicalClassifier):
 
     Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions.  The
     local problem has one example for each group of rows of equal class and equal propositions and
-    linear terms in use; if linear terms have many different values, use ``linear=False``.  The
-    bound then comes from sums over covers alone, and is weak for ``rho`` near 2.
+    linear terms in use; if linear terms have many different values, use ``linear=False``.
+
+    For ``rho=1`` the partitions agree on at most 31 quantiles of each numeric column, or on the cut
+    points of the encoder, and the proof covers conjunctions of at most two conditions at these cut
+    points.  The search uses the listed propositions of the encoder, at four quantiles by default,
+    and longer conjunctions for tables of at most 300,000 entries and 80 columns,
+    ``strategy="all"``, more than 254 cut points, or ``rho`` above 1.  For ``rho`` above 1 the bound
+    comes from sums over covers alone, and is weak for ``rho`` near 2.
 
     References
     ----------

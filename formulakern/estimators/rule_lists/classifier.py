@@ -172,6 +172,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     objective_, bound_, gap_ : float
         For ``"optimal"``: the share of errors plus penalty of the list, a lower bound for every
         list, and the difference.
+    certificate_ : str
+        For ``"optimal"``: the proof in words.
     history_ : ListHistory
         For ``"optimal"``: objective and bound at every change.
     classes_ : ndarray of shape (n_classes,)
@@ -233,6 +235,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     objective_: float = field(init=False)
     bound_: float = field(init=False)
     gap_: float = field(init=False)
+    certificate_: str = field(init=False)
     history_: ListHistory = field(init=False)
     _conditions: list[list[Condition]] | None = field(init=False)  # for tables of 0 and 1
 
@@ -266,7 +269,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             self._checked_relations()
-            for certificate in ("objective_", "bound_", "gap_", "history_"):
+            for certificate in ("objective_", "bound_", "gap_", "certificate_", "history_"):
                 self.__dict__.pop(certificate, None)
             require_target(self, y)
             read = TrainingData.of(
@@ -512,6 +515,11 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             **limits,
         )
         self.objective_, self.bound_, self.gap_ = found.objective, found.bound, found.gap
+        least = f"at most {found.gap:.2g} above the least" if found.gap > 1e-9 else "the least"
+        self.certificate_ = (
+            f"The objective is {least} over all lists of at most {limits['max_rules']} rules of at "
+            f"most {limits['max_conditions']} conditions each, with the cut points of the encoder."
+        )
         self.history_ = ListHistory(found.history)
         rules = [
             Decision(of_conditions([(j, EQUAL, 1) for j in conjunction]), label)

@@ -9,6 +9,8 @@ classes share their conjunctions: |f_w| is the Euclidean norm of the weights of 
 A round solves the problem on the features found so far (:mod:`formulakern.solvers.group_lasso`) and
 adds features that exceed the norm that the gap allows: first the best of each column and of each
 pair of columns, and once these are included, violators found by the proof over all conjunctions.
+Partitions of rows agree on cut points, and the search for the best pair of propositions at these
+is a proof (:mod:`formulakern.mining.ordered_sums`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.encoding.ordered import OrderedTable
+from formulakern.encoding.ordered import GroupTable, OrderedTable
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report
 from formulakern.learning.hkl.options import Node, Options
@@ -28,6 +30,7 @@ from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.ordered import Found, OrderedSearch, Proof, sides_of
+from formulakern.mining.ordered_sums import SummedSearch
 from formulakern.solvers.group_lasso import LassoSolution, dual_norms, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
@@ -157,10 +160,8 @@ class ListedSearch:
             options |= {"direction": direction, "max_length": longest, "top": TOP}
             options["length_factor"] = divisors
             if isinstance(self.rows, Groups):
-                vectors = self.rows.vectors(net)
-                result = mine_partitioned(
-                    self.rows.rows, vectors, len(among), among=among, **options
-                )
+                parts = self.rows.parts(net)
+                result = mine_partitioned(*parts, len(among), among=among, **options)
             else:
                 result = mine_conjunctions(table.select(among), net, **options)
             bounds.append(max(result.bound, float(result.scores.max(initial=0.0))))
@@ -191,7 +192,13 @@ def longest_of(table: Any) -> int:
     """Return the length of the longest conjunctions that are searched: 2 in large tables."""
     if not isinstance(table, OrderedTable):
         return LONGEST
-    return 2 if len(table.columns) > WIDE or table.codes.size > LARGE else LONGEST
+    grouped = isinstance(table, GroupTable)
+    return 2 if grouped or is_large(len(table.columns), table.n_rows) else LONGEST
+
+
+def is_large(n_columns: int, n_rows: int) -> bool:
+    """Return True if only pairs of propositions are searched in a table of this size."""
+    return n_columns > WIDE or n_columns * n_rows > LARGE
 
 
 def scope_of(table: Any) -> str:
@@ -215,7 +222,10 @@ def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
         return ListedSearch(rows, options.depth_penalty, asked)
     sides = sides_of(table, None if signs is None else signs.propositions)
     longest = min(longest_of(table), int(np.count_nonzero(sides)))
-    return OrderedSearch(table, powers(options, longest), sides)
+    divisors = powers(options, longest)
+    if not isinstance(rows, Groups):
+        return OrderedSearch(table, divisors, sides)
+    return SummedSearch(table, divisors, sides, grouped=rows.parts)
 
 
 def grow_lasso(
@@ -360,19 +370,20 @@ class _Outside:
         found = [
             one for one in self.search.best(self.net, self.threshold) if one.score > self.threshold
         ]
-        if not found and not wanted and exact and self.options.proves:
-            proving = deadline.part(PROVING)
+        bound, summed = 0.0, isinstance(self.search, SummedSearch)
+        if summed or (self.options.proves and exact and not found and not wanted):
+            proving = deadline if summed else deadline.part(PROVING)
             proof = self.search.prove(self.net, self.threshold, proving)
             self.out_of_time = proving.over() and not proof.found
-            found = sorted(proof.found, key=lambda one: -one.score)
+            found = proof.found
             if np.isfinite(proof.bound):
                 largest = max(proof.bound, float(self.others.max(initial=0.0)), self.longer())
                 square = max(largest**2, self.solution.square)
                 bound = self.loss.bound(self.solution.dual, square)[1]
-                return [one.node for one in found], min(bound, self.solution.lower_bound)
+                bound = min(bound, self.solution.lower_bound)
         every = sorted([*wanted, *found], key=lambda one: -one.score)
         nodes = [-1 - one.node[0] if one.node[0] < 0 else one.node for one in every]
-        return nodes, 0.0
+        return nodes, bound
 
     def longer(self) -> float:
         """Bound the scores of conjunctions that are longer than the searched ones."""

@@ -9,14 +9,17 @@ the best dual solution a row has its part of its group's β.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import pack_rows
+from formulakern.encoding.ordered import GroupTable, OrderedTable
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.partitioned import WeightedRows
 from formulakern.learning.hkl.frontier import Frontier
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.ordinal import Examples
@@ -31,7 +34,7 @@ from formulakern.solvers.hierarchical.solve import Features
 class Rows:
     """Examples with the different rows of a table in this process."""
 
-    table: PackedTable
+    table: Any
     examples: Examples
 
     @classmethod
@@ -80,7 +83,8 @@ class Groups(GroupsOfRows, Rows):
 
     ``examples_of`` returns the training examples, given one for every group whose y is its class
     and whose other features are means, exact for those in use.  The ``table`` has a row for each
-    group, with 0 for propositions that are not in use.
+    group, with 0 for propositions that are not in use; it is a GroupTable if the partitions have
+    ``ordered`` columns.
     """
 
     def __init__(
@@ -89,8 +93,14 @@ class Groups(GroupsOfRows, Rows):
         n_propositions: int,
         n_classes: int,
         examples_of: Callable[[Examples], Examples] = lambda examples: examples,
+        ordered: OrderedTable | None = None,
     ) -> None:
         self._n_propositions, self._examples_of = n_propositions, examples_of
+        self._columns = []
+        if ordered is not None:
+            largest = np.max(rows.map(_largest), axis=0)[:, None]
+            pairs = zip(ordered.columns, largest, strict=True)
+            self._columns = [replace(one, codes=own) for one, own in pairs]
         self._exact: dict[int, FloatArray] = {}  # other features in use, on every group
         self._describe(self._begin(rows, n_classes), [])
 
@@ -111,16 +121,21 @@ class Groups(GroupsOfRows, Rows):
     def _describe(self, division: Division, fresh: list[int]) -> None:
         """Describe the groups by the features in use and the means of the others."""
         n = len(division.parent)
-        truths = np.zeros((self._n_propositions, n), dtype=np.bool_)
-        for one in self.in_use:
-            truths[one[0]] = self.values(one)
         means = division.sums / np.maximum(self.weights, np.finfo(np.float64).tiny)[:, None]
         values = division.words[:, division.words.shape[1] - len(fresh) :].view(np.float64)
         self._exact = {j: value[division.parent] for j, value in self._exact.items()}
         self._exact |= dict(zip(fresh, values.T, strict=True))
         for j, value in self._exact.items():
             means[:, j] = value
-        self.table = PackedTable.of_columns(pack_rows(truths), n).with_degrees(means)
+        truths = np.array([self.values(one) for one in self.in_use], dtype=np.bool_)
+        words, used = pack_rows(truths.reshape(-1, n)), [one[0] for one in self.in_use]
+        if self._columns:
+            known = dict(zip(used, words, strict=True))
+            self.table = GroupTable(self._columns, n, means, known)
+        else:
+            every = np.zeros((self._n_propositions, words.shape[1]), dtype=np.uint64)
+            every[used] = words
+            self.table = PackedTable.of_columns(every, n).with_degrees(means)
         codes = self.codes.astype(np.float64)
         self.examples = self._examples_of(Examples(np.arange(n), codes, self.weights, means))
 
@@ -129,5 +144,11 @@ class Groups(GroupsOfRows, Rows):
     ) -> Frontier:
         """Return the bounds on conjunctions outside W; rows share the β of their groups."""
         net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
-        parts = self.rows, self.vectors(net[:, None])
+        parts = self.parts(net[:, None])
         return Frontier(self.table, net, nodes, options, deadline, parts)
+
+
+def _largest(rows: WeightedRows) -> list[int]:
+    """Return the largest code of each column of a partition."""
+    table: Any = rows.table
+    return [int(one.codes.max(initial=0)) for one in table.columns]

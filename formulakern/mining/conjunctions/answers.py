@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import Words
-from formulakern.encoding.packed import PackedTable
 from formulakern.mining.sums import bit, column_sums, even_sums
 
 #: Words of 64 rows whose weights are expanded at a time.
@@ -37,7 +36,7 @@ class GroupedRows:
 
     Parameters
     ----------
-    table : PackedTable
+    table : PackedTable or OrderedTable
         Propositions on the rows.
     group : ndarray of shape (m,), intp
         0 to G − 1; every partition has its own numbers.
@@ -45,7 +44,7 @@ class GroupedRows:
         Positive.
     """
 
-    table: PackedTable
+    table: Any
     group: NDArray[np.intp]
     share: FloatArray
 

@@ -252,6 +252,7 @@ def test_an_optimal_list_has_a_certificate(capsys):
     assert model.objective_ == pytest.approx(
         1 - model.score(X, y) + 0.01 * len(model.rules_), abs=1e-12
     )
+    assert model.certificate_.startswith("The objective is the least over all lists of at most 3")
     assert len(model.history_) > 0
     assert "lower bound" in capsys.readouterr().err
     early = RuleListClassifier("optimal", max_rules=5, time_limit=0)
@@ -260,8 +261,10 @@ def test_an_optimal_list_has_a_certificate(capsys):
     assert early.stopped_ == "time"
     assert early.bound_ <= model.objective_
     assert early.gap_ == early.objective_ - early.bound_ > 0
+    assert "The objective is at most 0." in early.certificate_
     other = early.set_params(learner="oner", time_limit=None).fit(X, y)
-    assert not hasattr(other, "bound_")  # another learner proves nothing
+    assert not hasattr(other, "bound_")
+    assert not hasattr(other, "certificate_")  # another learner proves nothing
 
 
 def test_degrees_are_refused():

@@ -301,7 +301,7 @@ def test_a_kernel_of_large_values():
     ("parameters", "error", "sentence"),
     [
         ({"formula": "a & | b"}, fk.FormulaSyntaxError, "two connectives in a row"),
-        ({"formula": 3}, fk.ParameterError, "made of a str or a Formula; got int"),
+        ({"formula": 3}, fk.ParameterError, "expected a str or a Formula; got int"),
         ({"variables": "loose"}, fk.ParameterError, "'bound', 'free', 'distinct'"),
         ({"encoder": "onehot"}, fk.ParameterError, "'auto', None or an instance of a transformer"),
         ({"C": -1.0}, fk.ParameterError, "C=-1.0"),

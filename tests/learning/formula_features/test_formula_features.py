@@ -330,7 +330,7 @@ def test_what_cannot_be_listed_says_so():
         chosen(fk.kernel("a", "distinct") * fk.kernel("b"), X)
     with pytest.raises(fk.FormulaSizeError, match="more than 20 variables"):
         chosen(fk.kernel("all[21](x)", "distinct"), X, 10)
-    with pytest.raises(fk.FormulaError, match="stands alone"):
+    with pytest.raises(fk.FormulaError, match="must be the whole formula, or negated"):
         chosen(fk.kernel("a & all[2](x)", "distinct"), X)
     with pytest.raises(fk.DataError, match="none of 780 features is true in any row"):
         chosen(fk.kernel("a & b", "distinct"), X * 0, 10)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.encoding.ordered import OrderedColumn, OrderedTable
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.strict import read_packed
+from formulakern.learning.hkl import lasso
 from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.problem import learn
@@ -141,19 +143,39 @@ class Slow(Partitioned):
         Slow.now += 1
         return super().map(*args, **more)
 
+    def sum(self, *args, **more):
+        Slow.now += 1
+        return super().sum(*args, **more)
+
     def persist(self, *args, **more):
         return Slow(super().persist(*args, **more).values)
 
 
-def test_the_time_is_over_at_any_question(monkeypatch):
+def coded_rows_of():
+    """Rows of three ordered columns, of which the first has no missing entries."""
+    rng = np.random.default_rng(5)
+    codes = np.minimum(rng.integers(0, 9, (3, 300)), np.array([[7], [8], [8]]))
+    columns = [OrderedColumn(own, 8, True, ()) for own in codes]
+    y = ((codes[0] > 3) & (codes[1] < 6) | (codes[2] < 2)) ^ (rng.random(300) < 0.1)
+    table = OrderedTable(columns, 300, np.zeros((300, 0))).narrow()
+    return table, y.astype(np.intp), rng.integers(1, 4, 300).astype(float)
+
+
+@pytest.mark.parametrize("rows", [rows_of, coded_rows_of])
+def test_the_time_is_over_at_any_question(monkeypatch, rows):
     monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: Slow.now))
-    data, Slow.now = rows_of(), 0.0
-    best = learned(data, "hinge", signed).objective
+    monkeypatch.setattr(lasso, "LARGE", 0)
+    data, Slow.now = rows(), 0.0
+    table, ordered, more = data[0], None, {}
+    if isinstance(table, OrderedTable):
+        ordered, more = table.take(np.arange(0)), {"rho": 1.0}
+    best = learned(data, "hinge", signed, **more).objective
     gaps = []
     for seconds in (0.0, 1.5, 4.5, 8.5, 12.5, 20.5, 60.0):
         Slow.now = 0.0
-        groups = Groups(Slow(partitions_of(*data, [40]).values), 9, 2, signed)
-        model = learned(data, "hinge", groups=groups, deadline=Deadline.of(seconds))
+        parts = Slow(partitions_of(*data, [40]).values)
+        groups = Groups(parts, table.n_columns, 2, signed, ordered)
+        model = learned(data, "hinge", groups=groups, deadline=Deadline.of(seconds), **more)
         assert model.grown.lower_bound <= best * (1 + 1e-9)
         assert model.objective >= best * (1 - 0.02)
         assert Slow.now <= seconds + 5
