@@ -1,4 +1,4 @@
-"""What fits say while they go on: a bar on a terminal, lines elsewhere, nothing unless asked."""
+"""The progress of fits: a bar on a terminal, lines elsewhere, nothing unless requested."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
+"""The choice of "auto": the cheapest backend, given the compiled functions, and equal values."""
 
 import importlib
 import sys
@@ -19,7 +19,7 @@ NAMES = ["interpreter", "lookup", "numba"]
 
 @pytest.fixture(params=[False, True], ids=["new", "stored"])
 def stored(request, monkeypatch):
-    """Whether a formula that is not compiled in this process is on disk."""
+    """Return True if a formula that is not compiled in this process is on disk."""
     importlib.import_module("numba")
     monkeypatch.setattr(compilation.CompiledFunction, "made", False)
     monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)

@@ -1,4 +1,4 @@
-"""Commands on saved rules load no learner, and do what the learner does."""
+"""Commands on saved rules load no learner, and give the learner's results."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ def saved(fruit, make):
 
 
 def printed(program, *arguments):
-    """What a program prints in a process of its own."""
+    """Return the output of a program in a process of its own."""
     words = [sys.executable, "-c", program, *arguments]
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=900).stdout
 

@@ -444,7 +444,7 @@ def test_report(capsys, fruit, tmp_path):
     assert (status, err) == (0, "")
     assert 'the class is the column "class"' in out
     first = page.read_text(encoding="utf-8")
-    assert "The page holds the first 3 of" in first
+    assert "The page contains the first 3 of" in first
     header, *lines = table.read_text().splitlines()
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(line.split(",")[::-1]) for line in [header, *lines]))

@@ -37,7 +37,7 @@ def test_an_identifier_is_told(name):
 
 
 def test_many_numbers_that_are_categories_are_an_identifier():
-    """Also if a summary of so many numbers would not be kept."""
+    """The warning comes even if a summary of that many numbers would not be kept."""
     table = {"id": np.arange(MANY + 1) / 2, "size": np.arange(MANY + 1) % 3}
     with pytest.warns(UserWarning, match='like identifiers: "id"'):
         fk.PropositionEncoder(nominal=["id"]).fit(table)
