@@ -85,6 +85,9 @@ DRAWING = {
 }  # fmt: skip
 
 
+#: The end of a line of progress on a slow machine.
+PROGRESS = re.compile(r", [\d:.]+ (s|min)$")
+
 #: Importing what scripts use takes longer than many scripts: it is done once, in a process that
 #: then forks for each script.  A fork ends without freeing what it shares with that process.
 RUNNER = """
@@ -162,7 +165,8 @@ def run(script: str, arguments: list[str], folder: Path, **environment: str) -> 
 def checked(code: int, stdout: str, stderr: str) -> str:
     """Return the output of a script that ended well and without a warning."""
     assert code == 0, stderr
-    assert stderr.replace(f"{NOTICE}\n", "", 1) == ""  # on a slow machine with an empty cache
+    lines = stderr.replace(f"{NOTICE}\n", "", 1).splitlines()  # slow, with an empty cache
+    assert not [line for line in lines if not PROGRESS.search(line)]
     return stdout
 
 
