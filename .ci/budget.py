@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-#: The tests may take this many times the processor seconds of the fixed work.
+#: The limit of the processor seconds, in units of the fixed work.
 MOST = 700.0
 
 

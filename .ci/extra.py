@@ -1,10 +1,10 @@
-"""Do what the documentation promises of one extra, in an environment that has this extra alone.
+"""Run the documented uses of one extra, in an environment with this extra alone.
 
 Usage: python .ci/extra.py none|tables|plot|dask FOLDER
 
-`none` takes a CSV file through the command line: learn, show, explain, predict, export, report;
-and frames of polars through an estimator, and Parquet files through the command line.
-The others run what needs their libraries.  All is done in FOLDER, with the installed package.
+`none` runs the command line on a CSV file: learn, show, explain, predict, export, report; then an
+estimator on frames of polars, and the command line on Parquet files.  The others run the functions
+that need their libraries.  All files go to FOLDER, and the installed package is used.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Print the weight of the package: lines by room, and classes and parameters of the estimators.
 
     python .ci/weight.py            the rooms of this checkout
-    python .ci/weight.py OTHER      beside those of another checkout
+    python .ci/weight.py OTHER      next to those of another checkout
 
 A code line holds code; docstrings, comments and blank lines are not code.
 """

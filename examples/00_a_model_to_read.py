@@ -1,8 +1,9 @@
-"""A model that can be read: learn it, look at it, ask why, make it smaller, hand it on
-====================================================================================
+"""A readable model: learn it, read it, explain a row, make it smaller, save and share it
+======================================================================================
 
-The table: the end positions of tic-tac-toe, nine columns of words.  The class says whether x has
-won.  Nobody tells the model what winning is.  Any other table is learned from in the same way.
+The table contains the end positions of tic-tac-toe in nine columns of words.  The class is
+"positive" if x has won.  The model does not get the rules of the game.  Any other table works in
+the same way.
 """
 
 from protocol import OUTPUT, plotting
@@ -16,25 +17,25 @@ X, X_held_out, y, y_held_out = split
 print(X.select(X.names[:4]))
 
 # %%
-# One line learns.  A rule has a weight and a class; the weights of all rules that are true of a
-# board are added up.
+# One line fits the model.  Each rule has a weight and a class; the weights of all rules that hold
+# for a board are added.
 model = fk.PRLClassifier("conjunctions", degree=3, margin="hard").fit(X, y)
-print(f"{100 * model.score(X_held_out, y_held_out):.1f} % of the boards held out are right\n")
+print(f"{100 * model.score(X_held_out, y_held_out):.1f} % of the held-out boards are right\n")
 print(model.rules_)
 
 # %%
-# The rules are the eight ways of winning.  The margin is by how much the right class is ahead, at
-# least: no vote of conjunctions of three has a larger one than the bound.
+# The rules are the eight ways to win.  The margin is the smallest lead of the right class.  No vote
+# of conjunctions of three has a margin above the bound.
 print(f"margin {model.value_:.4f}, bound {model.bound_:.4f}")
 
 # %%
-# The same as a picture, which one line draws.
+# One line draws the same as a picture.
 plt = plotting()
 if plt is not None:
     fk.plot.rule_weights(model)
 
 # %%
-# Why is a board said to be won?  What is true of it adds up to its score.
+# Why does the model predict a win?  The rules that hold for this board add up to its score.
 first = list(y_held_out).index("positive")
 board = X_held_out[first : first + 1]
 print(model.explain(board))
@@ -42,8 +43,8 @@ if plt is not None:
     fk.plot.waterfall(model, board)
 
 # %%
-# Another learner adds up squares in place of lines.  How good are the heaviest one, two, three, …
-# rules of each, with weights that are learned for so many?
+# Another learner adds single squares instead of lines.  How good are the heaviest 1, 2, 3, … rules
+# of each learner, if their weights are refitted?
 others = {
     "PRL": model,
     "HKL": fk.HKLClassifier().fit(X, y),
@@ -59,7 +60,7 @@ if plt is not None:
     print(f"\nSaved {OUTPUT / '00_a_model_to_read.png'}")
 
 # %%
-# To hand on: a file that ``fk.load`` reads, a page for people, a query for a database.
+# Save the model: a file for ``fk.load``, a page for people, and a query for a database.
 OUTPUT.mkdir(exist_ok=True)
 model.save(OUTPUT / "00_model.json")
 model.report(OUTPUT / "00_report.html", X_held_out, y_held_out, title="Who has won?")

@@ -1,8 +1,8 @@
-"""From a text to a kernel, to a Gram matrix, and back to what it counts
-=====================================================================
+"""From a formula to a kernel, a Gram matrix, and the features that it counts
+==========================================================================
 
-A formula is a template: put a column of a 0/1 table for every variable and you get one Boolean
-feature of a row.  Its kernel is the inner product of all these features.
+A formula is a template: put a column of a 0/1 table in the place of every variable, and you get one
+Boolean feature of a row.  The kernel is the inner product of all these features.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import numpy as np
 import formulakern as fk
 
 # %%
-# Four animals, five propositions about each of them.
+# Four animals, and five propositions about each of them.
 names = ["dog", "bat", "crow", "trout"]
 table = np.array(
     [
@@ -35,7 +35,7 @@ for name, row in zip(names, gram, strict=True):
     print(f"{name:>8}" + "".join(f"{value:7g}" for value in row))
 
 # %%
-# The same number, counted by hand: pairs of columns (a, b) with a true and b false in both animals.
+# Count the same number by hand: pairs of columns (a, b) with a true and b false in both animals.
 dog, bat = table[0], table[1]
 by_hand = sum(
     dog[a] and not dog[b] and bat[a] and not bat[b]
@@ -44,14 +44,14 @@ by_hand = sum(
 print(f"\nK(dog, bat) = {gram[0, 1]:g}, counted one pair of columns at a time: {by_hand}")
 
 # %%
-# Nothing is enumerated: a kernel is a polynomial in four counts.  s: true in both rows; p, q: true
-# in the first, in the second; n: all columns.
+# The library enumerates nothing: a kernel is a polynomial in four counts.  s: true in both rows;
+# p, q: true in the first, in the second; n: all columns.
 print(f"\nClosed form: K = {k.polynomial()}")
 print(f"Features: {k.dimension(5)} on 5 columns, {k.dimension(10_000):,} on 10,000 columns")
 
 # %%
-# A formula is read, rewritten and given a meaning before it becomes a program; every stage can be
-# looked at.
+# The library parses and rewrites a formula and gives it a meaning; then the formula becomes a
+# program.  You can inspect every stage.
 print("\nEvery stage of a formula's kernel, from the text to the code:\n")
 inspection = fk.kernel("~(a -> b) | c").inspect()
 for stage in ("text", "tree", "rewrites", "meaning", "program", "closed form"):
@@ -59,21 +59,22 @@ for stage in ("text", "tree", "rewrites", "meaning", "program", "closed form"):
         print(f"{stage if number == 0 else '':>12} │ {line}")
 
 # %%
-# Kernels are values: they add, multiply, take weights, normalise, compare and print as Python.
+# Kernels are values: you can add, multiply, scale, normalise and compare them, and print them as
+# Python.
 both = 0.5 * fk.kernel("a & b").normalized() + fk.kernel("a ^ b")
-print(f"\nA kernel made of kernels: {both}")
+print(f"\nA sum of kernels: {both}")
 print("its Gram matrix:")
 print(np.round(both(table), 2))
 assert both == eval(repr(both), {"fk": fk})
 
 # %%
-# Formulas can be built from variables too; Python's operators mean what they mean in the text.
+# You can also build formulas from variables.  Python's operators have the meaning of the text.
 a, b, c = fk.variables("a b c")
 assert fk.parse("(a & ~b) | c") == (a & ~b) | c
 print(f"\nIn mathematical signs: {((a & ~b) | c).unicode()}; in LaTeX: {((a & ~b) | c).latex()}")
 
 # %%
-# Mistakes are pointed at.
+# An error shows the place of a mistake.
 try:
     fk.kernel("(a & ~b | c")
 except fk.FormulaSyntaxError as error:

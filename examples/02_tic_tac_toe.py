@@ -1,10 +1,10 @@
 """Did x win?  A formula's support vector machine on the 958 end positions of tic-tac-toe
 ======================================================================================
 
-A win is three squares in a line, so "three different things hold at once", ``a & b & c`` with
-distinct variables, is the feature space to look at: one feature per triple of propositions.
-The script compares the three readings of a formula's names, beside the linear kernel (``a``).  In a
-shell, --quick takes three folds in place of ten.
+A win is three squares in a line, so the natural feature space is "three different things hold at
+once": ``a & b & c`` with distinct variables has one feature per triple of propositions.  The script
+compares the three readings of a formula's names with the linear kernel (``a``).  In a shell,
+--quick takes three folds instead of ten.
 """
 
 import sys
@@ -21,17 +21,17 @@ print(boards.select(boards.names[:3]))
 print(f"and six more squares; x won {(winner == 'positive').sum()} times\n")
 
 # %%
-# FormulaSVC takes the table as it is; it encodes `top-left-square` = x, and so on, by itself.
+# FormulaSVC takes the table unchanged, and encodes `top-left-square` = x and so on itself.
 model = fk.FormulaSVC("a & b & c", variables="distinct", C=10).fit(boards, winner)
 print(f"{len(model.propositions_)} propositions: {', '.join(model.propositions_[:3])}, …")
 n_features = model.kernel_.dimension(len(model.propositions_))
-print(f"{n_features:,} features, never built; {len(model.support_)} support vectors\n")
+print(f"{n_features:,} features, not computed; {len(model.support_)} support vectors\n")
 
 # %%
-# What do the names in a formula mean?  Ten folds for each of the three readings.
+# What do the names in a formula mean?  Compare the three readings in ten folds.
 READINGS = {
-    "bound": "equal names are one column; different names may coincide",
-    "free": "every occurrence ranges by itself",
+    "bound": "equal names are one column; different names may be the same column",
+    "free": "every occurrence is an independent column",
     "distinct": "different names are different columns",
 }
 trials = [("a", "bound")]
@@ -53,13 +53,13 @@ for formula, reading in trials:
 print(table(["formula          reading   kernel", "accuracy"], rows))
 
 # %%
-# ``a & (a | b) & c`` says no more than ``a & c``.  Two of the readings see that.
+# ``a & (a | b) & c`` means the same as ``a & c``.  Two of the readings give the same kernel.
 print("\nThe readings:")
 for reading, meaning in READINGS.items():
     print(f"{reading:>9}: {meaning}")
 print(
-    "\na & (a | b) & c says no more than a & c.  Bound and distinct see that, and give its very\n"
-    "kernel; free, where the two a's are columns of their own, gives another one."
+    "\na & (a | b) & c means the same as a & c.  Bound and distinct give both the same kernel;\n"
+    "free gives another one, because each a may be another column."
 )
 for reading in ("bound", "distinct"):
     assert (

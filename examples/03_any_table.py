@@ -1,8 +1,8 @@
-"""A table with text, numbers, truth values and gaps: to propositions, to rules, to a classifier
-=============================================================================================
+"""A table with text, numbers, truth values and missing values: propositions, rules, a classifier
+==============================================================================================
 
-Nothing has to be prepared by hand.  The same language names the encoder's columns, and asks
-questions of the table.
+The table needs no preparation.  The columns of the encoder are named by rules, and rules also
+query the table.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 import formulakern as fk
 
 # %%
-# Forty-eight patients; the rule that makes some of them ill is one that we know.
+# Forty-eight patients.  A known rule determines which of them are ill.
 patients = fk.Table(
     {
         "fever": ["none", "high", "mild", "high", None, "none", "mild", "high"] * 6,
@@ -23,7 +23,7 @@ ill = np.where(fk.rule("fever = high | age >= 60 & smoker")(patients), "ill", "w
 print(patients, "\n")
 
 # %%
-# An encoder writes the table as propositions, which are true or false in every row.
+# An encoder converts the table to propositions, which are true or false for every row.
 encoder = fk.PropositionEncoder(cut_points=2)
 zeros_and_ones = encoder.fit_transform(patients)
 names = encoder.get_feature_names_out()
@@ -32,20 +32,20 @@ for name, column in zip(names, zeros_and_ones[:8].T, strict=True):
     print(f"{name:>18}  {' '.join(map(str, column))}")
 
 # %%
-# Every name is a rule, and the rule says of the table what the column does.
+# Every name is a rule that returns the values of its column.
 for name, column in zip(names, zeros_and_ones.T, strict=True):
     assert np.array_equal(fk.rule(name)(patients), column == 1)
-print("\nEvery one of these names is a rule that gives its column back: checked.")
+print("\nChecked: each of these names is a rule that returns its column.")
 
 # %%
-# Any other question can be asked in the same language; a slip of the pen is told, and corrected.
+# The same language expresses other queries.  The error suggests the right name if one is misspelt.
 question = fk.rule("fever in {mild, high} & ~smoker & (age < 50 | age is missing)")
 print(f"\n{question!r}\n    holds in rows {np.flatnonzero(question(patients))[:6].tolist()}, …")
 print(f"    in signs: {question.unicode()}")
 try:
     fk.rule("feaver = high")(patients)
 except fk.DataError as error:
-    print(f"    and a slip of the pen: {error}")
+    print(f"    a misspelt name: {error}")
 
 # %%
 # A support vector machine whose features are pairs of propositions, or single ones.
@@ -54,7 +54,7 @@ print(f"\n{model}")
 print(f"    accuracy on its own rows: {model.score(patients, ill):.3f}")
 
 # %%
-# New rows may hold what training did not: a value never seen, a gap.
+# New rows may have values that are not in the training rows, and missing values.
 new = fk.Table(
     {"fever": ["high", "septic"], "age": [None, 65], "smoker": [False, True], "ward": [2, 1]}
 )

@@ -1,9 +1,9 @@
 """One kernel object in seven of scikit-learn's methods
 ====================================================
 
-A kernel of formulakern is used at matrix level wherever scikit-learn takes a kernel.  The data: the
-end positions of tic-tac-toe, half of them to learn from.  Saves output/04_scikit_learn.png if
-matplotlib is there.
+Use a kernel of formulakern wherever scikit-learn takes a kernel function of two tables.  The data
+are the end positions of tic-tac-toe; half of them are training rows.  The script saves
+output/04_scikit_learn.png if matplotlib is installed.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 import formulakern as fk
 
 # %%
-# Half of the boards to learn from, half to be tested on, as propositions.
+# Half of the boards are for training and half for testing, encoded as propositions.
 boards, winner = fk.datasets.tic_tac_toe()
 X = fk.PropositionEncoder().fit_transform(boards)
 x_won = winner == "positive"
@@ -30,7 +30,7 @@ split = train_test_split(X, x_won, test_size=0.5, random_state=0, stratify=x_won
 X_train, X_test, y_train, y_test = split
 
 # %%
-# The kernel: three different propositions that are true together, as a cosine.
+# The features are three different propositions that are true together; the kernel is normalised.
 k = fk.kernel("a & b & c", variables="distinct").normalized()
 print(f"{X.shape[0]} boards, {X.shape[1]} propositions, kernel {k}\n")
 
@@ -53,7 +53,7 @@ for name, model in classifiers.items():
     report(name, f"{100 * accuracy:.1f} % of the other half right")
 
 # %%
-# Regression on "x won" as a number; the Gaussian process also says how sure it is.
+# Regression on "x won" as a number; the Gaussian process also returns its uncertainty.
 ridge = KernelRidge(kernel=k, alpha=0.01).fit(X_train, y_train)
 report("KernelRidge", f"R² = {r2_score(y_test, ridge.predict(X_test)):.3f}")
 process = GaussianProcessRegressor(kernel=k, alpha=0.01, normalize_y=True).fit(X_train, y_train)
@@ -61,7 +61,7 @@ mean, deviation = process.predict(X_test, return_std=True)
 report("GaussianProcessRegressor", f"R² = {r2_score(y_test, mean):.3f}, ± {deviation.mean():.2f}")
 
 # %%
-# Without classes: groups, and a map.
+# Without classes: clusters, and a map.
 groups = SpectralClustering(2, affinity=k, random_state=0).fit(X).labels_
 alike = {name: adjusted_rand_score(boards[name], groups) for name in boards.names}
 nearest = max(alike, key=alike.get)
@@ -72,7 +72,7 @@ flat = pca.transform(X)
 report("KernelPCA", f"{len(flat)} boards on {len(np.unique(flat.round(6), axis=0))} points")
 
 # %%
-# The map: boards that were won by x lie apart from the others, and nobody said who won.
+# The map separates the boards that x won from the others, although it did not use the classes.
 plt = plotting()
 if plt is not None:
     OUTPUT.mkdir(exist_ok=True)

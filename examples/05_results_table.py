@@ -1,14 +1,14 @@
-"""The README's table of results: formulas beside the linear and the polynomial kernel
-===================================================================================
+"""Kernels of formulas, the linear and the polynomial kernel on six data sets
+==========================================================================
 
 In a shell::
 
     python examples/05_results_table.py            # 10 folds, six data sets, some minutes
     python examples/05_results_table.py --quick    # 2 folds of two small sets, seconds
 
-Every kernel sees the same 0/1 propositions (fitted on the training rows of each fold), is
+Every kernel uses the same 0/1 propositions (fitted on the training rows of each fold), is
 normalised to a cosine and has the same C.  The polynomial kernel is (⟨x,z⟩ + 1)^d, with d the
-number of literals of the formula that it stands beside.  Prints Markdown, and writes it to
+number of literals of the formula next to it.  The script prints Markdown and writes it to
 output/05_results_table.md; progress goes to standard error.
 """
 
@@ -34,7 +34,7 @@ SEED = 0
 
 
 def measure(dataset, n_folds):
-    """Kernel name → scores, in the order of the table."""
+    """Return kernel name → scores, in the order of the table."""
     models = {"linear": fk.FormulaSVC(fk.boolean.polynomial(1, 0.0), C=C)}
     for formula, degree in FORMULAS.items():
         models[f"polynomial, degree {degree}"] = fk.FormulaSVC(fk.boolean.polynomial(degree), C=C)
@@ -44,12 +44,12 @@ def measure(dataset, n_folds):
 
 
 def spread(values):
-    """Mean and standard deviation of shares, in percent."""
+    """Return the mean and standard deviation of shares, in percent."""
     return f"{100 * np.mean(values):.2f} ± {100 * np.std(values):.2f}"
 
 
 def table_rows(dataset, columns):
-    """Two rows of the table, accuracy and AUC."""
+    """Yield two rows of the table: accuracy and AUC."""
     classes = len(np.unique(dataset.target))
     size = f"{len(dataset):,} rows" + (f", {classes} classes" if classes > 2 else "")
     yield [dataset.name.removesuffix("-train"), "accuracy"] + [
@@ -59,7 +59,7 @@ def table_rows(dataset, columns):
 
 
 def main():
-    """Measure, print, save."""
+    """Measure, print and save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2 folds of two small sets")
     quick = parser.parse_args().quick

@@ -2,8 +2,8 @@
 =====================================================================
 
 Counts of substitutions grow like n to the power of the number of variables.  They are computed
-without cancellation, so they stay accurate to the last digits; where they leave float64, the share
-of substitutions, or the cosine, says the same.
+without cancellation, so they are accurate to the last digits.  If they exceed float64, use the
+share of substitutions or the cosine instead.
 """
 
 import textwrap
@@ -18,7 +18,7 @@ generator = np.random.default_rng(0)
 X = (generator.random((400, 100)) < 0.5).astype(np.uint8)
 
 # %%
-# Thirty conditions of two literals, of which each must hold: 60 literals in all.
+# Thirty conditions of two literals, all of which must hold: 60 literals in all.
 formula = " & ".join(f"(a{i} | ~b{i})" for i in range(30))
 k = fk.kernel(formula)
 print(f"{formula[:50]} … : {k.formula.n_leaves} literals")
@@ -35,7 +35,7 @@ error = max(abs(int(gram[i, j]) - exact[i][j]) / exact[i][j] for i in range(3) f
 print(f"largest relative error against exact integers: {error:.1e}\n")
 
 # %%
-# Ten times as many: the counts leave float64, and the library says so instead of returning inf.
+# Ten times as many literals: the counts exceed float64, and the library raises an error.
 formula = " & ".join(f"(a{i} | ~b{i})" for i in range(300))
 large = fk.kernel(formula)
 print(f"{large.formula.n_leaves} literals, {len(str(large.dimension(100))):,}-digit dimension:")
@@ -57,6 +57,6 @@ print(f"cosines: {off.min():.3e} to {off.max():.3e} off the diagonal, 1 on it")
 print(f"both scales give the same cosines: {np.allclose(share.normalized()(X), values, rtol=1e-9)}")
 
 # %%
-# Long formulas are no harder to read in.
+# The parser reads long formulas too.
 many = fk.parse(" | ".join(f"(x{i} & ~y{i})" for i in range(2_000)))
-print(f"\nAnother formula, of {many.n_leaves:,} literals, in {len(str(many)):,} letters.")
+print(f"\nAnother formula has {many.n_leaves:,} literals in {len(str(many)):,} characters.")

@@ -6,22 +6,23 @@ In a shell::
     python examples/07_target_formula.py            # 100 repetitions, 12 sizes, some minutes
     python examples/07_target_formula.py --quick    # 2 repetitions, 3 sizes, seconds
 
-All 1,024 assignments of 10 binary columns are labelled by a random formula, 30 % are held out, and
-a hard-margin support vector machine learns from 20 to 700 of the others: once with the kernel of
-that formula, once with the kernel of each of 10 other random formulas.  Prints the areas under the
-ROC curve, and saves table and picture to output/07_target_formula.*.
+A random formula labels all 1,024 assignments of 10 binary columns, and 30 % of them are held out.
+A hard-margin support vector machine learns from 20 to 700 of the others: once with the kernel of
+that formula, and once with the kernel of each of 10 other random formulas.  The script prints the
+areas under the ROC curve, and saves table and picture to output/07_target_formula.*.
 
-Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e23081020) leaves it open:
+The paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e23081020) leaves some choices
+open.  They are:
 
-* a target has at most 10 different variables and leaves at least 10 % of the rows in the smaller
-  class (``--minority``), else it is drawn again; of the 10 others only one with the very kernel of
-  the target is;
-* kernels read the 10 columns as they are (``--literals``: 20, each beside its negation), each leaf
-  of a formula is a variable of its own ("free"), and all are normalised;
-* the rows held out are stratified; training sets grow, each holds the smaller ones, and the first
-  20 rows hold both classes;
+* a target has at most 10 different variables, and the smaller class has at least 10 % of the rows
+  (``--minority``); other targets are drawn again.  None of the 10 other formulas has the same
+  kernel as the target;
+* kernels use the 10 columns (``--literals``: 20, the columns and their negations), each leaf of a
+  formula is a variable of its own ("free"), and all kernels are normalised;
+* the held-out rows are stratified; each training set contains the smaller ones, and the first 20
+  rows contain both classes;
 * "hard" is C = 10^4 on the Gram matrix, centred and divided by its mean diagonal, which changes
-  neither what is learned nor what separates; at most 200,000 steps of libsvm.
+  neither the classifier nor the separability; libsvm stops after 200,000 steps.
 """
 
 import argparse
@@ -52,7 +53,7 @@ INK, GREY, ROSE, TEAL = "#22303c", "#5c6770", "#d1495b", "#00798c"
 
 
 def draw_target(generator, minority):
-    """(formula, its data set, formulas drawn in vain): see the rules on top."""
+    """Return a formula, its data set, and the number of rejected formulas."""
     in_vain = 0
     while True:
         formula = fk.random_formula(p=0.4, eta=0.7, random_state=generator)
@@ -65,7 +66,7 @@ def draw_target(generator, minority):
 
 
 def gram_of(formula, columns):
-    """The normalised kernel on all rows, centred in feature space, with mean diagonal 1."""
+    """Return the normalised kernel on all rows, centred, with mean diagonal 1."""
     kernel = fk.kernel(formula, variables="free", scale="probability")
     gram = kernel.normalized()(columns)
     means = gram.mean(axis=0)
@@ -74,7 +75,7 @@ def gram_of(formula, columns):
 
 
 def curve(gram, y, train, test, sizes):
-    """(area under the curve, whether it separates its training rows, whether it was stopped)."""
+    """Yield the AUC, whether all training rows are separated, and whether the fit was stopped."""
     for size in sizes:
         rows = train[:size]
         with catch_warnings():
@@ -87,7 +88,7 @@ def curve(gram, y, train, test, sizes):
 
 
 def repetition(seed, sizes, minority, literals):
-    """One target formula and its rivals: areas (1 + rivals, sizes), and what else to report."""
+    """Return the areas of a target formula and its rivals (1 + rivals, sizes), and statistics."""
     generator = np.random.default_rng(seed)
     target, dataset, in_vain = draw_target(generator, minority)
     y = dataset.target
@@ -120,7 +121,7 @@ def repetition(seed, sizes, minority, literals):
 
 
 def summary(areas, sizes):
-    """The table of Figure 4, in percent: areas (repetitions, 1 + rivals, sizes)."""
+    """Return the table of Figure 4, in percent, from areas (repetitions, 1 + rivals, sizes)."""
     target, others = 100 * areas[:, 0], 100 * areas[:, 1:]
     series = (target, others.mean(axis=1), others.max(axis=1))
     rows = []
@@ -136,7 +137,7 @@ def summary(areas, sizes):
 
 
 def verdict(areas, sizes):
-    """Published figures, and whether they are reached here."""
+    """Return the published figures, and whether this run reaches them."""
     n_repetitions = len(areas)
     target = areas[:, 0]
     at_100, at_200 = (target[:, sizes.index(size)] for size in (100, 200))
@@ -152,13 +153,13 @@ def verdict(areas, sizes):
         ("others about 3 (2 to 4) points behind", mean(behind, 2), 2 <= behind.mean() <= 4),
     )
     return "\n".join(
-        f"{'reached' if reached else 'NOT reached':<12}published: {claim}; here: {here}"
+        f"{'reached' if reached else 'NOT reached':<12}published: {claim}; this run: {here}"
         for claim, here, reached in statements
     )
 
 
 def by_variables(results, areas, sizes):
-    """Where the target's kernel needs more examples: its AUC at 100 by its number of variables."""
+    """Return the target's AUC at 100 examples by its number of variables."""
     counts = np.array([len(fk.parse(result["target"]).variables) for result in results])
     at_100 = 100 * areas[:, 0, sizes.index(100)]
     rows = [
@@ -169,7 +170,7 @@ def by_variables(results, areas, sizes):
 
 
 def draw(areas, sizes, title, path):
-    """Mean curves; the bands hold the middle half of the repetitions."""
+    """Draw mean curves; the bands contain the middle half of the repetitions."""
     plt = plotting()
     if plt is None:
         return
@@ -200,18 +201,16 @@ def draw(areas, sizes, title, path):
 
 
 def main():
-    """Repeat, print, save."""
+    """Repeat, print and save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2 repetitions, 3 sizes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minority", type=float, default=0.1, help="least share of a class")
-    parser.add_argument(
-        "--literals", action="store_true", help="negated columns beside the columns"
-    )
+    parser.add_argument("--minority", type=float, default=0.1, help="smallest share of a class")
+    parser.add_argument("--literals", action="store_true", help="use negated columns too")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     chosen = parser.parse_args()
     if not 0 < chosen.minority <= 0.25:
-        parser.error("--minority is a share above 0 and at most 0.25")
+        parser.error("--minority must be above 0 and at most 0.25")
     sizes, n_repetitions = (QUICK_SIZES, 2) if chosen.quick else (SIZES, 100)
     begin = perf_counter()
     seeds = np.random.SeedSequence(chosen.seed).spawn(n_repetitions)
@@ -232,8 +231,8 @@ def main():
     print(verdict(areas, sizes), "\n")
     print(by_variables(results, areas, sizes), "\n")
     print(
-        f"Targets drawn again because nearly constant or too wide: "
-        f"{sum(result['in_vain'] for result in results)}.\nTraining rows are separated in "
+        f"Targets drawn again because they are nearly constant or too wide: "
+        f"{sum(result['in_vain'] for result in results)}.\nThe training rows are separated in "
         f"{100 * separates[:, 0].mean():.1f} % of the fits with the target's kernel,\n"
         f"in {100 * separates[:, 1:].mean():.1f} % with others; stopped after {MAX_STEPS:,} steps: "
         f"{sum(result['stopped'] for result in results)} of {separates.size:,}."

@@ -7,33 +7,34 @@ In a shell::
     python examples/08_radius_margin.py --quick    # four small ones, 300 rows, 3 formulas: seconds
     python examples/08_radius_margin.py --sets spect --others    # and other methods, same folds
 
-For 30 random formulas per data set: does a small ratio of radius and margin, squared, on the
-training rows mean a large area under the ROC curve on others?  Beside them the linear kernel and
-the Boolean kernels up to degree 5.  Prints the tables, and saves everything to
-output/08_radius_margin.json, a line a kernel to .csv and the scatter plots to .png.
+For 30 random formulas per data set: does a small squared ratio of radius and margin on the training
+rows go with a large area under the ROC curve on the test rows?  The linear kernel and the Boolean
+kernels up to degree 5 are compared too.  The script prints the tables, and saves all results to
+output/08_radius_margin.json, one line per kernel to .csv, and the scatter plots to .png.
 
-Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e23081020) leaves it open:
+The paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e23081020) leaves some choices
+open.  They are:
 
 * rows: the 432 robots of the MONK's problems (their training files repeat some of them), both files
-  of spect, and of tables with more than 2,000 rows a stratified sample of 2,000;
+  of spect, and a stratified sample of 2,000 rows of larger tables;
 * columns: one proposition for every value of every column, also for "missing"; each leaf of a
-  formula is a variable of its own ("free"); kernels are normalised.  A random formula whose Gram
-  matrix is, but for centre and scale, that of another one is drawn again;
-* classes: one against the rest, an AUC for each class with 10 rows or more, their mean;
-* validation: 5 stratified folds, in each the C that is best in 5 inner folds of its training rows,
-  the smallest of equals, for each class.  The Gram matrix is centred and divided by its mean
-  diagonal, which changes nothing but the unit of C = 0.01, 0.1, ..., 1000; libsvm stops after
+  formula is a variable of its own ("free"); kernels are normalised.  A random formula is drawn
+  again if its Gram matrix equals that of another one up to centre and scale;
+* classes: one against the rest, the mean AUC of the classes with 10 rows or more;
+* validation: 5 stratified folds.  In each fold and for each class, 5 inner folds of the training
+  rows choose the best C, the smallest if several are equal.  The Gram matrix is centred and divided
+  by its mean diagonal, which changes only the unit of C = 0.01, 0.1, ..., 1000; libsvm stops after
   100,000 steps;
-* ratio: hard margin, on the training rows of each fold, mean over folds and classes; infinite if
-  the kernel does not separate the classes.  Where equal rows have different classes no kernel does,
-  and margins are soft (squared hinge loss), C = 100 in the same unit.  Beside it stands, for all
-  sets, the ratio with a softer margin, C = 1, which fk.FormulaSearch uses for it;
-* "chosen" is the AUC of the formula with the smallest ratio on the training rows of each fold: no
-  test row is looked at.  "best" is the largest of the AUCs in the same table, hence optimistic;
-* Pearson's correlation is of the AUC with the logarithm of the ratio, over formulas where it is
-  finite, Spearman's over all;
-* "others" are logistic regression, a forest and boosting on the same columns, rows and folds, their
-  settings chosen by three folds within the training rows.
+* ratio: hard margin on the training rows of each fold, mean over folds and classes; infinite if the
+  kernel does not separate the classes.  If equal rows have different classes, no kernel separates
+  them, and margins are soft (squared hinge loss), C = 100 in the same unit.  The ratio with a
+  softer margin, C = 1, which fk.FormulaSearch uses, is given for all sets;
+* "chosen" is the AUC of the formula with the smallest ratio on the training rows of each fold; test
+  rows are not used.  "best" is the largest of the AUCs in the same table, hence optimistic;
+* Pearson's correlation is between the AUC and the logarithm of the ratio, over formulas with a
+  finite ratio; Spearman's is over all formulas;
+* "others" are logistic regression, a forest and boosting on the same columns, rows and folds; three
+  folds within the training rows choose their settings.
 """
 
 import argparse
@@ -60,7 +61,7 @@ from formulakern.estimators.svm.evaluation import subsample
 from formulakern.progress import Progress
 from formulakern.text import clip
 
-#: name → files whose rows are joined
+#: name → files whose rows are concatenated
 FILES = {
     "house-votes-84": ["house-votes-84"],
     "monks-1": ["monks-1-test"],
@@ -82,7 +83,7 @@ MAX_STEPS = 100_000
 
 
 def boolean_kernels(quick):
-    """The families of conjunctions, disjunctions and their combinations, up to degree 5."""
+    """Return conjunctions, disjunctions and their combinations, up to degree 5."""
     one = ("monotone_conjunctive", "monotone_disjunctive", "conjunctive", "disjunctive")
     two = ("monotone_dnf", "monotone_cnf", "dnf", "cnf")
     lengths = (2,) if quick else (2, 3, 4, 5)
@@ -98,7 +99,7 @@ def boolean_kernels(quick):
 
 
 def read(name, max_rows, seed):
-    """(columns of 0 and 1, class of each row, rows there are) of one data set."""
+    """Return the 0/1 columns, the class of each row, and the number of rows of a data set."""
     parts = [fk.datasets.read_table(path_of(f"{file}.csv")) for file in FILES[name]]
     values = {
         column: np.concatenate([part.data[column] for part in parts])
@@ -113,13 +114,13 @@ def read(name, max_rows, seed):
 
 
 def contradicts(columns, classes):
-    """Whether two equal rows have different classes."""
+    """Return True if two equal rows have different classes."""
     labelled = np.column_stack([columns, np.unique(classes, return_inverse=True)[1]])
     return len(np.unique(labelled, axis=0)) > len(np.unique(columns, axis=0))
 
 
 def gram_of(kernel, columns):
-    """The normalised kernel on all rows, centred in feature space, with mean diagonal 1."""
+    """Return the normalised kernel on all rows, centred, with mean diagonal 1."""
     gram = kernel.normalized()(columns)
     means = gram.mean(axis=0)
     gram += gram.mean() - means - means[:, None]
@@ -127,7 +128,7 @@ def gram_of(kernel, columns):
 
 
 def draw_formulas(columns, n_formulas, generator):
-    """Random formulas whose Gram matrices differ on these rows; and how many were drawn again."""
+    """Return formulas whose Gram matrices differ on these rows, and the number drawn again."""
     rows = columns[generator.permutation(len(columns))[:100]]
     formulas, grams, again = [], [], 0
     while len(formulas) < n_formulas:
@@ -142,18 +143,18 @@ def draw_formulas(columns, n_formulas, generator):
 
 
 def formula_kernel(formula):
-    """The paper's kernel: every leaf is a variable of its own."""
+    """Return the paper's kernel: every leaf is a variable of its own."""
     return fk.kernel(formula, variables="free", scale="probability")
 
 
 def folds_of(strata, seed):
-    """Training and test rows, five times; every stratum has a row for each fold."""
+    """Return training and test rows of the folds; every stratum has a row for each fold."""
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros(len(strata)), strata))
 
 
 def strata_of(classes):
-    """The number of each row's class; small classes, which are none of the tasks, are one."""
+    """Return the class number of each row; small classes, which are no tasks, share a number."""
     labels, numbers, counts = np.unique(classes, return_inverse=True, return_counts=True)
     numbers = np.where(counts[numbers] >= LEAST_ROWS, numbers, len(labels))
     tasks = [number for number in np.unique(numbers) if number < len(labels)]
@@ -161,19 +162,19 @@ def strata_of(classes):
 
 
 def area(blocks, fit, check, C):
-    """The area under the curve of one SVM: ``fit`` and ``check`` say who is in the class."""
+    """Return the AUC of one SVM; ``fit`` and ``check`` mark the rows of the class."""
     square, oblong = blocks
     svm = SVC(kernel="precomputed", C=C, max_iter=MAX_STEPS, cache_size=500)
     return roc_auc_score(check, svm.fit(square, fit).decision_function(oblong))
 
 
 def blocks_of(gram, train, test):
-    """The parts of a Gram matrix that training and testing read."""
+    """Return the parts of a Gram matrix for training and testing."""
     return gram[np.ix_(train, train)], gram[np.ix_(test, train)]
 
 
 def best_penalty(inner, y, penalties):
-    """The C of the largest mean AUC over inner folds, the smallest of equals."""
+    """Return the C with the largest mean AUC over inner folds, the smallest of equals."""
     best, chosen = -1.0, penalties[0]
     for C in penalties:
         scores = [area(blocks, y[fit], y[check], C) for blocks, fit, check in inner]
@@ -186,7 +187,7 @@ def best_penalty(inner, y, penalties):
 
 
 def nested(gram, numbers, tasks, penalties, seed):
-    """The AUC of each outer fold, mean over tasks, each with the C that its inner folds choose."""
+    """Return the mean AUC over tasks of each outer fold, with C from its inner folds."""
     found = np.empty((FOLDS, len(tasks)))
     for fold, (train, test) in enumerate(folds_of(numbers, seed)):
         inner = [
@@ -202,7 +203,7 @@ def nested(gram, numbers, tasks, penalties, seed):
 
 
 def ratios(gram, classes, numbers, C, seed):
-    """The squared ratio of radius and margin on the training rows of each fold."""
+    """Return the squared ratio of radius and margin on the training rows of each fold."""
     return [
         measures.radius_margin_ratio(
             np.ascontiguousarray(gram[np.ix_(train, train)]),
@@ -217,7 +218,7 @@ def ratios(gram, classes, numbers, C, seed):
 
 
 def measure(kernel, with_ratio, columns, classes, soft, penalties, seed):
-    """One kernel on one data set: (AUC of each fold, ratios of each fold or None, seconds)."""
+    """Return AUCs by fold, ratios by fold or None, and seconds, of a kernel on a data set."""
     begin = perf_counter()
     numbers, tasks = strata_of(classes)
     gram = gram_of(kernel, columns)
@@ -231,7 +232,7 @@ def measure(kernel, with_ratio, columns, classes, soft, penalties, seed):
 
 
 def correlations(areas, ratio):
-    """Pearson's (with the logarithm, and with the ratio itself) and Spearman's, with p-values."""
+    """Return Pearson's (logarithm and ratio) and Spearman's correlation, with p-values."""
     finite = np.isfinite(ratio)
     pairs = {}
     if finite.sum() >= 3 and np.ptp(areas[finite]) > 0:
@@ -243,7 +244,7 @@ def correlations(areas, ratio):
 
 
 def study(name, chosen, pool, progress):
-    """Everything about one data set, as a dictionary."""
+    """Return all results of one data set, as a dictionary."""
     begin = perf_counter()
     seed = [chosen.seed, list(FILES).index(name)]
     columns, classes, n_rows = read(name, chosen.rows, chosen.seed)
@@ -298,7 +299,7 @@ def study(name, chosen, pool, progress):
 
 
 def others(name, chosen):
-    """What other methods reach on one data set: method → AUC, mean over folds and tasks."""
+    """Return the results of other methods on one data set: method → AUC, mean over all."""
     import pandas as pd
 
     columns, classes, _ = read(name, chosen.rows, chosen.seed)
@@ -315,7 +316,7 @@ def others(name, chosen):
 
 
 def save(results, chosen, stem):
-    """All numbers as JSON, a line a kernel as CSV."""
+    """Save all numbers as JSON, and one line per kernel as CSV."""
     document = {"settings": vars(chosen), "results": results}
     Path(f"{stem}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as file:
@@ -328,12 +329,12 @@ def save(results, chosen, stem):
 
 
 def arguments():
-    """What the command line asks for."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--quick", action="store_true", help="four small sets, 3 formulas, 300 rows"
     )
-    parser.add_argument("--report", action="store_true", help="only print and draw what was saved")
+    parser.add_argument("--report", action="store_true", help="only print and draw saved results")
     parser.add_argument("--others", action="store_true", help="other methods on the same folds")
     parser.add_argument("--sets", nargs="+", choices=FILES, metavar="SET", help="these sets only")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
@@ -348,11 +349,11 @@ def arguments():
 
 
 def measure_all(chosen, stem):
-    """Study one data set after the other; what is done is saved, and said in a full run."""
+    """Study one data set after the other, save each, and print progress in a full run."""
     begin = perf_counter()
     for name in chosen.sets:
         for file in FILES[name]:
-            path_of(f"{file}.csv")  # says so now, not after an hour, if one is missing
+            path_of(f"{file}.csv")  # exits now, not after an hour, if a file is missing
     pool = Parallel(n_jobs=chosen.jobs, return_as="generator")
     results = []
     with Progress() as progress:
@@ -365,7 +366,7 @@ def measure_all(chosen, stem):
 
 
 def main():
-    """Measure or read, print, draw."""
+    """Measure or read, print and draw."""
     chosen = arguments()
     begin = perf_counter()
     OUTPUT.mkdir(exist_ok=True)
@@ -373,13 +374,13 @@ def main():
     if chosen.report:
         saved = Path(f"{stem}.json")
         if not saved.exists():
-            sys.exit(f"There is no {saved} to report; run without --report first.")
+            sys.exit(f"{saved} does not exist; run without --report first.")
         results = json.loads(saved.read_text(encoding="utf-8"))["results"]
     else:
         results = measure_all(chosen, stem)
     n_formulas = sum(line["random"] for line in results[0]["kernels"])
-    print(f"AUC in percent, {FOLDS} folds; {n_formulas} random formulas a data set.")
-    print("* equal rows of different classes: soft margin.\n")
+    print(f"AUC in percent, {FOLDS} folds; {n_formulas} random formulas per data set.")
+    print("* equal rows have different classes: soft margin.\n")
     print(results_table(results), "\n")
     print(which(results), "\n")
     print(verdict(results), "\n")

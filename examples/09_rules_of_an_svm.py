@@ -1,12 +1,12 @@
-"""What did a support vector machine learn?  Its heaviest rules, found exactly, on two tables
-==========================================================================================
+"""The heaviest rules of a support vector machine, found exactly, on two tables
+============================================================================
 
 A support vector machine with the kernel all[3](x) votes with one feature per conjunction of three
-propositions.  Branch and bound finds those with the largest weights and proves that no other one
-weighs more.  Beside it stands a genetic search, which proves nothing, with the same number of
-rules looked at, and with many more.  C = 10 throughout, not tuned: the accuracies are of the
-heaviest rules beside the classifier that they were taken from.  Needs mushroom.csv; --quick takes
-2,000 of its rows.
+propositions.  Branch and bound finds the features with the largest weights and proves that no other
+one weighs more.  A genetic search, which proves nothing, is run with the same number of evaluated
+rules, and with many more.  C = 10 throughout, not tuned.  The script compares the accuracy of the
+heaviest rules alone with that of their classifier.  It needs mushroom.csv; --quick takes 2,000 of
+its rows.
 """
 
 import sys
@@ -24,11 +24,11 @@ QUICK = "--quick" in sys.argv[1:]
 boards, winner = fk.datasets.tic_tac_toe()
 model = fk.FormulaSVC("all[3](x)", variables="distinct", C=10).fit(boards, winner)
 result = model.rules(top=10)
-print("The ten heaviest of 2,925 conjunctions on tic-tac-toe, where x may have won:\n")
+print("The ten heaviest of 2,925 conjunctions on tic-tac-toe (x may have won):\n")
 print(result)
 lines = sum(str(item.rule).count(" = x") == 3 for item in result.ensemble.head(8))
 print(f"\nThree x in a row: {lines} of the eight heaviest.")
-print(f"Accuracy of the k heaviest rules alone, on the {len(winner)} rows learned from:\n")
+print(f"Accuracy of the k heaviest rules alone, on the {len(winner)} training rows:\n")
 print(fk.simplify_svm(model, boards, winner, top=10))
 
 # -- mushroom ---------------------------------------------------------------------------------
@@ -51,11 +51,11 @@ print(f"\n{result}\n")
 
 
 def genetic_search(columns, weights, budget, generator):
-    """Conjunctions of at most three columns with the largest |Σ weight|, by evolution.
+    """Return the conjunctions of at most three columns with the largest |Σ weight|, by evolution.
 
-    A textbook algorithm that looks at ``budget`` different conjunctions: parents by tournament, a
-    child takes up to three literals of both, one literal mutates, a few newcomers keep the
-    population from growing alike, and the best sixty survive.
+    This textbook algorithm evaluates ``budget`` different conjunctions.  Parents are chosen by
+    tournament, a child takes up to three literals of both, and one literal mutates.  A few random
+    conjunctions keep the population diverse, and the best sixty survive.
     """
     n = columns.shape[1]
     known = {}
@@ -84,7 +84,7 @@ def genetic_search(columns, weights, budget, generator):
     return sorted(known, key=score, reverse=True)[:10], known
 
 
-# the same weights, and the same propositions, as the exact search
+# The same weights and propositions as in the exact search.
 columns = model.support_vectors_.astype(bool)
 weights = model.dual_coef_[0] / np.sqrt(kernel.diagonal(model.support_vectors_))
 exact = [item.weight for item in result.ensemble]
@@ -108,7 +108,7 @@ for budget in budgets:
             "no",
         ]
     )
-print(table(["search", "rules looked at", "heaviest", "of the true top ten", "proof"], shown))
+print(table(["search", "rules evaluated", "heaviest", "of the true top ten", "proof"], shown))
 
 curve = fk.simplify_svm(model, rows[train], classes[train], rows[test], classes[test], top=50)
 print(f"\nAccuracy of the k heaviest rules alone, on {len(test):,} other rows:\n")

@@ -1,16 +1,16 @@
-"""Rules beside boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4
-=============================================================================================
+"""Rules, boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4
+=======================================================================================
 
 In a shell::
 
     python examples/10_prl_large.py             # all four: an hour or more
     python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, one C, seconds
 
-Half of the rows train, stratified (adult: its own two files).  Three folds within at most 4,000 of
-them choose degree and penalty parameter of the rules: for degree 1 and 2, and 3 where a table has
-ten columns or fewer, and C = c/√(number of preferences) with c = 1, 4, 16, 64: the best mean
-accuracy.  Trees are tuned on all training rows.  With -v every epoch is told on standard
-error.
+Half of the rows are for training, stratified (adult: its own two files).  Three folds of at most
+4,000 training rows choose the degree and the penalty parameter of the rules by the best mean
+accuracy.  The degree is 1 or 2, or 3 if a table has at most ten columns.  The penalty is
+C = c/√(number of preferences) with c = 1, 4, 16, 64.  Trees are tuned on all training rows.  With
+-v every epoch is printed on standard error.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SETS = ("mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz", "connect-4.csv.g
 CHOOSING = 4_000
 GRID = (1, 4, 16, 64)
 FEW_COLUMNS = 10
-#: Eight cut points of a number are a bound on the time, where rows are many.
+#: Eight cut points per number limit the time on many rows.
 OPTIONS = {
     "depth_penalty": 1,
     "encoder": fk.PropositionEncoder(cut_points=8),
@@ -35,7 +35,7 @@ OPTIONS = {
 
 
 def parts(name, limit):
-    """Training table, classes, test table, classes."""
+    """Return the training table, its classes, the test table, and its classes."""
     if name.startswith("adult") and limit is None:
         (X, y), (Z, t) = read(name, "adult-test.csv.gz")
         return X, y, Z, t
@@ -48,12 +48,12 @@ def parts(name, limit):
 
 
 def penalty(c, n_rows, y):
-    """C = c/√(number of preferences)."""
+    """Return C = c/√(number of preferences)."""
     return c / (n_rows * (len(np.unique(y)) - 1)) ** 0.5
 
 
 def chosen(X, y, grid):
-    """(degree, c) of the best mean accuracy of three folds of at most 4,000 of these rows."""
+    """Return (degree, c) with the best mean accuracy of three folds of at most 4,000 rows."""
     rows = np.arange(len(y)) if len(y) <= CHOOSING else split(y, CHOOSING)[0]
     X, y = X.iloc[rows], y[rows]
     found = []
@@ -67,13 +67,13 @@ def chosen(X, y, grid):
 
 
 def main():
-    """Measure and print a table."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="300 rows of the first two")
-    parser.add_argument("-v", action="store_true", help="every epoch on standard error")
-    parser.add_argument("only", nargs="*", help="such as connect-4.csv.gz; all by default")
+    parser.add_argument("-v", action="store_true", help="print every epoch on standard error")
+    parser.add_argument("only", nargs="*", help="such as connect-4.csv.gz; default: all")
     given = parser.parse_args()
-    # a class of two rows is in two of three folds
+    # a class of two rows is missing in one of three folds
     warnings.filterwarnings("ignore", message="The least populated class")
     rows = []
     for name in given.only or SETS[: 2 if given.quick else None]:
@@ -98,7 +98,7 @@ def main():
         )  # fmt: skip
     head = ["data set", "training rows", "test rows", "classes", "degree", "c", "rules", "accuracy",
             "boosted trees", "one tree", "fit", "gap"]  # fmt: skip
-    show("Accuracy on the test rows in percent; every setting chosen on training rows", head, rows)
+    show("Accuracy on the test rows in percent; settings are chosen on training rows", head, rows)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ In a shell::
     python examples/10_prl_paper.py --quick     # fewer rows, splits and C, no Madelon, seconds
     python examples/10_prl_paper.py breast-cancer --seed 1    # one of them, on other splits
 
-Published numbers stand beside ours.  Theirs are of random columns and a hard margin; ours of exact
-columns, proven optimal to a gap of 1 % (5 % for Madelon and ten digits), and a soft margin where
-it does not say otherwise.  Splits are our own, stratified (--seed for others); Madelon has its own.
-The penalty parameter C, and the settings of the other methods, are chosen by three folds within the
-training rows.  Pictures go to output/10_prl_curve.png and output/10_prl_digits.png.
+Published numbers are next to ours.  The published method draws random columns and has a hard
+margin.  Ours finds columns exactly, proven optimal to a gap of 1 % (5 % for Madelon and ten
+digits), and has a soft margin unless stated.  Splits are our own, stratified (--seed for others);
+Madelon has its own.  Three folds within the training rows choose the penalty parameter C and the
+settings of the other methods.  Pictures go to output/10_prl_curve.png and output/10_prl_digits.png.
 """
 
 import argparse
@@ -29,17 +29,17 @@ import formulakern as fk
 
 
 def sizes_of(train, test):
-    """Numbers of rows, as they are printed."""
+    """Return the numbers of rows as text."""
     return f"{len(train):,} training and {len(test):,} test rows"
 
 
 def penalties(values, quick):
-    """The grid of C; quick: every other value."""
+    """Return the grid of C; with ``quick`` every other value."""
     return {"C": values[1::2] if quick else values}
 
 
 def tic_tac_toe(seed):
-    """70/30, conjunctions of three: the eight lines of x."""
+    """Learn conjunctions of three on a 70/30 split: the eight lines of x."""
     X, y = fk.datasets.tic_tac_toe()
     train, test = split(y, 0.7, seed)
     model = fk.PRLClassifier("conjunctions", degree=3, margin="hard", max_rules=None).fit(
@@ -54,9 +54,9 @@ def tic_tac_toe(seed):
 
 
 def breast_cancer(number, seed, quick):
-    """90/10, rules of degree 2 over <= and >=; accuracy of the heaviest, and of the best k."""
+    """Compare the heaviest rules and the best k, of degree 2 over <= and >=, on 90/10 splits."""
     [(X, y)] = read("breast-cancer-wisconsin.csv")
-    known = X.notna().all(axis=1).to_numpy()  # the authors' file has no others
+    known = X.notna().all(axis=1).to_numpy()  # the authors' file has only these rows
     X, y = X[known][:: 3 if quick else 1], y[known][:: 3 if quick else 1]
     options = {"encoder": fk.PropositionEncoder(nominal=[], cut_points=9)}
     sizes = (1, 2, 3, 5, 10, 20, 50)
@@ -101,13 +101,13 @@ def breast_cancer(number, seed, quick):
     model = fk.PRLClassifier(margin="hard", depth_penalty=1, **options, max_rules=None).fit(X, y)
     curve = 100 * model.accuracy_curve(X, y)
     best = [f"{k}: {curve[k]:.2f}" for k in sizes if k < len(curve)]
-    print(f"all {len(y)} rows, hard margin, {len(model.rules_)} rules; percent of the same rows")
-    print(f"  right by number of rules (published: 50: 99.56):\n  {', '.join(best)}")
+    print(f"all {len(y)} rows, hard margin, {len(model.rules_)} rules; training accuracy, percent")
+    print(f"  by number of rules (published: 50: 99.56):\n  {', '.join(best)}")
     print(f"{model.rules_.head(5)}\n")
 
 
 def hands(X, level):
-    """The table of a level: cards; how many of each rank and suit; what a player looks at."""
+    """Return the table of a level: the cards; counts of ranks and suits; patterns of a hand."""
     cards = X.to_numpy()
     suits, ranks = cards[:, 0::2], cards[:, 1::2]
     if level == 1:
@@ -132,7 +132,7 @@ def hands(X, level):
 
 
 def poker(levels, seed, quick):
-    """80/20, one hand against the rest, equality rules of degree 1."""
+    """Learn one hand against the rest with equality rules of degree 1, on an 80/20 split."""
     [(X, y)] = read("poker-hand-train.csv.gz")
     names = {3: "three of a kind", 5: "flush", 4: "straight"}
     published = {2: "100.00 / 77.75 / 51.29", 3: "100.00 / 100.00 / 100.00"}
@@ -168,7 +168,7 @@ def poker(levels, seed, quick):
 
 
 def madelon():
-    """Products of two of 500 columns: 125,250 features, priced exactly in every epoch."""
+    """Learn products of two of 500 columns: 125,250 features, searched exactly in every epoch."""
     (X, y), (Z, t) = read("madelon-train.csv.gz", "madelon-valid.csv.gz")
     print(f"Madelon, {sizes_of(X, Z)}, standardised, products of two columns")
     clock = Clock()
@@ -187,7 +187,7 @@ def madelon():
 
 
 def digits(seed, quick):
-    """8 x 8 digits: the heaviest products of two pixels, 0 against 9 and 4 against 6."""
+    """Find the heaviest products of two pixels of 8 x 8 digits: 0 against 9, 4 against 6."""
     X, y = load_digits(return_X_y=True)
     X = X / 16
     train, test = split(y, 0.7, seed)
@@ -223,7 +223,7 @@ def digits(seed, quick):
 
 
 def draw(ax, model, digit, mean):
-    """The products that vote for a digit, as segments between their pixels, over the mean digit."""
+    """Draw the products that vote for a digit, as lines between pixels, over the mean digit."""
     ax.imshow(mean.reshape(8, 8), cmap="Greys")
     votes = model.rules_.votes[:, list(model.classes_).index(digit)]
     for product, vote in zip(model.rules_.rules[:40], votes, strict=False):
@@ -236,11 +236,11 @@ def draw(ax, model, digit, mean):
 
 
 def main():
-    """All tables, or those that are named, one after the other."""
+    """Compute all tables, or the given ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows, splits and C, no Madelon")
-    parser.add_argument("--seed", type=int, default=0, help="of the splits")
-    parser.add_argument("only", nargs="*", help="such as breast-cancer; all by default")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the splits")
+    parser.add_argument("only", nargs="*", help="such as breast-cancer; default: all")
     given = parser.parse_args()
     quick, seed = given.quick, given.seed
     tables = {

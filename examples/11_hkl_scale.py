@@ -1,16 +1,16 @@
-"""Hierarchical kernel learning on full-size tables, and how its time grows
-========================================================================
+"""Hierarchical kernel learning on full-size tables, and the growth of its time
+============================================================================
 
 In a shell::
 
     python examples/11_hkl_scale.py             # minutes
     python examples/11_hkl_scale.py --quick     # small parts of two tables, seconds
 
-Nine tenths of the rows train, stratified (adult: its own two files).  Three folds within at most
-3,000 of them choose penalty parameter and depth penalty: the best mean accuracy among the fits that
-are proven optimal to a gap of 1 % while at most 300 conjunctions are held, for each class.  "held"
-counts them at the end, "rules" those with weight.  Boosting is tuned on all training rows.  With -v
-every round of the last fit is told on standard error.
+Nine tenths of the rows are for training, stratified (adult: its own two files).  Three folds of at
+most 3,000 training rows choose the penalty parameter and the depth penalty by the best mean
+accuracy.  Only fits count that reach a gap of 1 % with at most 300 conjunctions for each class.
+"held" is the number of conjunctions at the end, "rules" the number with a weight.  Boosting is
+tuned on all training rows.  With -v every round of the last fit is printed on standard error.
 """
 
 import argparse
@@ -31,7 +31,7 @@ QUICK = {"Cs": (1.0, 10.0), "depth_penalties": (4.0,)}
 
 
 def parts(name, share):
-    """Training table, classes, test table, classes."""
+    """Return the training table, its classes, the test table, and its classes."""
     if name.startswith("adult"):
         (X, y), (Z, t) = read(name, "adult-test.csv.gz")
         return X, y, Z, t
@@ -41,14 +41,14 @@ def parts(name, share):
 
 
 def fitted(X, y, **parameters):
-    """The classifier and the time that it took."""
+    """Return the classifier and the seconds of its fit."""
     clock = Clock()
     model = fk.HKLClassifier(tol=LIMITS["tol"], **{**PROBLEM, **parameters}).fit(X, y)
     return model, str(clock)
 
 
 def full_size(names, quick, verbose):
-    """Each table once."""
+    """Fit each table once."""
     rows = []
     for name in names:
         X, y, Z, t = parts(name, 0.1 if quick else 1.0)
@@ -75,11 +75,11 @@ def full_size(names, quick, verbose):
         )  # fmt: skip
     head = ["data set", "training rows", "test rows", "classes", "C", "depth penalty", "rules",
             "accuracy", "boosted trees", "held", "gap", "fit"]  # fmt: skip
-    show("Accuracy on the test rows in percent; every setting chosen on training rows", head, rows)
+    show("Accuracy on the test rows in percent; settings are chosen on training rows", head, rows)
 
 
 def planted(m, p, k, noise=0.05):
-    """m rows of p propositions; the label is an OR of k random conjunctions of two or three."""
+    """Return m rows of p propositions; the label is an OR of k conjunctions of two or three."""
     rng = np.random.default_rng(0)
     X = (rng.random((m, p)) < 0.5).astype(np.uint8)
     truth = [tuple(sorted(rng.choice(p, rng.integers(2, 4), replace=False))) for _ in range(k)]
@@ -88,7 +88,7 @@ def planted(m, p, k, noise=0.05):
 
 
 def growth(quick):
-    """Time against the number of rows, of propositions, of planted rules."""
+    """Measure the time against the number of rows, propositions and planted rules."""
     m, p = (500, 20) if quick else (2000, 50)
     for place, what in enumerate(("rows", "propositions", "planted rules")):
         rows = []
@@ -100,7 +100,7 @@ def growth(quick):
                 [f"{size[place]:,}", seconds, str(len(model.rules_)), str(model.hull_size_),
                  f"{100 * model.gap_:.1f} %"]
             )  # fmt: skip
-        title = f"Planted rules, 5 % noise; {m:,} rows, {p} propositions, 3 rules, but for {what}"
+        title = f"Planted rules, 5 % noise; {m:,} rows, {p} propositions, 3 rules; varied: {what}"
         show(title, [what, "fit", "rules", "held", "gap"], rows)
 
 
@@ -108,8 +108,8 @@ def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small parts of two tables")
-    parser.add_argument("-v", action="store_true", help="every round on standard error")
-    parser.add_argument("only", nargs="*", help="such as adult-train.csv.gz; all by default")
+    parser.add_argument("-v", action="store_true", help="print every round on standard error")
+    parser.add_argument("only", nargs="*", help="such as adult-train.csv.gz; default: all")
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are printed
     clock = Clock()

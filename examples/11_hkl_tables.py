@@ -8,14 +8,15 @@ In a shell::
     python examples/11_hkl_tables.py --ours --seed 900    # other splits
     python examples/11_hkl_tables.py --quick     # one set, one split, rho = 1.1, three C: seconds
 
-The two most populated classes of each set; five stratified splits, 10 % of the rows train (monks-3:
-its own two files); C from 0.001 to 1000 by three folds; x = v, x != v, and x <= c, x >= c at four
-cut points.  F1 is the macro average.  Published numbers (for rho = 1.1) stand beside ours; their
-splits, and their d_v ("increased exponentially"), are not known; ours is 2^|v|.
+The study uses the two most frequent classes of each set and five stratified splits with 10 % of the
+rows for training (monks-3: its own two files).  Three folds choose C from 0.001 to 1000.  The
+propositions are x = v, x != v, and x <= c, x >= c at four cut points.  F1 is the macro average.
+Published numbers (for rho = 1.1) are next to ours.  Their splits and their d_v ("increased
+exponentially") are not known; ours is 2^|v|.
 
-"as it comes" is HKLClassifier(), "cross-validated" HKLClassifierCV(), which chooses C and the depth
-penalty within the training rows.  The other methods are tuned on the training rows of the same
-splits, for F1.
+"default" is HKLClassifier(), "cross-validated" is HKLClassifierCV(), which chooses C and the depth
+penalty within the training rows.  The other methods are tuned for F1 on the training rows of the
+same splits.
 """
 
 import argparse
@@ -45,10 +46,10 @@ PUBLISHED = {
 }
 QUICK = ("monks-3",)
 GRID = [10.0**k for k in range(-3, 4)]
-#: The gap that a solution must reach, and the conjunctions it may hold; for rho > 1.1 and a large C
-#: some sets need thousands, so that the gap of what was chosen is printed.
+#: The gap that a solution must reach, and the number of its conjunctions.  For rho > 1.1 and a
+#: large C some sets need thousands, so the gap of the chosen model is printed.
 LIMITS = {"tol": 1e-2, "max_active": 1000}
-#: The problem of the paper, for HKLClassifier and for HKLClassifierCV: without a limit of rules.
+#: The problem of the paper for HKLClassifier and HKLClassifierCV: without a limit of rules.
 PROBLEM = {
     "loss": "hinge",
     "linear": False,
@@ -61,11 +62,11 @@ PAPER = {
     "rho = 1.5": {"rho": 1.5, "max_active": 400},
     "rho = 2.0": {"rho": 2.0, "max_active": 400},
 }
-OURS = {"as it comes": fk.HKLClassifier, "cross-validated": fk.HKLClassifierCV}
+OURS = {"default": fk.HKLClassifier, "cross-validated": fk.HKLClassifierCV}
 
 
 def parts(name, number, seed=0):
-    """Training table and classes, test table and classes, so many times."""
+    """Yield the training table and classes, and the test table and classes, of each split."""
     if name == "monks-3":
         (X, y), (Z, t) = read("monks-3-train.csv", "monks-3-test.csv")
         yield X, y, Z, t
@@ -79,7 +80,7 @@ def parts(name, number, seed=0):
 
 
 def searches(X, y, learners):
-    """(label, model fitted to these rows, seconds)."""
+    """Yield (label, model fitted to these rows, seconds)."""
     for label, options in learners.items():
         begin = perf_counter()
         search = fk.HKLClassifierCV(**LIMITS | PROBLEM | SEARCH | options).fit(X, y)
@@ -90,7 +91,7 @@ def searches(X, y, learners):
 
 
 def measure(model, seconds, Z, t):
-    """F1, error, rules, their mean length, gap, seconds of one model on one split."""
+    """Return F1, error, rules, their mean length, gap and seconds of a model on one split."""
     predicted = model.predict(Z)
     lengths = [item.rule.n_conditions for item in getattr(model, "rules_", ())]
     best = getattr(model, "best_estimator_", model)
@@ -101,7 +102,7 @@ def measure(model, seconds, Z, t):
 
 
 def study(name, learners, number, seed, quick):
-    """Learner → means over the splits of one data set; and of the other methods."""
+    """Return learner → means over the splits of one data set, and those of other methods."""
     found = {}
     for X, y, Z, t in parts(name, number, seed):
         for label, search, seconds in searches(X, y, learners):
@@ -117,14 +118,14 @@ def study(name, learners, number, seed, quick):
 
 
 def quietly(*arguments):
-    """A study whose gaps are printed in the end, not warned of."""
+    """Study one set; its gaps are printed at the end instead of warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return study(*arguments)
 
 
 def one_condition():
-    """What a single condition is worth on house-votes-84."""
+    """Print the score of a single condition on house-votes-84."""
     [(X, y)] = read("house-votes-84.csv")
     says = np.where(X["physician-fee-freeze"] == "y", "republican", "democrat")
     answered = X.notna().all(axis=1)
@@ -135,7 +136,7 @@ def one_condition():
 
 
 def single_fits(names):
-    """The seconds of each fit at a fixed C, on the first split, and the widest gap."""
+    """Print the seconds of each fit at a fixed C on the first split, and the widest gap."""
     rows = []
     for name in names:
         X, y, _, _ = next(parts(name, 1))
@@ -158,7 +159,7 @@ def single_fits(names):
 
 
 def report(label, results, spread):
-    """One learner beside the published numbers of rho = 1.1."""
+    """Print one learner next to the published numbers of rho = 1.1."""
     measured = {name: found[label] for name, found in results.items()}
     measured["mean"] = np.mean(list(measured.values()), axis=0)
     theirs = PUBLISHED | {"mean": np.mean([PUBLISHED[name] for name in results], axis=0)}
@@ -176,7 +177,7 @@ def report(label, results, spread):
 
 
 def summary(results):
-    """F1 of all methods, and the number of rules where there are rules."""
+    """Print F1 of all methods, and the number of rules of those that have rules."""
     labels = list(next(iter(results.values())))
     means = {label: np.mean([f[label] for f in results.values()], axis=0) for label in labels}
     theirs = np.mean([PUBLISHED[name] for name in results], axis=0)
@@ -187,12 +188,12 @@ def summary(results):
         cells.append(f"{published[0]:.3f} ({published[1]:.0f})")
         rows.append([name, *cells, *(f"{found[k][0]:.3f}" for k in labels if k in BASELINES)])
     learners = [k for k in labels if k not in BASELINES]
-    show("F1 on the test rows (rules), the same splits for all but the published ones",
+    show("F1 on the test rows (rules), on the same splits except for the published figures",
          ["data set", *learners, "published", *BASELINES], rows)  # fmt: skip
 
 
 def main():
-    """Measure, print the tables."""
+    """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one set, one split, rho = 1.1, 3 C")
     parser.add_argument(
@@ -200,7 +201,7 @@ def main():
     )
     parser.add_argument("--fits", action="store_true", help="time each fit instead")
     parser.add_argument("--ours", action="store_true", help="without the settings of the paper")
-    parser.add_argument("--seed", type=int, default=0, help="of the splits")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the splits")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     clock = Clock()

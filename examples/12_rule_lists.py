@@ -1,16 +1,16 @@
-"""Rule lists beside trees, rules of trees, and this library's other learners, on 30 tables
-========================================================================================
+"""Rule lists, trees, rules of trees, and the library's other learners on 30 tables
+================================================================================
 
 In a shell::
 
     python examples/12_rule_lists.py             # all: hours on two cores with --jobs 2
     python examples/12_rule_lists.py --quick     # four small tables, three folds, seconds
 
-Ten stratified folds of every classification table with up to 32,561 rows; every method with its
-defaults, on the same folds.  "optimal" are lists of at most three rules of two conditions, stopped
-after ten seconds (the mean gap is printed), as PRL and HKL are.  RIPPER of the package wittgenstein
-and RuleFit and boosted rules of imodels run where these are installed and there are two classes.
-Seconds are CPU seconds per fit.
+The study takes ten stratified folds of every classification table with up to 32,561 rows.  Every
+method has its defaults and the same folds.  "optimal" are lists of at most three rules of two
+conditions; they stop after ten seconds (the mean gap is printed), and so do PRL and HKL.  RIPPER of
+the package wittgenstein, and RuleFit and boosted rules of imodels, run if they are installed and
+there are two classes.  Seconds are CPU seconds per fit.
 """
 
 import argparse
@@ -33,13 +33,13 @@ QUICK = ("tic-tac-toe", "house-votes-84", "breast-cancer-wisconsin", "balance-sc
 
 
 def rule_list(learner, X, y, **parameters):
-    """A rule list, its rules, conditions, and what is not proven."""
+    """Fit a rule list; return it with its rules, conditions and gap."""
     model = fk.RuleListClassifier(learner, random_state=0, **parameters).fit(X, y)
     return model.predict, len(model.rules_), model.rules_.n_conditions, getattr(model, "gap_", 0.0)
 
 
 def tree(X, y):
-    """A tree of scikit-learn; a leaf is a rule, the path to it its conditions."""
+    """Fit a tree of scikit-learn; a leaf is a rule, and its path is the conditions."""
     model = BASELINES["tree"]()[0].fit(X, y)
     fitted = model[-1].tree_
     leaves = np.flatnonzero(fitted.children_left < 0)
@@ -52,7 +52,7 @@ def tree(X, y):
 
 
 def tree_rules(X, y):
-    """The rules of a tree over our propositions, as C4.5 makes them."""
+    """Fit a tree over propositions and make rules of it, as C4.5 does."""
     from sklearn.pipeline import make_pipeline
     from sklearn.tree import DecisionTreeClassifier
 
@@ -63,14 +63,14 @@ def tree_rules(X, y):
 
 
 def votes(kind, X, y):
-    """One of the learners of weighted votes."""
+    """Fit one of the learners of weighted votes."""
     model = kind(time_limit=10).fit(X, y)
     rules = model.rules_
     return model.predict, len(rules), rules.n_conditions, getattr(model, "gap_", 0.0)
 
 
 def wittgenstein(X, y):
-    """RIPPER of another package: binary, the rarer class is what rules are about."""
+    """Fit RIPPER of another package: two classes, and rules for the rarer class."""
     import wittgenstein
 
     def plain(X):
@@ -92,9 +92,9 @@ def wittgenstein(X, y):
 
 
 def of_imodels(name, X, y):
-    """RuleFit, or boosted rules, of another package, for two classes; missing numbers are filled.
+    """Fit RuleFit or boosted rules of another package; missing numbers are filled.
 
-    A rule of the boosted ones is a decision stump: one condition.
+    A boosted rule is a decision stump: one condition.
     """
     import imodels
     from sklearn.pipeline import make_pipeline
@@ -124,25 +124,25 @@ METHODS = {
     "RuleFit": partial(of_imodels, "RuleFitClassifier"),
     "boosted rules": partial(of_imodels, "BoostedRulesClassifier"),
 }
-#: Methods of other packages, which run where these are installed and there are two classes.
+#: Methods of other packages; they run if these are installed and there are two classes.
 PACKAGES = {"wittgenstein": "wittgenstein", "RuleFit": "imodels", "boosted rules": "imodels"}
 
 
 def there(method):
-    """Whether a method can run here."""
+    """Return True if a method can run on this table."""
     return method not in PACKAGES or find_spec(PACKAGES[method]) is not None
 
 
 @cache
 def compiled(method):
-    """Fit a small table once in every process, so that no time below is that of a compiler."""
+    """Fit a small table once in every process, so that no measured time includes compilation."""
     X, y = read("balance-scale.csv")[0]
     some = np.flatnonzero(y != "B")[::5]
     METHODS[method](X.iloc[some], y[some])
 
 
 def measured(name, method, folds):
-    """Mean accuracy, rules, conditions, CPU seconds and gap of one method on one table."""
+    """Return mean accuracy, rules, conditions, CPU seconds and gap of a method on a table."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", category=UserWarning)
     warnings.filterwarnings("ignore", category=FutureWarning)  # of other packages
@@ -156,7 +156,7 @@ def measured(name, method, folds):
         try:
             predict, *numbers = METHODS[method](X.iloc[train], y[train])
         except fk.ParameterError as error:
-            print(f"{method} cannot be run on {name}: {error}", file=sys.stderr)
+            print(f"{method} failed on {name}: {error}", file=sys.stderr)
             return None
         taken = time.process_time() - begin
         rows.append([100 * np.mean(predict(X.iloc[test]) == y[test]), *numbers, taken])
@@ -178,7 +178,7 @@ def main():
     quick = ("RIPPER", "CN2", "1R", "tree", "rules of a tree") if given.quick else METHODS
     methods = [method for method in given.methods or quick if there(method)]
     if not names:
-        print(f"This example reads UCI tables, which are not in {FOLDER}.")
+        print(f"This example reads UCI tables; {FOLDER} does not have them.")
         return
     tasks = [(name, method) for name in names for method in methods]
     run = Parallel(given.jobs, return_as="generator")
@@ -199,7 +199,7 @@ def main():
 
 
 def tables(found, names, methods):
-    """Accuracy; then rules, conditions and seconds."""
+    """Print the accuracy, then rules, conditions and seconds."""
 
     def cells(name, text):
         return ["" if found[name, m] is None else text(found[name, m]) for m in methods]
@@ -234,7 +234,7 @@ def tables(found, names, methods):
     gaps = {name: found[name, "optimal"][3] for name in ran}
     unproven = [f"{name} {gap:.4f}" for name, gap in gaps.items() if gap > 1e-9]
     if gaps:
-        print(f"optimal, not proven in every fold, with the mean gap: {', '.join(unproven) or '-'}")
+        print(f"optimal, not proven in every fold, mean gap: {', '.join(unproven) or '-'}")
 
 
 if __name__ == "__main__":

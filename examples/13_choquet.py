@@ -1,5 +1,5 @@
-"""The Choquet kernel on monotone data: errors beside two other kernels, and what it sees
-======================================================================================
+"""The Choquet kernel on monotone data: its errors, those of two other kernels, and its model
+==========================================================================================
 
 In a shell::
 
@@ -7,18 +7,19 @@ In a shell::
     python examples/13_choquet.py --quick     # one table, one run, seconds
 
 (a) The experiment of Tehrani, Strickert & Huellermeier, The Choquet kernel for monotone data (ESANN
-2014): five folds; within the training rows of each, five other folds choose C and the order k of
-the Choquet kernel, C and gamma of the Gaussian one, C and degree of the polynomial one.  Beside
-them the monotone model (enforce_monotone=True, k of 1 or 2) and logistic regression.  0/1 loss in
-percent, mean and standard deviation over all folds of all runs.
+2014).  There are five folds.  Within the training rows of each, five other folds choose C and the
+order k of the Choquet kernel, C and gamma of the Gaussian kernel, and C and the degree of the
+polynomial kernel.  The monotone model (enforce_monotone=True, k of 1 or 2) and logistic regression
+are compared too.  The table shows 0/1 loss in percent, mean and standard deviation over all folds
+of all runs.
 
-Classes: Den Bosch cat1 against cat0; ESL scores 6 to 9 against 1 to 5; of the others, scores of at
-least the median against the rest.  The published figures stand in a row of their own.  What
-differs: the Den Bosch file here holds 119 rows that were rescaled to [0, 1] before, and the values
-that C, gamma and degree are chosen from are ours.
+The classes are Den Bosch cat1 against cat0, ESL scores 6 to 9 against 1 to 5, and for other tables
+scores of at least the median against the rest.  The published figures have a row of their own.  Two
+things differ from the paper: this Den Bosch file has 119 rows that were rescaled to [0, 1] before,
+and the grids of C, gamma and degree are ours.
 
 (b) Kernel PCA: both tables by the first two components of the Gaussian, the Choquet and the
-polynomial kernel, saved to output/13_choquet.png, and what a model learnt on ESL.
+polynomial kernel, saved to output/13_choquet.png, and the model of ESL.
 """
 
 import argparse
@@ -40,7 +41,7 @@ from threadpoolctl import threadpool_limits
 
 import formulakern as fk
 
-#: Table → the runs of the full experiment: fewer where a run takes long.
+#: Table → the runs of the full experiment: fewer if a run takes long.
 SETS = {"den-bosch-normalised": 20, "esl": 20, "cpu-ordinal": 5, "lev": 1, "era": 1}
 PUBLISHED = {
     "den-bosch-normalised": {"Choquet": "11.96 ± 6.89", "Gaussian": "12.83 ± 4.98",
@@ -49,12 +50,12 @@ PUBLISHED = {
             "degree": "0.9936"},
 }  # fmt: skip
 PENALTIES = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
-#: libsvm stops here; large C on data that nothing separates would take for ever.
+#: libsvm stops after this number of steps; large C on inseparable data would take for ever.
 MAX_STEPS = 200_000
 
 
 def problem(name):
-    """(columns, which of two classes, names of the columns)."""
+    """Return the columns, the class of each row (True or False), and the names of the columns."""
     [(X, y)] = read(f"{name}.csv")
     if name == "den-bosch-normalised":
         larger = y == "cat1"
@@ -65,7 +66,7 @@ def problem(name):
 
 
 def searched(model, seed, **grid):
-    """The settings of a grid with the fewest errors in five folds, on degrees."""
+    """Return the settings of a grid with the fewest errors in five folds, on degrees."""
     step = model.__class__.__name__.lower()
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     grid = {f"{step}__{name}": values for name, values in grid.items()}
@@ -73,7 +74,7 @@ def searched(model, seed, **grid):
 
 
 def choquet(seed, quick, monotone=False):
-    """Ours; C and order chosen within."""
+    """Return the Choquet classifier, which chooses C and the order."""
     penalties = [1.0, 100.0] if quick else PENALTIES[1:5] if monotone else PENALTIES
     orders = ([1, 2] if monotone else [1, None]) if quick else "cv"
     return fk.ChoquetSVC(
@@ -82,13 +83,13 @@ def choquet(seed, quick, monotone=False):
 
 
 def gaussian(seed, quick):
-    """C and gamma chosen within."""
+    """Return the Gaussian support vector machine; C and gamma are chosen."""
     grid = {"C": [1.0, 100.0]} if quick else {"C": PENALTIES, "gamma": [0.01, 0.1, 1.0, 10.0]}
     return searched(SVC(max_iter=MAX_STEPS), seed, **grid)
 
 
 def polynomial(seed, quick):
-    """C and degree chosen within."""
+    """Return the polynomial support vector machine; C and the degree are chosen."""
     grid = {"C": [1.0], "degree": [2, 3]}
     if not quick:
         grid = {"C": PENALTIES[:5], "degree": [2, 3, 4, 5]}
@@ -96,11 +97,11 @@ def polynomial(seed, quick):
 
 
 def logistic(seed, quick):
-    """C chosen within."""
+    """Return logistic regression; C is chosen."""
     return searched(LogisticRegression(max_iter=5000), seed, C=[1.0] if quick else PENALTIES)
 
 
-#: name → an estimator that chooses its own settings.
+#: name → an estimator that chooses its own settings
 METHODS = {
     "Choquet": choquet,
     "Gaussian": gaussian,
@@ -111,7 +112,7 @@ METHODS = {
 
 
 def run(name, method, seed, quick):
-    """Errors of five folds in percent, degrees of monotonicity, CPU seconds."""
+    """Return errors of five folds in percent, degrees of monotonicity, and CPU seconds."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, y, _ = problem(name)
     begin, errors, degrees = time.process_time(), [], []
@@ -155,11 +156,11 @@ def experiment(sets, runs, jobs, quick):
             name: np.mean([seconds for *_, seconds in found[name, method]]) / 5 for name in sets
         }
         listed = ", ".join(f"{name} {seconds:.2g} s" for name, seconds in taken.items())
-        print(f"CPU seconds of choosing and training, {method}: {listed}")
+        print(f"CPU seconds of selection and training, {method}: {listed}")
 
 
 def what_it_learnt(quick):
-    """Order, monotonicity, importance and interactions of a model on ESL."""
+    """Print order, monotonicity, importance and interactions of a model on ESL."""
     X, y, names = problem("esl")
     model = choquet(0, quick).fit(X, y)
     print(
@@ -171,12 +172,12 @@ def what_it_learnt(quick):
     print(", ".join(f"{name} {share:.2f}" for name, share in zip(names, shares, strict=True)))
     i, j = np.unravel_index(np.abs(model.interaction_indices_).argmax(), (len(names),) * 2)
     if value := model.interaction_indices_[i, j]:
-        kind = "complement each other" if value > 0 else "stand in for each other"
+        kind = "complement each other" if value > 0 else "replace each other"
         print(f"Strongest interaction: {names[i]} and {names[j]} {kind} ({value:+.2f})\n")
 
 
 def pictures():
-    """Kernel PCA of two tables by three kernels."""
+    """Draw kernel PCA of two tables by three kernels."""
     plt = plotting()
     if plt is None:
         return
@@ -206,18 +207,18 @@ def pictures():
 
 
 def main():
-    """Measure, tell, draw."""
+    """Measure, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one table, one run")
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", help="these tables only")
-    parser.add_argument("--runs", type=int, help="so many runs on every table")
+    parser.add_argument("--runs", type=int, help="number of runs on every table")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     clock = Clock()
     sets = given.sets or (["den-bosch-normalised"] if given.quick else list(SETS))
     missing = [name for name in {*sets, "esl"} if not (FOLDER / f"{name}.csv").exists()]
     if missing:
-        print(f"This example reads {', '.join(missing)} as CSV, not there in {FOLDER}.")
+        print(f"This example reads {', '.join(missing)} as CSV; {FOLDER} does not have them.")
         return
     fixed = given.runs or (1 if given.quick else None)
     experiment(sets, lambda name: fixed or SETS[name], given.jobs, given.quick)

@@ -1,11 +1,11 @@
-"""Kernels of strings on DNA: promoters, splice junctions, and what a model looks at where
-=======================================================================================
+"""Kernels of strings on DNA: promoters, splice junctions, and the k-mers of a model by position
+=============================================================================================
 
-Ten folds.  Within the training rows of each, every method's settings are chosen by accuracy on
-parts of them: the kernel's parameters and C (for the splice junctions on a quarter of the training
-rows, for the 106 promoters on five such quarters), then fitted to all of them.  Kernels of strings
-stand beside the Propositional kernel, logistic regression and a random forest, which see one column
-per position and letter.  Needs promoters-sequences.csv and splice-sequences.csv; --quick: three
+There are ten folds.  Within the training rows of each, the accuracy on some of them chooses the
+kernel's parameters and C (a quarter of the rows of the splice junctions, five such quarters of the
+106 promoters); the model is then fitted to all training rows.  Kernels of strings are compared
+with the Propositional kernel, logistic regression and a random forest, which use one column per
+position and letter.  Needs promoters-sequences.csv and splice-sequences.csv; --quick takes three
 folds, and 300 of the splice junctions.
 """
 
@@ -30,14 +30,14 @@ CS = (1.0, 10.0)
 
 
 def read(name):
-    """Sequences in capital letters, and their classes."""
+    """Return sequences in capital letters, and their classes."""
     data = fk.datasets.read_table(path_of(name))
     sequences = np.array([text.upper() for text in data.data["sequence"]])
     return sequences, np.asarray(data.target)
 
 
 def string_kernels(letters):
-    """name → kernels to choose from."""
+    """Return name → candidate kernels."""
     strings = fk.strings
     few = {
         "weighted degree": [strings.weighted_degree(d) for d in (5, 20)],
@@ -49,7 +49,7 @@ def string_kernels(letters):
 
 
 def candidates(sequences):
-    """name → models to choose from, with the table or Gram matrix that each is given."""
+    """Return name → candidate models, each with its table or Gram matrix."""
     one_hot = OneHotEncoder(sparse_output=False).fit_transform(np.array([[*s] for s in sequences]))
     letters = "".join(sorted(set("".join(sequences))))
     listed = string_kernels(letters)
@@ -70,14 +70,14 @@ def candidates(sequences):
 
 
 def accuracy(model, X, y, train, test):
-    """Of a model that is fitted to some rows, on others."""
+    """Return the accuracy on other rows of a model fitted to some rows."""
     square = isinstance(model, SVC)
     model.fit(X[np.ix_(train, train)] if square else X[train], y[train])
     return accuracy_score(y[test], model.predict(X[np.ix_(test, train)] if square else X[test]))
 
 
 def measured(choices, y, n_splits):
-    """The accuracy in every fold, with what was chosen on its training rows."""
+    """Return the accuracy in every fold, with settings chosen on its training rows."""
     folds = StratifiedKFold(3 if QUICK else 10, shuffle=True, random_state=0)
     inner = StratifiedShuffleSplit(n_splits, test_size=0.25, random_state=0)
     found = []
@@ -89,7 +89,7 @@ def measured(choices, y, n_splits):
 
 
 def main():
-    """Measure, print, draw."""
+    """Measure, print and draw."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     clock, columns, tables = Clock(), {}, ("promoters", "splice")
     with threadpool_limits(1):
@@ -110,7 +110,7 @@ def main():
         ]
         for method in columns[tables[0]]
     ]
-    show("Accuracy in percent, with its deviation over folds", ["method", *tables], rows)
+    show("Accuracy in percent, and its deviation over folds", ["method", *tables], rows)
 
     junctions = np.where(y == "EI", "EI", "other")
     model = fk.StringSVC("weighted_degree(8)", C="cv", cv=3).fit(sequences, junctions)

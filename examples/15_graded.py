@@ -1,16 +1,16 @@
-"""Degrees of truth in place of cut points: where they help a formula's kernel, and where not
-==========================================================================================
+"""Degrees of truth instead of cut points: tables for which they help a formula's kernel
+=====================================================================================
 
 In a shell::
 
     python examples/15_graded.py             # twelve tables with numbers
     python examples/15_graded.py --quick     # one table, two folds, seconds
 
-Five stratified folds of every table.  Three support vector machines with the kernel of a formula:
-on propositions (four cut points per number, the default of ``FormulaSVC``), on degrees from the
-least to the largest training value (``inputs="graded"``, its default), and on degrees by rank.
-Each chooses its formula and C by cross-validation within the training rows, from the same lists,
-and so does one with the Gaussian kernel its C and width.
+The study takes five stratified folds of every table.  Three support vector machines have the kernel
+of a formula: on propositions (four cut points per number, the default of ``FormulaSVC``), on
+degrees from the smallest to the largest training value (``inputs="graded"``, its default), and on
+degrees by rank.  Each chooses its formula and C by cross-validation within the training rows, from
+the same lists.  A machine with the Gaussian kernel chooses its C and width in the same way.
 """
 
 import argparse
@@ -48,7 +48,7 @@ WAYS = {
 
 
 def measured(file, n_folds, quick):
-    """Accuracy in percent of every way on every fold."""
+    """Return the accuracy in percent of every encoding on every fold."""
     warnings.filterwarnings("ignore", message="The least populated class")
     X, y = read(file)[0]
     rows = []
@@ -73,7 +73,7 @@ def main():
     clock = Clock()
     files = [file for file in (QUICK if given.quick else FILES) if (FOLDER / file).exists()]
     if not files:
-        print(f"This example reads UCI tables, which are not in {FOLDER}.")
+        print(f"This example reads UCI tables; {FOLDER} does not have them.")
         return
     run = Parallel(given.jobs)
     n_folds = 2 if given.quick else 5

@@ -1,30 +1,29 @@
-"""All learners of the library beside others, as they come and tuned, on 47 classification tables
-==============================================================================================
+"""The library's learners and others, with defaults and tuned, on 47 classification tables
+=======================================================================================
 
 In a shell::
 
     python examples/16_league.py             # resumes where it was stopped; days on one core
-    python examples/16_league.py --report    # tables and a picture of what is there
+    python examples/16_league.py --report    # tables and a picture of the existing results
     python examples/16_league.py --numbers   # the tables of numbers alone
     python examples/16_league.py --quick     # three small tables, two splits, seconds
 
-10, 30 and 70 % of the rows of each table train, ten stratified splits each (seed 0), of which at
-most 10,000 rows train and 10,000 test.  A learner whose name has no "CV" is used as it comes,
-``fit(X, y)``; with "CV" its settings are chosen by cross-validation within the training rows, for
-macro F1 (but "HKL CV" as it comes).  Columns are given as in protocol.py: numbers as numbers,
-words as categories.  Explainable boosting (interpret), boosted rules (mlrl-boomer) and imodels'
-RuleFit and boosted rules run where these packages are installed; those of imodels are of two
-classes, and learn more of them one against the rest.
+The study trains on 10, 30 and 70 % of the rows of each table, in ten stratified splits (seed 0),
+with at most 10,000 rows for training and 10,000 for testing.  A learner whose name has no "CV" has
+its defaults; with "CV" cross-validation within the training rows chooses its settings for macro F1
+("HKL CV" has its default score).  protocol.py gives numbers as numbers and words as categories.
+Explainable boosting (interpret), boosted rules (mlrl-boomer) and imodels' RuleFit and boosted rules
+run if these packages are installed.  Those of imodels have two classes; for more classes they learn
+one against the rest.
 
-Every result is a line of output/league.jsonl, and is not measured again unless the learner's
-settings are others now, or --again is given.  A fit of more than --time-limit CPU seconds is ended,
-and then this learner skips the other splits of the table at this share of training rows and at
-larger ones.
+Every result is a line of output/league.jsonl.  It is measured again only if the learner's settings
+have changed, or with --again.  A fit of more than --time-limit CPU seconds is stopped.  The learner
+then skips the other splits of the table with as many training rows or more.
 
 Rules are the different rules of a model, the leaves of trees, the columns with a nonzero
-coefficient of logistic regression, both for RuleFit, the steps of all shape functions of
-explainable boosting; support vector machines have none.  Conditions are those of all rules
-together.  Log loss bounds probabilities by 1e-6.
+coefficient of logistic regression, both of these for RuleFit, and the steps of all shape functions
+of explainable boosting; support vector machines have none.  Conditions are counted over all rules.
+Log loss bounds probabilities by 1e-6.
 """
 
 import argparse
@@ -48,9 +47,9 @@ from sklearn.metrics import f1_score, recall_score
 from threadpoolctl import threadpool_limits
 
 SHARES = (10, 30, 70)
-#: The most rows that train and that test.
+#: The largest numbers of rows for training and for testing.
 MOST = 10_000
-#: What ``--quick`` runs.
+#: The subset of ``--quick``.
 QUICK = {
     "sets": ("house-votes-84", "monks-3-test", "haberman"),
     "shares": (10,),
@@ -62,7 +61,7 @@ QUICK = {
 
 @cache
 def parts(name, share, number):
-    """The table, its classes, and (training rows, test rows) so often."""
+    """Return the table, its classes, and the training and test rows of each split."""
     X, y = whole(name)
     found = []
     for k, pair in enumerate(splits(y, share / 100, number)):
@@ -73,14 +72,14 @@ def parts(name, share, number):
 
 @cache
 def compiled(learner):
-    """Fit a small table once in a process, so that no time below is that of a compiler."""
+    """Fit a small table once in a process, so that no measured time includes compilation."""
     X, y = whole("balance-scale")
     some = np.flatnonzero(y != "B")[::5]
     LEARNERS[learner].fit(X.iloc[some], y[some])
 
 
 def measures(model, Z, true):
-    """Macro F1, balanced accuracy, accuracy, and log loss where there are probabilities."""
+    """Return macro F1, balanced accuracy, accuracy, and log loss if there are probabilities."""
     said = model.predict(Z)
     found = {
         "macro F1": f1_score(true, said, average="macro", zero_division=0),
@@ -103,7 +102,7 @@ def measures(model, Z, true):
 
 
 def limit_seconds(seconds=None):
-    """End this process by a signal after so many more CPU seconds; None: never."""
+    """Stop this process by a signal after this many more CPU seconds; None: never."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     end = hard if seconds is None else int(used.ru_utime + used.ru_stime + seconds) + 1
@@ -111,7 +110,7 @@ def limit_seconds(seconds=None):
 
 
 def measured(task, number, limit):
-    """What one learner does on one split."""
+    """Return the results of one learner on one split."""
     table, share, split, name = task
     learner = LEARNERS[name]
     try:
@@ -141,7 +140,7 @@ def measured(task, number, limit):
 
 
 def work(connection, number, limit):
-    """What a process does: a task comes, a result goes."""
+    """Receive tasks and send results, in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
@@ -155,9 +154,9 @@ def work(connection, number, limit):
 
 
 def carried_out(tasks, jobs, number, limit):
-    """(task, result) for each task, from so many processes; one that dies has its task to answer.
+    """Yield (task, result) for each task from several processes, also if a process dies.
 
-    ``tasks`` is asked for the next one only when a process waits for it.
+    ``tasks`` is advanced only when a process is idle.
     """
     context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else None)
     context.set_forkserver_preload(["sklearn.ensemble", "formulakern.estimators.hkl.classifier"])
@@ -198,7 +197,7 @@ def carried_out(tasks, jobs, number, limit):
 
 
 def run(tasks, given, path):
-    """Carry out what is not there, write a line for each; say how far it is."""
+    """Carry out missing tasks, write a line for each, and print progress."""
     limit = given.time_limit
     settings = {name: LEARNERS[name].settings for name in given.learners}
     versions = {name: LEARNERS[name].version for name in given.learners}
@@ -217,7 +216,7 @@ def run(tasks, given, path):
     print(f"{len(tasks):,} fits to do, results in {path}", flush=True)
     path.parent.mkdir(exist_ok=True, parents=True)
     with path.open("a", encoding="utf-8") as file:
-        if path.read_bytes()[-1:] not in (b"", b"\n"):  # a line that was cut off
+        if path.read_bytes()[-1:] not in (b"", b"\n"):  # an incomplete line
             print(file=file, flush=True)
         for task, result in carried_out(due(), given.jobs, given.splits, limit):
             keys = dict(zip(KEYS, task, strict=True))
@@ -233,7 +232,7 @@ def run(tasks, given, path):
 
 
 def main():
-    """Measure what is missing, and report."""
+    """Measure missing results, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few tables and learners, afresh")
     parser.add_argument("--report", action="store_true", help="measure nothing")
@@ -246,7 +245,7 @@ def main():
     parser.add_argument("--splits", type=int, default=10, help="of each table and share, up to 10")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--time-limit", type=float, default=120.0, help="CPU seconds of a fit")
-    parser.add_argument("--again", action="store_true", help="measure also what is there")
+    parser.add_argument("--again", action="store_true", help="measure existing results again")
     parser.add_argument("--results", type=Path, help="the file of the results")
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two reports")
     given = parser.parse_args()
@@ -255,7 +254,7 @@ def main():
     every = NUMBERS if given.numbers else [*SETS, *MADE]
     names = present(given.sets or (QUICK["sets"] if given.quick else every))
     if not names:
-        print(f"This example reads UCI tables, which are not in {FOLDER}.")
+        print(f"This example reads UCI tables; {FOLDER} does not have them.")
         return
     shares = given.shares or (QUICK["shares"] if given.quick else SHARES)
     chosen = given.learners or (QUICK["learners"] if given.quick else LEARNERS)
@@ -276,14 +275,12 @@ def main():
     if old:
         lines = [line for line in lines if line not in old]
         names = dict.fromkeys(line["learner"] for line in old)
-        print(
-            f"{len(old):,} results of other settings than today's are left out: {', '.join(names)}"
-        )
+        print(f"{len(old):,} results with other settings are left out: {', '.join(names)}")
     if not lines:
         print(f"There are no results in {path}.")
         return
     OUTPUT.mkdir(exist_ok=True)
-    print(f"At most {MOST:,} rows train and {MOST:,} test.\n")
+    print(f"At most {MOST:,} rows for training and {MOST:,} for testing.\n")
     report(
         lines,
         list(chosen),

@@ -1,15 +1,16 @@
-"""Ordered classes: one score with thresholds, beside a score for each class
-=========================================================================
+"""Ordered classes: one score with thresholds, or a score for each class
+=====================================================================
 
 In a shell::
 
     python examples/17_ordered_classes.py            # six tables: some minutes
     python examples/17_ordered_classes.py --quick    # one table, one split, seconds
 
-Tables whose classes have an order; 10 and 30 % of the rows train, five stratified splits (those of
-16_league.py).  ``HKLClassifier`` as it comes, with ``ordinal=True`` and cross-validated so,
-``PRLClassifier`` as it comes and ordinal, and balanced logistic regression on one-hot columns, its
-C chosen on the training rows for F1.  The error is the mean distance of class numbers.
+The tables have ordered classes; 10 and 30 % of the rows are for training, in five stratified splits
+(those of 16_league.py).  The learners are ``HKLClassifier`` with its defaults, with
+``ordinal=True``, and cross-validated with ``ordinal=True``; ``PRLClassifier`` with its defaults and
+ordinal; and balanced logistic regression on one-hot columns, whose C is chosen on the training rows
+for F1.  The error is the mean distance of class numbers.
 """
 
 import argparse
@@ -43,7 +44,7 @@ LOGISTIC = "logistic balanced CV"
 
 
 def measured(name, share, number, quick):
-    """Model → F1, accuracy, error and rules, means over the splits."""
+    """Return model → F1, accuracy, error and rules, means over the splits."""
     X, y = whole(name)
     y = np.array([str(one).removesuffix(".0") for one in y])
     order = {label: place for place, label in enumerate(ORDERS[name])}
@@ -64,14 +65,14 @@ def measured(name, share, number, quick):
 
 
 def main():
-    """Measure, print a table for each share."""
+    """Measure, and print a table for each share."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one table, one split")
     given = parser.parse_args()
     clock = Clock()
     names = present(QUICK if given.quick else ORDERS)
     if not names:
-        print("This example reads UCI tables, which are not there.")
+        print("This example reads UCI tables; the folder of data does not have them.")
         return
     for share in (0.1,) if given.quick else (0.1, 0.3):
         number = 1 if given.quick else 5

@@ -1,22 +1,22 @@
-"""Several formulas at once: a weighted sum of their kernels, the weights learnt
-=============================================================================
+"""Several formulas at once: a weighted sum of their kernels with learned weights
+==============================================================================
 
 In a shell::
 
     python examples/18_multiple_kernels.py            # six tables, ten splits: some minutes
     python examples/18_multiple_kernels.py --quick    # one table, two splits: seconds
 
-``FormulaMKL`` with twelve formulas over different variables ("distinct"), on tables whose rule is
-known (tic-tac-toe, the monk's problems) and on two of sequences (promoters, splice junctions).  A
-proposition for each value of each column; 30 % of the rows train (stratified splits); all other
-parameters as they come.  Beside it, on the same rows:
+``FormulaMKL`` has twelve formulas over different variables ("distinct").  Some tables have a known
+rule (tic-tac-toe, the monk's problems), and two contain sequences (promoters, splice junctions).
+There is a proposition for each value of each column; 30 % of the rows are for training (stratified
+splits); other parameters have their defaults.  On the same rows the study compares:
 
-* EasyMKL with cosines as they are, not divided by their variance, and C = 10;
+* EasyMKL with unscaled cosines, not divided by their variance, and C = 10;
 * the plain sum, every weight 1/12;
 * one formula, chosen by three folds of the training rows (``FormulaSearch``, C = 10);
-* the best of the twelve on the test rows, which nobody knows before.
+* the best of the twelve on the test rows, which is unknown in practice.
 
-Then what the weights say, and what twenty formulas cost beside one.
+It then prints the weights, and the time of a fit with one and with twenty formulas.
 """
 
 import argparse
@@ -59,7 +59,7 @@ ENCODER = fk.PropositionEncoder(nominal="all")
 
 
 def measured(X, y, number):
-    """Accuracies of models and of single formulas, one a split, and the weights of EasyMKL."""
+    """Return accuracies of models and single formulas by split, and the weights of EasyMKL."""
     accuracy, weights = {}, []
     for train, test in splits(y, 0.3, number):
         table = ENCODER.fit(X.iloc[train])
@@ -74,12 +74,12 @@ def measured(X, y, number):
 
 
 def shown(values):
-    """Mean and standard deviation over the splits."""
+    """Return the mean and standard deviation over the splits."""
     return f"{np.mean(values):.2f} ± {np.std(values):.2f}"
 
 
 def cost(X, y):
-    """Processor seconds of one fit with one formula, and with twenty; the best of three."""
+    """Return CPU seconds of a fit with one formula and with twenty, the best of three."""
     seconds = []
     for formulas in (("a & b",), FORMULAS + MORE):
         model, taken = fk.FormulaMKL(formulas, "easy", "distinct", encoder=ENCODER), []
@@ -92,7 +92,7 @@ def cost(X, y):
 
 
 def main():
-    """Measure, print the tables, read one model."""
+    """Measure, print the tables, and show the rules of one model."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one table, two splits")
     quick = parser.parse_args().quick

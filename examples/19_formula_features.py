@@ -6,14 +6,14 @@ In a shell::
     python examples/19_formula_features.py            # minutes
     python examples/19_formula_features.py --quick    # 1,000 rows, seconds
 
-(a) All 32,561 training rows, the 16,281 test rows held out.  ``FormulaFeatures`` with all features
-of "a & b", or a sample of so many, and a linear model on them, which is the kernel machine of the
-same kernel; beside it ``FormulaSVC`` on a sample of the rows, and Nystroem's features: as many rows
-of the table as landmarks, K between all rows and these, whitened.  Seconds are those of fitting,
-features included (the table is encoded once for all).  C is 1 everywhere.
+(a) Models on all 32,561 training rows, tested on the 16,281 held-out rows.  ``FormulaFeatures``
+makes all features of "a & b", or a sample of them, for a linear model, which is the kernel machine
+of the same kernel.  The study compares ``FormulaSVC`` on a sample of the rows, and Nystroem's
+features: sampled rows as landmarks, K between all rows and these, whitened.  Seconds are those of
+fitting, features included (the table is encoded once for all).  C is always 1.
 
-(b) How far products of sampled features are from the cosines of the kernel: root of the mean square
-over pairs of training rows (a sample of these), beside the stated bound and Nystroem's.
+(b) The distance of products of sampled features from the cosines of the kernel: root mean square
+over pairs of training rows (a sample of these), next to the stated bound and Nystroem's distance.
 
 (c) The heaviest features of one linear model, as rules.
 """
@@ -34,7 +34,7 @@ import formulakern as fk
 
 
 class Nystroem(TransformerMixin, BaseEstimator):
-    """Features whose products are the kernel on some rows: those of scikit-learn, with K whole."""
+    """Nystroem features, whose products approximate the kernel; scikit-learn's, with K whole."""
 
     def __init__(self, kernel, n_components=100):
         self.kernel = kernel
@@ -64,12 +64,12 @@ def logistic():
 
 
 def descent(rows):
-    """As many steps as some passes over the rows need, with the penalty of C = 1."""
+    """Return SGD with enough steps for some passes over the rows, and the penalty of C = 1."""
     return SGDClassifier(alpha=1.0 / rows, random_state=0, average=True)
 
 
 def compared(X, y, Z, t, few, many, sample):
-    """Rows of the table of models: how many features, seconds, accuracy."""
+    """Yield rows of the table of models: number of features, seconds, accuracy."""
     pair, triple = fk.kernel("a & b").normalized(), fk.kernel("a & b & c").normalized()
     chosen = np.random.default_rng(0).permutation(len(y))[:sample]
     every = np.arange(len(y))
@@ -99,7 +99,7 @@ def compared(X, y, Z, t, few, many, sample):
 
 
 def errors(X, formula, numbers):
-    """Rows of the table of errors: of samples, their bound, and of Nystroem's features."""
+    """Yield rows of the table of errors: of samples, their bound, and Nystroem's features."""
     kernel = fk.kernel(formula).normalized()
     some = X[np.random.default_rng(1).permutation(len(X))[:1000]]
     K = kernel(some)
@@ -114,7 +114,7 @@ def errors(X, formula, numbers):
 
 
 def main():
-    """Fit, measure, print."""
+    """Fit, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="1,000 rows")
     given = parser.parse_args()

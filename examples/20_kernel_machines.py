@@ -12,14 +12,14 @@ In a shell::
     python examples/20_kernel_machines.py --libsvm             # adult by LIBSVM as well: minutes
     python examples/20_kernel_machines.py --quick              # hands and adult, few rows, seconds
 
-Poker hands are generated: five of 52 cards without replacement, as ten columns, the suit and the
-rank of each card.  A flush has five cards of one suit; about one hand in 500 has it.  Hands with
-two equal ranks, or a straight or a flush, are not separable by pairs of propositions, so that most
-rows become support vectors.
+Poker hands are generated: five of 52 cards without replacement, as ten columns with the suit and
+the rank of each card.  A flush has five cards of one suit; about one hand in 500 is a flush.  Pairs
+of propositions cannot separate hands with two equal ranks, or a straight or a flush, so most rows
+become support vectors.
 
-The kernel is ``a & b``, normalised.  Times are those of the solver on a table that is encoded, with
-the compiled functions loaded; memory is the largest that the process held, all of it.  Predicted
-are the 16,281 test rows of adult, as many new hands, and as many training rows of connect-4.
+The kernel is ``a & b``, normalised.  Times are those of the solver on an encoded table, with
+compiled functions loaded; memory is the peak of the whole process.  The model then predicts the
+16,281 test rows of adult, as many new hands, or as many training rows of connect-4.
 """
 
 import argparse
@@ -33,12 +33,12 @@ from sklearn.svm import SVC
 import formulakern as fk
 
 ROWS = 1_000_000
-#: Rows that are predicted.
+#: The number of rows to predict.
 TEST = 16_281
 
 
 def poker(n, seed=0):
-    """The suits (0 to 3) and ranks (0 to 12) of five cards of every hand: two (n, 5) arrays."""
+    """Return the suits (0 to 3) and ranks (0 to 12) of five cards: two (n, 5) arrays."""
     rng = np.random.default_rng(seed)
     cards = np.empty((n, 5), dtype=np.int64)
     for start in range(0, n, 100_000):
@@ -48,7 +48,7 @@ def poker(n, seed=0):
 
 
 def hands(n, task, seed=0):
-    """0/1 columns for suits and ranks, and what is to be told."""
+    """Return 0/1 columns for suits and ranks, and the classes."""
     suits, ranks = poker(n, seed)
     columns = [suits[:, [i]] == np.arange(4) for i in range(5)]
     columns += [ranks[:, [i]] == np.arange(13) for i in range(5)]
@@ -63,7 +63,7 @@ def hands(n, task, seed=0):
 
 
 def table(task, n):
-    """A table, its classes, rows to predict with theirs, and how FormulaSVC reads them."""
+    """Return a table, its classes, rows to predict and their classes, and FormulaSVC's encoder."""
     if task in ("flush", "pair"):
         return *hands(n or ROWS, task), *hands(TEST, task, seed=1), None
     if task == "adult":
@@ -78,12 +78,12 @@ def table(task, n):
 
 
 def memory():
-    """The largest memory of this process so far, in megabytes."""
+    """Return the largest memory of this process so far, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def prepared(model, task, n):
-    """The encoded rows with classes, and rows to predict with theirs; all is compiled."""
+    """Return encoded rows and classes, and those to predict; compile all functions."""
     X, y, Z, t, encoder = table(task, n)
     model.set_params(encoder=encoder)
     data = model._read_training(X, y)
@@ -93,7 +93,7 @@ def prepared(model, task, n):
 
 
 def fitted(task, n, C, tol, minutes):
-    """What one fit takes; (line of the table, model, encoded rows with classes)."""
+    """Measure one fit; return the line of the table, the model, and encoded rows with classes."""
     model = fk.FormulaSVC(C=C, tol=tol, time_limit=minutes * 60)
     data, later, truth = prepared(model, task, n)
     packed = data.table
@@ -118,14 +118,14 @@ HEAD = (
 
 
 def line(cells):
-    """A line of a table."""
+    """Return a line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def by_libsvm(model, packed, classes, C):
-    """CPU seconds of LIBSVM's own polynomial of degree 2, and how its dual objective compares.
+    """Return CPU seconds of LIBSVM's own polynomial of degree 2, and its dual objective.
 
-    All rows of adult have as many ones, so that ⟨x,z⟩² / p² is the cosine of ``a & b``.
+    All rows of adult have the same number of ones, so ⟨x,z⟩² / p² is the cosine of ``a & b``.
     """
     X = packed.unpacked().astype(np.float64)
     begin = time.process_time()
@@ -142,7 +142,7 @@ def by_libsvm(model, packed, classes, C):
 
 
 def path(n):
-    """What FormulaSVCCV takes, beside one fit with the C it chooses, and one with the largest."""
+    """Compare the time of FormulaSVCCV with one fit at the chosen C, and at the largest C."""
     search = fk.FormulaSVCCV()
     data, *_ = prepared(search, "adult", n)
     begin = time.process_time()
@@ -155,7 +155,7 @@ def path(n):
 
 
 def growth(n_most):
-    """Time against rows, and against C."""
+    """Measure the time against rows, and against C."""
     rows = []
     sizes = [n for n in (62_500, 125_000, 250_000, 500_000, 1_000_000) if n <= n_most]
     for n in sizes or [n_most // 4, n_most // 2, n_most]:
@@ -166,7 +166,7 @@ def growth(n_most):
 
 
 def curve(model):
-    """The duality gap against time, of the first pair of classes."""
+    """Print the duality gap against time, for the first pair of classes."""
     history = model.svc_.history_
     for seconds, gap, dual, primal in history[:: max(len(history) // 20, 1)]:
         print(f"  {seconds:8.1f} s  gap {gap:9.2e}  objectives {dual:.6g} to {primal:.6g}")
@@ -176,10 +176,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     tasks = ["adult", "connect-4", "flush", "pair", "growth", "path"]
     parser.add_argument("task", nargs="?", default="adult", choices=tasks)
-    parser.add_argument("--rows", type=int, default=0, help="so many of them")
+    parser.add_argument("--rows", type=int, default=0, help="number of rows; 0: all")
     parser.add_argument("--C", type=float, nargs="+")
     parser.add_argument("--tol", type=float)
-    parser.add_argument("--minutes", type=float, default=30.0, help="at most, for each fit")
+    parser.add_argument("--minutes", type=float, default=30.0, help="time limit of each fit")
     parser.add_argument("--libsvm", action="store_true")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()

@@ -1,17 +1,17 @@
-"""Strangers, damage and full disks meet the cache of machine code: nothing of theirs runs
-=======================================================================================
+"""Attacks on the cache of machine code: other users, damage and full disks
+========================================================================
 
-Every line of the table is a fresh process that computes a Gram matrix after something was done to
-the cache.  What is planted makes a file when it runs: "ran" says whether that file is there.
-"right" compares the matrix with the exact interpreter's, "compiled" counts the functions that were
-not read from disk, "warned" the warnings.  ``formulakern/cache.py`` lists the checks.
+Every line of the table is a fresh process that computes a Gram matrix after a change to the cache.
+Planted code creates a file when it runs.  "ran" shows whether that file exists, and "right" whether
+the matrix equals that of the exact interpreter.  "compiled" is the number of functions that were
+not read from disk, and "warned" the number of warnings.  ``formulakern/cache.py`` lists the checks.
 
 In a shell::
 
-    python examples/21_cache_attacks.py             two minutes; more lines for root, who can
+    python examples/21_cache_attacks.py             two minutes; root has more lines: it can
                                                     give files away and mount small disks
-    python examples/21_cache_attacks.py --fuzz 200  as many processes more, after random damage
-    python examples/21_cache_attacks.py --quick     a small function in place of a kernel
+    python examples/21_cache_attacks.py --fuzz 200  more processes, after random damage
+    python examples/21_cache_attacks.py --quick     a small function instead of a kernel
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ROOT = os.name == "posix" and os.geteuid() == 0
 
 
 def values(backend: str) -> str:
-    """A digest of a Gram matrix."""
+    """Return a digest of a Gram matrix."""
     X = np.random.default_rng(0).integers(0, 2, (60, 40), dtype=np.uint8)
     gram = np.asarray(fk.kernel(FORMULA, backend=backend)(X), dtype=float)
     return hashlib.sha256(gram.tobytes()).hexdigest()
@@ -57,7 +57,7 @@ def double(n: int) -> int:
 
 
 def victim(quick: bool) -> None:
-    """Compute, and print the values and how many functions were not read from disk."""
+    """Compute; print the values and the number of functions that were not read from disk."""
     load, missed = cache.load, 0
 
     def counted(digest: str) -> bytes | None:
@@ -75,7 +75,7 @@ def victim(quick: bool) -> None:
 
 
 class Planted:
-    """Unpickled, it makes a file."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -108,7 +108,7 @@ class Scene:
         return sorted(self.cache.glob("*.code"))
 
     def run(self, **more: str) -> tuple[str, int, int]:
-        """Values, functions compiled and warnings of a fresh process."""
+        """Return the values, compiled functions and warnings of a fresh process."""
         out, err, code = (forked if self.quick else started)(self.environment | more)
         if code:
             raise SystemExit(f"the process failed:\n{err}")
@@ -128,7 +128,7 @@ def started(environment: dict[str, str]) -> tuple[str, str, int]:
 
 
 def forked(environment: dict[str, str]) -> tuple[str, str, int]:
-    """The same in a copy of this process, which has the libraries and has not used the cache."""
+    """The same in a fork of this process, which has the libraries and has not used the cache."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         sys.stdout.flush()
         child = os.fork()
@@ -154,7 +154,7 @@ def forked(environment: dict[str, str]) -> tuple[str, str, int]:
 
 
 def hashed(scene: Scene, name: str) -> bytes:
-    """A pickle of ours in the format of the library, which is not a secret."""
+    """Return a pickle of ours in the format of the library, which is public."""
     return hashlib.sha256(name.encode() + b"\0" + scene.planted).digest() + scene.planted
 
 
@@ -195,7 +195,7 @@ def modules(scene: Scene) -> None:
 
 
 def each(change: Callable[[Scene, Path], None]) -> Callable[[Scene], None]:
-    """A change to every entry, after its content was planted in the right format."""
+    """Return a change to every entry, after its content was planted in the right format."""
 
     def attack(scene: Scene) -> None:
         for path in scene.entries():
@@ -226,7 +226,7 @@ def to_hole(_: Scene, path: Path) -> None:
 
 
 def elsewhere(scene: Scene) -> None:
-    """A link in place of the folder, as whoever may write the folder above can make."""
+    """Put a link in place of the folder, as anyone can who may write the parent folder."""
     scene.cache.rename(scene.above / "real")
     scene.cache.symlink_to("real")
 
@@ -260,8 +260,8 @@ ATTACKS: list[tuple[str, Callable[[Scene], object]]] = [
     ("every file with another name's hash", replaced(lambda scene, _: hashed(scene, "another"))),
     ("every file with a hash of zeros", replaced(lambda scene, _: bytes(32) + scene.planted)),
     ("entries under each other's names", swapped),
-    ("numba's .nbi and .nbc beside", numba_index),
-    (".py and .pyc beside", modules),
+    ("numba's .nbi and .nbc added", numba_index),
+    (".py and .pyc added", modules),
     ("files cut to half", replaced(cut(0.5))),
     ("files empty", replaced(cut(0.0))),
     ("one bit of each file flipped", replaced(flipped)),
@@ -278,9 +278,9 @@ POSIX: list[tuple[str, Callable[[Scene], object]]] = [
     ("folder is a link", then(planted, elsewhere)),
 ]
 FOR_ROOT: list[tuple[str, Callable[[Scene], object]]] = [
-    ("files of a stranger", each(lambda _, path: os.chown(path, STRANGER, STRANGER))),
+    ("files of another user", each(lambda _, path: os.chown(path, STRANGER, STRANGER))),
     (
-        "folder of a stranger",
+        "folder of another user",
         then(planted, lambda scene: os.chown(scene.cache, STRANGER, STRANGER)),
     ),
 ]
@@ -291,7 +291,7 @@ FOR_ROOT: list[tuple[str, Callable[[Scene], object]]] = [
 
 @contextmanager
 def small_disk(scene: Scene, size: str):
-    """A disk of so many bytes in place of the cache's folder."""
+    """Mount a disk of this many bytes in place of the cache's folder."""
     shutil.rmtree(scene.cache)
     scene.cache.mkdir()
     options = f"size={size},mode=0700"
@@ -304,7 +304,7 @@ def small_disk(scene: Scene, size: str):
 
 
 def disks(scene: Scene, row: Callable[..., None]) -> None:
-    """Full and read-only ones."""
+    """Try full and read-only disks."""
     with small_disk(scene, "1m"):
         (scene.cache / "ballast").write_bytes(bytes((1 << 20) - 8192))
         row("a full disk", scene)
@@ -333,7 +333,7 @@ def limited(scene: Scene, row: Callable[..., None]) -> None:
 
 
 def damaged(scene: Scene, generator: random.Random) -> str:
-    """One random change to one random file."""
+    """Make one random change to one random file."""
     files = [path for path in scene.base.rglob("*") if path.is_file() and path != scene.mark]
     path = generator.choice(files)
     content = bytearray(path.read_bytes())
@@ -371,9 +371,9 @@ def main() -> None:
         return
     random.seed(0)
     expected = "42" if options.quick else values("interpreter")
-    if options.quick:  # load what compiling needs, which all copies of this process then have
+    if options.quick:  # load the compiler's libraries, which all forks of this process then have
         njit("int64(int64)")(double)
-    print(f"{'what was done':36}{'ran':>6}{'right':>8}{'compiled':>10}{'warned':>8}")
+    print(f"{'change':36}{'ran':>6}{'right':>8}{'compiled':>10}{'warned':>8}")
     n_ran = n_wrong = 0
 
     def row(what: str, scene: Scene, shown: bool = True) -> None:
@@ -390,7 +390,7 @@ def main() -> None:
         Scene(source, options.quick).run()
 
         def fresh(name: str) -> Scene:
-            """A home and a cache in which all is well."""
+            """Return a home and a valid cache."""
             scene = Scene(Path(folder) / name, options.quick)
             shutil.copytree(source, scene.base, dirs_exist_ok=True)
             return scene
@@ -409,14 +409,14 @@ def main() -> None:
                 disks(fresh("disks"), row)
                 n_attacks += 4
             except subprocess.CalledProcessError:
-                print("(no disk can be mounted here)")
+                print("(disks cannot be mounted in this environment)")
         generator = random.Random(0)
         scene = fresh("fuzz")
         for _ in range(options.fuzz):
             damaged(scene, generator)
             row("", scene, shown=False)
         if options.fuzz:
-            print(f"{options.fuzz} processes after random damage to any file, one after the other")
+            print(f"{options.fuzz} processes, one after the other, after random damage to any file")
     print(f"\nplanted code ran in {n_ran} of {n_attacks + options.fuzz} processes;", end=" ")
     print(f"{n_wrong} had a wrong result")
     if n_ran or n_wrong:

@@ -1,5 +1,5 @@
-"""How good probabilities are: of margins calibrated on rows held out, and of logistic regression
-==============================================================================================
+"""Probabilities of calibrated margins, of raw margins, and of logistic regression
+===============================================================================
 
 In a shell::
 
@@ -7,16 +7,16 @@ In a shell::
     python examples/22_probabilities.py --splits 10  # more of them
     python examples/22_probabilities.py --quick      # one split of one table, seconds
 
-Half of the rows train, at most 500, and the others are predicted.  The log loss is the mean of
-−ln p of the right class, and the Brier score the mean of Σ_k (p_k − [k is right])²; less is better.
+Half of the rows, at most 500, are for training, and the others for testing.  The log loss is the
+mean of −ln p of the right class, and the Brier score the mean of Σ_k (p_k − [k is right])²; less is
+better.
 
-"raw" is what one would do without calibration: the decisions as they are, through the logistic
-function (for several classes through softmax).  "calibrated" is scikit-learn's
-``CalibratedClassifierCV(model, ensemble=False)``, which fits the logistic function to decisions on
-rows that are held out, in five folds within the training rows, and the model to all of them.
-HKLClassifier learns with the hinge loss, which has no probabilities of its own, and with the
-logistic one, which has; logistic regression is given the same propositions, and its C by cross-
-validation.
+"raw" does not calibrate: the logistic function (softmax for several classes) maps decisions to
+probabilities.  "calibrated" is scikit-learn's ``CalibratedClassifierCV(model, ensemble=False)``,
+which fits the logistic function to decisions on held-out rows, in five folds within the training
+rows, and the model to all of them.  HKLClassifier learns with the hinge loss, which has no
+probabilities, and with the logistic loss, which has.  Logistic regression gets the same
+propositions, and cross-validation chooses its C.
 """
 
 import argparse
@@ -34,14 +34,14 @@ from sklearn.pipeline import make_pipeline
 import formulakern as fk
 
 TABLES = ("pima-diabetes.csv", "cmc.csv", "car.csv", "mammographic-masses.csv", "soybean.csv")
-#: Probabilities below this count as this.
+#: Smaller probabilities are set to this value.
 LEAST = 1e-6
-#: Of training.
+#: The largest number of training rows.
 ROWS = 500
 
 
 def learners(tol=0.05):
-    """What is compared: (name, estimator, whether there are raw decisions to compare with)."""
+    """Return (name, estimator, whether there are raw decisions to compare with)."""
     hinge = {"loss": "hinge", "C": 100, "tol": tol}
     logistic = make_pipeline(
         fk.PropositionEncoder(),
@@ -62,14 +62,14 @@ def learners(tol=0.05):
 
 
 def raw(decisions):
-    """Decisions taken for logits."""
+    """Return probabilities from decisions taken as logits."""
     if decisions.ndim == 1:
         return np.stack([expit(-decisions), expit(decisions)], axis=1)
     return softmax(decisions, axis=1)
 
 
 def scores(labels, chances, classes):
-    """Log loss and Brier score."""
+    """Return the log loss and the Brier score."""
     chances = np.clip(chances, LEAST, 1)
     chances = chances / chances.sum(axis=1, keepdims=True)
     right = np.asarray(labels)[:, None] == classes

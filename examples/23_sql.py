@@ -1,10 +1,11 @@
-"""Rules as SQL in real databases: thousands of generated tables, every row against ``predict``
-============================================================================================
+"""Rules as SQL in real databases: every row of thousands of generated tables against ``predict``
+==============================================================================================
 
-Tables have columns named as injections, reserved words and the names that queries add; entries are
-NULL, NaN, infinite, dates and times, and texts that differ in case, blanks and backslashes.  The
-rules are lists, sets, ensembles of two and three classes, of levels and of numbers, and single
-rules.  Every third table has columns of dates, time stamps, times of day and durations.
+The tables have columns named like injections, reserved words and the names that queries add.  Their
+entries are NULL, NaN, infinite, dates and times, and texts that differ in case, blanks and
+backslashes.  The rules are lists, sets, ensembles of two and three classes, of levels and of
+numbers, and single rules.  Every third table has columns of dates, time stamps, times of day and
+durations.
 
 In a shell::
 
@@ -26,7 +27,7 @@ from tests.sql_tables import differing, random_case
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--quick", action="store_true", help="20 tables")
-parser.add_argument("--tables", type=int, default=2000, help="for each engine")
+parser.add_argument("--tables", type=int, default=2000, help="number of tables for each engine")
 options = parser.parse_args()
 n_tables = 20 if options.quick else options.tables
 

@@ -1,5 +1,5 @@
-"""Time limits asked and met: gap, rules, and training accuracy beside that of the largest class
-=============================================================================================
+"""Time limits: whether they are met, and the gap, rules and training accuracy of the models
+=========================================================================================
 
 In a shell::
 
@@ -8,10 +8,10 @@ In a shell::
     python examples/24_time_limits.py adult-train.csv.gz --limits 1 5
     FORMULAKERN_CACHE_DIR=$(mktemp -d) python examples/24_time_limits.py adult-train.csv.gz --once
 
-A limit counts from the call of fit to its return: encoding, packing, machine code (read, or
-compiled if there is none), searching, simplifying, the comparison of settings and the last fit.
-With --once every fit has a process of its own, so that machine code is read, or compiled, within
-each.  Processor time stands beside the time on the watch, which other processes prolong.
+A limit covers all of fit: encoding, packing, machine code (read, or compiled if there is none), the
+search, the simplification, the comparison of settings and the last fit.  With --once every fit has
+a process of its own, which also reads or compiles the machine code.  Processor time is next to
+elapsed time, which other processes prolong.
 """
 
 import argparse
@@ -30,12 +30,12 @@ import formulakern as fk
 SETS = ("adult-train.csv.gz", "connect-4.csv.gz")
 MODELS = ("PRLClassifier", "HKLClassifier", "HKLClassifierCV", "FormulaSearch")
 LIMITS = (1.0, 2.0, 5.0, 20.0)
-#: Rows whose training accuracy is measured.
+#: The number of rows for the training accuracy.
 SEEN = 5_000
 
 
 def measured(X, y, model, limit):
-    """What one fit took and gave."""
+    """Return the measured columns of one fit."""
     options = {"random_state": 0} if model == "FormulaSearch" else {}
     learner = getattr(fk, model)(time_limit=limit, **options)
     began, processor = time.monotonic(), time.process_time()
@@ -89,7 +89,7 @@ def main():
                 else:
                     row = measured(X, np.asarray(y), model, limit)
                 rows.append([name.split(".")[0], model, *row])
-                if sys.stderr.isatty():  # the whole table stands at the end
+                if sys.stderr.isatty():  # the whole table is printed at the end
                     print(*rows[-1], sep="\t", file=sys.stderr, flush=True)
     names = "limit s, took s, processor s, met, gap, rules, accuracy, largest class, warned"
     show("Time limits", ["table", "model", *names.split(", ")], rows)

@@ -1,16 +1,15 @@
 """Peak memory and time against the length of a formula, for every connective and reading
 ======================================================================================
 
-Every cell is a process of its own under a limit of memory: it makes a chain of n literals x1, ~x2,
+Every cell is a process of its own with a limit of memory.  It makes a chain of n literals x1, ~x2,
 x3, … of one connective, prints and pickles it, rewrites and lowers it, and computes the kernel of
-four rows of forty columns at scale="probability".  What cannot be served is refused with a
-sentence, listed below the table.  A process that is killed, or ends by an error that is no sentence
-of this library, is called a fault.
+four rows of forty columns at scale="probability".  Refused formulas raise an error, listed below
+the table.  A process that is killed, or ends with an error of another library, is called a fault.
 
 In a shell::
 
     python examples/25_memory.py                  10² to 10⁶ literals: an hour or two
-    python examples/25_memory.py --most 10000     up to so many literals: some minutes
+    python examples/25_memory.py --most 10000     up to this many literals: some minutes
     python examples/25_memory.py --connectives iff nand --readings free --least 100000
     python examples/25_memory.py --quick          seconds
 """
@@ -32,12 +31,12 @@ from formulakern.syntax.connectives import CONNECTIVES, connective
 from formulakern.syntax.formula import Formula, Operation, Variable
 
 GIGABYTE = 1 << 30
-#: A process may address so much memory, and compute so many seconds.
+#: The limits of a process: addressable memory and CPU seconds.
 MEMORY, SECONDS = 4 * GIGABYTE, 900
 
 
 def chain(name: str, n: int) -> Formula:
-    """n literals; side by side where the connective is associative, else nested to the right."""
+    """Return n literals: one chain if the connective is associative, else nested to the right."""
     row = connective(name)
     whole: Formula = Variable("x0")
     if row.arity == 1:
@@ -53,12 +52,12 @@ def chain(name: str, n: int) -> Formula:
 
 
 def peak() -> int:
-    """The most memory that this process has held, in megabytes."""
+    """Return the largest memory of this process so far, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def cell(name: str, reading: str, n: int) -> None:
-    """The work of a cell; prints megabytes, seconds and what came of it, as JSON."""
+    """Do the work of a cell; print megabytes, seconds and the result, as JSON."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     X = (np.random.default_rng(0).random((4, 40)) < 0.5).astype(np.uint8)
@@ -77,7 +76,7 @@ def cell(name: str, reading: str, n: int) -> None:
 
 
 def measured(name: str, reading: str, n: int) -> tuple[str, str]:
-    """The text of a cell, and the sentence of a refusal."""
+    """Return the text of a cell, and the message of a refusal."""
     command = [sys.executable, __file__, "--cell", name, reading, str(n)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:
@@ -115,7 +114,7 @@ def main() -> None:
                 if said:
                     sentences.setdefault(said)
             print(f"| {name} | {reading} | " + " | ".join(cells) + " |", flush=True)
-    print("\nWhat was refused:\n")
+    print("\nRefused:\n")
     for sentence in sentences:
         print(f"* {sentence}")
 

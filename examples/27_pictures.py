@@ -7,10 +7,10 @@ In a shell::
     python examples/27_pictures.py --dark    # for dark pages
     python examples/27_pictures.py --quick   # one of each kind, on fewer rows: seconds
 
-Each is one line: a function takes a fitted model, or a kernel with a table, draws on ``ax`` or on a
-new figure, and returns the axes.  Pictures go to output/.  Half of the rows of bank-marketing (who
-subscribes to a deposit), breast cancer and the speed of computers train; what is drawn of rows that
-were not learned from is of the other half.
+Each picture is one line: a function takes a fitted model, or a kernel with a table, draws on ``ax``
+or on a new figure, and returns the axes.  Pictures go to output/.  Half of the rows of
+bank-marketing (who subscribes to a deposit), breast cancer and the speed of computers are for
+training; pictures of held-out rows use the other half.
 """
 
 import argparse
@@ -23,10 +23,10 @@ import formulakern as fk
 
 
 def models(quick):
-    """Fitted models, and the halves of the tables."""
+    """Return fitted models, and the halves of the tables."""
     found = {}
     [(bank, y)] = read("bank-marketing-4521.csv")
-    bank = bank.drop(columns="duration")  # how long the call took is known only after it
+    bank = bank.drop(columns="duration")  # the length of the call is known only after the call
     train, test = split(y, 300 if quick else 2260)
     found["bank"] = (bank.iloc[train], y[train], bank.iloc[test], y[test])
     C = {"Cs": [30.0, 300.0], "depth_penalties": [4.0], "cv": 2} if quick else {}
@@ -59,7 +59,7 @@ def models(quick):
 
 
 def pictures(m):
-    """Name → a function of axes."""
+    """Return name → a function of axes."""
     plot = fk.plot
     _, _, later, t = m["bank"]
     cells, kinds = (part[:300] for part in m["cells"][2:])
@@ -89,7 +89,7 @@ def pictures(m):
 
 
 def story(plt):
-    """A formula, its kernel matrix, the rules read back: three axes of one figure."""
+    """Draw a formula, its kernel matrix and the rules of its machine: three axes of a figure."""
     robots, y = fk.datasets.monks(1)
     y = np.where(y == 1, "class 1", "class 0")
     encoder = fk.PropositionEncoder(nominal="all")
@@ -101,16 +101,16 @@ def story(plt):
     text.axis("off")
     middle = {"ha": "center", "va": "center", "transform": text.transAxes}
     text.text(0.5, 0.68, "a & b", fontsize=24, family="monospace", **middle)
-    told = "432 robots of monks-1\n\ntheir class is 1 where\na1 = a2  or  a5 = 1"
+    told = "432 robots of monks-1\n\ntheir class is 1 if\na1 = a2  or  a5 = 1"
     text.text(0.5, 0.32, told, fontsize=9.5, **middle)
-    titles = ("a formula", "its kernel matrix", "the rules read back")
+    titles = ("a formula", "its kernel matrix", "the rules of the machine")
     for ax, title in zip((text, matrix, bars), titles, strict=True):
         ax.set_title(title, fontweight="bold", loc="center")
     return text
 
 
 def main():
-    """Fit, draw, save."""
+    """Fit, draw and save."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="one of each kind, fewer rows")
     parser.add_argument("--dark", action="store_true", help="light text on a dark ground")

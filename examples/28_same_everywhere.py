@@ -1,13 +1,13 @@
-"""The same answer everywhere: command line, JSON in another process, SQL, Python, and the model
+"""The same predictions everywhere: command line, JSON in another process, SQL, Python, the model
 ==============================================================================================
 
-Every learner of the library goes through ``learn``, ``show``, ``predict`` and ``export`` on five
-tables: words, whole numbers, missing entries, three classes, mixed columns; learners of numbers
+Every learner of the library runs through ``learn``, ``show``, ``predict`` and ``export`` on five
+tables: words, whole numbers, missing entries, three classes, mixed columns.  Regression learners
 predict one of the numeric columns.  Every row is predicted by the fitted model, by ``formulakern
 predict`` from the file, by ``fk.load`` in another process, by the exported query in SQLite and in
-DuckDB, and by the exported Python, which reads the file's own texts.  Models that are no rules have
-no query.  At most 400 rows of each table, spread over all.  Tables but two are read from
-FORMULAKERN_DATA; --quick takes 60 rows of these two, and the learners that are fast.
+DuckDB, and by the exported Python, which reads the texts of the file.  Models without rules have no
+query.  At most 400 rows of each table are used.  All but two of the tables are read from
+FORMULAKERN_DATA; --quick takes 60 rows of these two, and only fast learners.
 
 In a shell::
 
@@ -36,7 +36,7 @@ from formulakern.registry import LEARNERS
 
 QUICK = "--quick" in sys.argv[1:]
 ROWS = 60 if QUICK else 400
-#: Table → the column of a number that is predicted, None if it has none.
+#: Table → the numeric column to predict, or None.
 TABLES = {
     "tic-tac-toe": None,
     "balance-scale": "left-weight",
@@ -44,10 +44,10 @@ TABLES = {
     "cmc": "children",
     "bank-marketing-4521": "age",
 }
-#: Learners of other tables: strings are of this one.
+#: Learners with their own table: this one has strings.
 STRINGS = "promoters-sequences"
 SLOW = ("hkl-cv", "prl-cv", "svm-cv", "search", "mkl", "hkl-regression")
-#: Parameters that keep searches short.
+#: Parameters for short searches.
 SETTINGS = {
     "hkl": ["C=10"],
     "hkl-cv": ["cv=2", "Cs=[1, 10]", "depth_penalties=[2]"],
@@ -69,7 +69,7 @@ json.dump(answers, sys.stdout)
 
 
 def run(*words):
-    """Standard output of a command of the library that ends well."""
+    """Return the standard output of a command of the library that succeeds."""
     output, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         status = main([str(word) for word in words])
@@ -77,7 +77,7 @@ def run(*words):
 
 
 def prepared(name, folder):
-    """The first rows of a table, as a file."""
+    """Write the first rows of a table to a file."""
     source = folder / f"{name}-whole.csv"
     if name in fk.datasets.BUILT_IN:
         run("datasets", name, "-o", source)
@@ -91,7 +91,7 @@ def prepared(name, folder):
 
 
 def filled(execute, X):
-    """A table of a database with these columns."""
+    """Create a table of a database with these columns."""
     kinds = {"O": "TEXT", "f": "DOUBLE PRECISION", "i": "BIGINT"}
     names = ['"' + name.replace('"', '""') + '"' for name in X.names]
     columns = [f"{q} {kinds[X[name].dtype.kind]}" for q, name in zip(names, X.names, strict=True)]
@@ -106,7 +106,7 @@ def filled(execute, X):
 
 
 def answers(name, learner, path, folder):
-    """The answers of the model itself, and of each way; what is not possible is missing."""
+    """Return the predictions of the model itself and of each possible way."""
     model_path = folder / f"{name}-{learner}.json"
     number = TABLES[name] if LEARNERS[learner].predicts_numbers else None
     target = ["--target", number] if number else []
@@ -114,7 +114,7 @@ def answers(name, learner, path, folder):
     words = ["learn", path, "--model", learner, "--cv", 0, "-o", model_path, *target]
     words += [part for text in settings for part in ("--set", text)]
     status, _, error = run(*words)
-    if status:  # a Choquet integral is of numbers, none missing
+    if status:  # Choquet models need numbers without missing values
         assert "choquet" in learner, error
         return {}, None
     assert run("show", model_path)[0] == 0
@@ -150,7 +150,7 @@ def answers(name, learner, path, folder):
 
 
 def different(learner, one, other):
-    """Whether answers differ; sums of Choquet integrals agree up to rounding."""
+    """Return True if predictions differ; sums of Choquet integrals agree up to rounding."""
     if learner == "choquet-regression":
         return not math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
     return one != other
@@ -195,6 +195,6 @@ for learner, counts in rows.items():
 total = sum(n for counts in rows.values() for n in counts.values())
 sums = [f"{sum(counts[way] for counts in rows.values()):,}" for way in WAYS]
 shown.append(["all", "", *sums, f"{sum(wrong.values()):,}"])
-print("Rows that were predicted in each way, and how many of them otherwise than by the model.\n")
+print("Rows predicted in each way, and the number that differ from the model's predictions.\n")
 print(markdown(["learner", "tables", *WAYS, "different"], shown))
 print(f"\n{total:,} predictions compared, {sum(wrong.values()):,} different.")

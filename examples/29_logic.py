@@ -1,7 +1,7 @@
-"""Questions of logic: what a formula says, said shorter, and asked of rules over columns
-======================================================================================
+"""Questions of logic: the meaning of a formula, its shortest form, and rules over columns
+=======================================================================================
 
-Formulas are the language of the library, and have answers of their own, before any kernel.
+Formulas have methods of their own, which need no kernel.
 """
 
 import textwrap
@@ -9,7 +9,7 @@ import textwrap
 import formulakern as fk
 
 # %%
-# A truth table in the order 11, 10, 01, 00; how many rows of it are true, without writing it out.
+# A truth table in the order 11, 10, 01, 00.  Counting its true rows does not need the table.
 f = fk.parse("(a -> b) & (b -> c)")
 print(f.truth_table())
 chain = fk.parse(" & ".join(f"(x{i} -> x{i + 1})" for i in range(300)))
@@ -24,13 +24,14 @@ print("Peirce's law:           ", fk.parse("((a -> b) -> a) -> a").is_tautology(
 print("three different truths: ", ((a ^ b) & (b ^ c) & (a ^ c)).is_satisfiable())
 
 # %%
-# The shortest form, and whether it is proved that none is shorter.
+# The shortest form, and whether it is proven that no shorter form exists.
 print("\nShorter:")
 for text in ("a & b | ~a & c | b & c", "a & c | a & d | b & c | b & d", "a ^ b ^ c"):
     print(f"\n{text}\n= {fk.parse(text).simplify()}")
 
 # %%
-# Forms: negations at the leaves, terms, clauses; clauses that name every operation stay few.
+# Normal forms: negations at the leaves, terms, clauses.  Clauses with a new name for every
+# operation remain few.
 parity = fk.parse(" ^ ".join("abcdefghijkl"))
 print(f"\nnegations inside:  {fk.parse('~(a -> b & c)').to_nnf()}")
 print(f"terms:             {f.to_dnf()}")
@@ -50,8 +51,8 @@ print("DIMACS: ", " / ".join(fk.parse("(a | ~b) & c").to_dimacs().splitlines()[-
 print(f"drawing: {len(f.to_dot('diagram').splitlines())} lines for dot -Tsvg")
 
 # %%
-# Rules know what comparisons of one column say of one another.  A comparison with a missing entry
-# is false: so "x <= 3 or x > 3" says that x is not missing.
+# Rules use the order of comparisons of one column.  A comparison with a missing entry is false, so
+# "x <= 3 or x > 3" is true exactly if x is not missing.
 print("\nRules:")
 for text in (
     "x >= 3 & x >= 5",

@@ -1,14 +1,14 @@
-"""Questions of logic asked of formulakern, SymPy and pyeda: the same formulas, in one run
-=======================================================================================
+"""The same questions of logic in formulakern, SymPy and pyeda, in one run
+=======================================================================
 
 In a shell::
 
     python examples/29_logic_times.py            # two minutes
     python examples/29_logic_times.py --quick    # seconds
 
-Processor seconds, each answer beside them; "more than" where a library was stopped.  SymPy is there
-with formulakern; pyeda is another package (``pip install pyeda``), whose column says so where it is
-not installed.  pyeda's shortest forms are Espresso's, which are not proved to be shortest.
+The table shows CPU seconds next to each result, and "more than" if a library was stopped.
+formulakern requires SymPy; pyeda is a separate package (``pip install pyeda``), and its column is
+"not installed" without it.  pyeda's shortest forms are Espresso's, which have no proof.
 """
 
 import argparse
@@ -29,11 +29,11 @@ except ImportError:
 
 
 class Stopped(BaseException):
-    """Not an Exception, so that no library catches it."""
+    """Derived from BaseException, so that no library catches it."""
 
 
 def measured(call, limit):
-    """Processor seconds and answer; None for the answer if it was stopped."""
+    """Return CPU seconds and the result, which is None after a stop."""
 
     def stop(*_):
         raise Stopped
@@ -64,7 +64,7 @@ def cell(call, limit):
 
 
 def terms(n, m, seed):
-    """A disjunction of m conjunctions of three to five of n variables."""
+    """Return a disjunction of m conjunctions of three to five of n variables."""
     drawn = random.Random(seed)
     parts = []
     for _ in range(m):
@@ -74,7 +74,7 @@ def terms(n, m, seed):
 
 
 def carry(n, ripple):
-    """The last carry when two numbers of n bits are added, written in one of two ways."""
+    """Return the last carry of the sum of two n-bit numbers, in one of two forms."""
     c = fk.Variable("c")
     for i in range(n):
         a, b = fk.variables(f"a{i} b{i}")
@@ -90,7 +90,7 @@ def parity(n):
 
 
 def size(found):
-    """Terms and literals of a form of SymPy."""
+    """Return the numbers of terms and literals of a SymPy form."""
     n_terms = len(found.args) if found.func is sympy.Or else 1
     n_literals = sum(node.is_Symbol for node in sympy.preorder_traversal(found))
     return f"{n_terms} terms, {n_literals} literals"
@@ -125,7 +125,7 @@ def equal(f, g):
 
 
 def over_paths(diagram):
-    """Models of a diagram of pyeda, which lists the ways through it."""
+    """Return the number of models of a pyeda diagram, from its list of paths."""
     n = len(diagram.support)
     return sum(2 ** (n - len(path)) for path in diagram.satisfy_all())
 
@@ -169,13 +169,13 @@ def questions(quick):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small formulas")
-    parser.add_argument("--limit", type=int, default=20, help="processor seconds of one answer")
+    parser.add_argument("--limit", type=int, default=20, help="CPU seconds of one question")
     options = parser.parse_args()
     (fk.parse("a ^ b & ~c")).simplify()  # libraries are loaded before the clock runs
     covering = "a & b | ~a & ~b | b & c | ~b & ~c | a & ~c | ~a & c"
     fk.parse(covering).simplify()
     if pyeda is None:
-        print("pyeda is not installed: its column is empty (pip install pyeda).")
+        print("pyeda is not installed (pip install pyeda).")
     print("| question | formula | formulakern | SymPy | pyeda |\n|---|---|---|---|---|")
     for question, what, asked in questions(options.quick):
         answers = [cell(call, options.limit) for call in asked]

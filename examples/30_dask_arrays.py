@@ -1,9 +1,9 @@
-"""Rows on other disks: Gram matrices and predictions of dask collections
-======================================================================
+"""Rows on disk: predictions and Gram matrices of dask collections
+===============================================================
 
-A model is learned from a sample, and a folder of Parquet files is predicted that need not fit into
-memory: one file at a time is read, predicted and written.  Then a Gram matrix that is larger than
-it should be is written to a file block by block, and multiplied by a vector without being made.
+A model is learned from a sample.  It predicts a folder of Parquet files that need not fit into
+memory: one file at a time is read, predicted and written.  Then a Gram matrix larger than memory
+is written to a file block by block, and multiplied by a vector without the whole matrix.
 
 In a shell::
 
@@ -38,7 +38,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def patients(n: int, seed: int) -> pd.DataFrame:
-    """Rows of a table with words, numbers and gaps, and what is to be learned of them."""
+    """Return rows of a table with words, numbers and missing values, and their classes."""
     random = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -53,7 +53,7 @@ def patients(n: int, seed: int) -> pd.DataFrame:
 
 
 class Memory:
-    """The most memory of this process, without files, above what it had when a block began."""
+    """The growth of this process's memory, without files, since a block began."""
 
     def __enter__(self) -> "Memory":
         self.process, self.over = psutil.Process(), threading.Event()
@@ -81,7 +81,7 @@ class Memory:
 
 
 def predicted_files(folder: Path, files: int, rows: int) -> None:
-    """Learn from one file, predict all."""
+    """Learn from one file, and predict all."""
     (folder / "rows").mkdir()
     for k in range(files):
         patients(rows, k).to_parquet(folder / "rows" / f"{k:03}.parquet")
@@ -103,7 +103,7 @@ def predicted_files(folder: Path, files: int, rows: int) -> None:
 
 
 def large_gram(folder: Path, n: int) -> None:
-    """A Gram matrix in a file, and its product with a vector."""
+    """Write a Gram matrix to a file, and multiply it by a vector."""
     bits = np.random.default_rng(0).random((n, 40)) < 0.3
     X = da.from_array(bits, chunks=(n // 10, 40))
     kernel = fk.kernel("(a & ~b) | c").normalized()

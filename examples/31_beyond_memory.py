@@ -1,16 +1,16 @@
 """Learning from a folder of Parquet files that is larger than the memory of its workers
-======================================================================================
+=====================================================================================
 
-Two tables are generated, a file for every 100,000 rows.  *Planted*: 100 Boolean columns and 50
-columns of floating point numbers, of which three rules make the class; one row in fifty has the
-other class.  *Poker*: hands of five cards as ten numbers, whether cards i and j have equal suits
-and equal ranks as twenty Boolean columns, and whether the hand is a pair or better.
+The script generates one of two tables, with 100,000 rows per file.  *Planted*: 100 Boolean columns
+and 50 columns of floating point numbers.  Three rules determine the class, and one row in fifty has
+the other class.  *Poker*: hands of five cards as ten numbers, twenty Boolean columns for equal
+suits and equal ranks of cards i and j, and the class "a pair or better".
 
-A cluster of dask with a few worker processes, each under a limit of memory, reads them.  Rows stay
-on the workers; a support vector machine brings their packed rows here.  What is printed: gigabytes
-of the plain table, seconds, of which CPU seconds of this process, the proven gap (for features the
-accuracy on a file that is held out), rules or support vectors, and the largest memory of a worker
-and of this process.
+A dask cluster with a few worker processes, each with a memory limit, reads the files.  Rows stay on
+the workers; only a support vector machine gathers their packed rows in the local process.  A line
+shows the gigabytes of the plain table, seconds, CPU seconds of the local process, the proven gap,
+the number of rules or support vectors, and the largest memory of a worker and of the local process.
+For features it shows the accuracy on a held-out file instead of the gap.
 
 In a shell::
 
@@ -19,7 +19,7 @@ In a shell::
     python examples/31_beyond_memory.py --learner hkl --table poker
     python examples/31_beyond_memory.py --learner features
     python examples/31_beyond_memory.py --learner svm --table poker
-    python examples/31_beyond_memory.py --gather             # packed rows are brought here
+    python examples/31_beyond_memory.py --gather             # gather packed rows locally
     python examples/31_beyond_memory.py --growth             # rows x2, x4, x8, and one worker
     python examples/31_beyond_memory.py --quick              # seconds, in one process
 
@@ -37,7 +37,7 @@ import warnings
 from itertools import combinations
 from pathlib import Path
 
-# pyarrow's own pool keeps memory after a file is read; a worker would need twice as much
+# pyarrow's own pool keeps memory after it reads a file; a worker would need twice as much
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 import numpy as np
@@ -48,17 +48,17 @@ import formulakern as fk
 FILE_ROWS = 100_000
 NOISE = 0.02
 N_FLAGS, N_NUMBERS = 100, 50
-#: What all margin errors cost together, if every row is one.
+#: The total cost of all margin errors, if every row is one.
 COST = {"prl": 100.0, "hkl": 100_000.0, "svm": 100_000.0}
 LEARNERS = ("prl", "hkl", "svm", "features")
-#: Rows of which features are made together.
+#: The number of rows whose features are computed together.
 AT_ONCE = 4_000
-#: Penalties that logistic regression is tried with.
+#: Candidate penalties of logistic regression.
 PENALTIES = (1e-4, 1e-5, 1e-6, 1e-7)
 
 
 def planted(n: int, seed: int) -> pd.DataFrame:
-    """Rows of the planted table, with their class."""
+    """Return rows of the planted table with their class."""
     random = np.random.default_rng(seed)
     flags = random.integers(0, 256, (n, (N_FLAGS + 7) // 8), dtype=np.uint8)
     X = np.unpackbits(flags, axis=1)[:, :N_FLAGS].astype(bool)
@@ -72,7 +72,7 @@ def planted(n: int, seed: int) -> pd.DataFrame:
 
 
 def poker(n: int, seed: int) -> pd.DataFrame:
-    """Rows of the table of hands: "pair" is a pair or better, "nothing" all others."""
+    """Return rows of the table of hands: "pair" is a pair or better, "nothing" all others."""
     data = fk.datasets.poker_hands(n, random_state=seed)
     cards = {name: np.asarray(data.data.column(name)) for name in data.data.names}
     for a, b in combinations(range(1, 6), 2):
@@ -85,7 +85,7 @@ TABLES = {"planted": planted, "poker": poker}
 
 
 def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
-    """A folder with the files of so many rows, and the gigabytes of them as a plain table."""
+    """Return a folder with files of this many rows, and their gigabytes as a plain table."""
     place = folder / f"{table}-{rows}"
     place.mkdir(parents=True, exist_ok=True)
     size = 0.0
@@ -101,7 +101,7 @@ def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
 
 
 def largest_memory() -> float:
-    """The most memory that this process has held, in megabytes."""
+    """Return the largest memory of this process so far, in megabytes."""
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss of a new process is at least that of its parent
         [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
@@ -110,7 +110,7 @@ def largest_memory() -> float:
 
 
 def learned(name: str, X, y, rows: int):
-    """A learner of rules at a gap of 1 %; margin errors weigh the same however many rows are."""
+    """Return a learner with a gap of 1 % and a total cost of margin errors independent of rows."""
     C = COST[name] / rows
     if name == "hkl":
         model = fk.HKLClassifier(
@@ -132,10 +132,10 @@ def learned(name: str, X, y, rows: int):
 
 
 def linear(frame):
-    """Logistic regression on all features of "a & b", some rows at a time; its accuracy.
+    """Fit logistic regression on all features of "a & b" in batches; return its accuracy.
 
-    Features take far more memory than the columns they are made of.  So partitions come here one by
-    one, and features are made of a few thousand of their rows.  The penalty is that of which the
+    Features take far more memory than their columns.  So partitions move to this process one by
+    one, and features are computed for a few thousand of their rows.  The penalty is the one whose
     model of the first partition is best on the second.  The last partition is held out.
     """
     from sklearn.linear_model import SGDClassifier
@@ -167,7 +167,7 @@ def linear(frame):
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
-    """Learn from one folder on one cluster, and print a line of figures."""
+    """Learn from one folder on one cluster, and print a line of the table."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -218,7 +218,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = 1_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
-    names = "learner table rows GB workers s CPU-s-here gap-% parts worker-MB here-MB"
+    names = "learner table rows GB workers s local-CPU-s gap-% parts worker-MB local-MB"
     titles = names.split()
     print("| " + " | ".join(name.replace("-", " ") for name in titles) + " |")
     print("|---|---|" + "---:|" * (len(titles) - 2))

@@ -1,17 +1,17 @@
-"""Candidates and folds on a cluster of dask: the same results, and what is sent
-=============================================================================
+"""Candidates and folds on a dask cluster: the same results, and the time of each process
+======================================================================================
 
 In a shell::
 
     python examples/32_search_on_a_cluster.py            # adult, two worker processes: minutes
     python examples/32_search_on_a_cluster.py --quick    # tic-tac-toe, two threads
 
-FormulaSearch scores its candidates, and the cross-validations fit their folds, in the processes of
-joblib's active backend.  Here that is a cluster on this computer; with the address of a scheduler,
-``Client("tcp://...")``, it is any other.  The table is sent once: afterwards a task brings its
-kernel, or the solution that it starts from.
+FormulaSearch scores its candidates, and cross-validations fit their folds, in the processes of
+joblib's active backend.  In this script that is a cluster on the same computer; with the address of
+a scheduler, ``Client("tcp://...")``, it is any other.  The table is sent once.  Each task then
+contains only its kernel, or the solution from which it starts.
 
-Processor time is that of the process that fits, and of the workers.
+CPU time is that of the local process and of the workers.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from formulakern import datasets
 
 
 def processor_seconds():
-    """Those of the process that runs this."""
+    """Return the CPU seconds of the local process."""
     return time.process_time()
 
 
 def models(quick):
-    """Estimators, by the name of their class."""
+    """Return estimators by the name of their class."""
     listed = [
         fk.FormulaSearch(4 if quick else 10, random_state=0),
         fk.PRLClassifierCV(cv=3, degrees=(1,) if quick else (1, 2)),
@@ -46,19 +46,19 @@ def models(quick):
 
 
 def learned(model):
-    """What must be the same: scores of all candidates or settings."""
+    """Return the scores of all candidates or settings, which must be the same."""
     return model.results_["mean_score"] if hasattr(model, "results_") else model.cv_results_
 
 
 def same(one, other):
-    """Whether all numbers agree, to the last bit."""
+    """Return True if all numbers agree to the last bit."""
     if not isinstance(one, dict):
         one, other = {"": one}, {"": other}
     return all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
 
 
 def compare(X, y, quick, client):
-    """A row of the table for each estimator."""
+    """Return a row of the table for each estimator."""
     for name, model in models(quick).items():
         began = processor_seconds()
         alone = learned(model.fit(X, y))
@@ -76,9 +76,9 @@ def compare(X, y, quick, client):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rows", type=int, default=3000, help="of adult (default: 3000)")
+    parser.add_argument("--rows", type=int, default=3000, help="rows of adult (default: 3000)")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore")  # what a cluster says of ports, and of fits that end early
+    warnings.filterwarnings("ignore")  # about ports, and about fits that stop early
     if options.quick:
         X, y = datasets.tic_tac_toe()
         X, y = X[::8], y[::8]
@@ -93,7 +93,7 @@ def main():
         LocalCluster(processes=not options.quick, dashboard_address=None, **workers) as cluster,
         Client(cluster) as client,
     ):
-        head = ["", "alone: s", "here: s", "workers: s", "equal"]
+        head = ["", "alone: s", "local: s", "workers: s", "equal"]
         print(f"{len(y):,} rows, {os.cpu_count()} cores; seconds of processor time")
         print(markdown(head, list(compare(X, y, options.quick, client))))
 

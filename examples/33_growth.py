@@ -1,5 +1,5 @@
-"""How time grows with rows, columns, values of a column and classes, on tables of numbers
-=========================================================================================
+"""The growth of time with rows, columns, values of a column and classes, on tables of numbers
+===========================================================================================
 
 In a shell::
 
@@ -7,13 +7,13 @@ In a shell::
     python examples/33_growth.py --quick      # one table, one learner, seconds
     python examples/33_growth.py --only rows  # one of rows, columns, values, classes
 
-CPU seconds of ``fit``, with encoding and without compilation, of the learners of 16_league.py as
-they come, on one core; explainable boosting (interpret) and RuleFit (imodels) where they are
-installed.  After the seconds comes the accuracy on 10,000 further rows.
+The table shows CPU seconds of ``fit`` on one core, with encoding and without compilation, then the
+accuracy on 10,000 further rows.  The learners are those of 16_league.py with their defaults;
+explainable boosting (interpret) and RuleFit (imodels) run if they are installed.
 
-Tables are scikit-learn's ``make_classification`` (seed 0), with 5 % of the classes drawn at random:
-5,000 rows, 20 columns, of which 10 matter, and two classes, of which one number changes at a time.
-A fit of more than --time-limit CPU seconds is ended (">").
+The tables come from scikit-learn's ``make_classification`` (seed 0), with 5 % of the classes drawn
+at random.  The standard size is 5,000 rows, 20 columns, 10 of them informative, and two classes;
+one number changes at a time.  A fit of more than --time-limit CPU seconds is stopped (">").
 """
 
 import argparse
@@ -31,7 +31,7 @@ from protocol import markdown
 from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
-#: What changes, and the other sizes.
+#: The size that changes, and the other sizes.
 SWEEPS = {
     "rows": [{"rows": n, "columns": 10} for n in (1_000, 10_000, 100_000, 1_000_000)],
     "columns": [{"rows": 2_000, "columns": q} for q in (10, 50, 100, 200, 500)],
@@ -43,7 +43,7 @@ TEST = 10_000
 
 
 def table(rows=5_000, columns=20, values=None, classes=2):
-    """A table of numbers, of this many different values in each column, and its classes."""
+    """Return a table of numbers with this many different values per column, and its classes."""
     X, y = make_classification(
         rows + TEST, columns, n_informative=min(10, columns // 2), n_redundant=0,
         n_classes=classes, n_clusters_per_class=2 if classes == 2 else 1, flip_y=0.05,

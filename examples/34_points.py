@@ -5,10 +5,10 @@ In a shell::
 
     python examples/34_points.py
 
-Half of the rows train.  HKLClassifier learns at most ten rules and linear terms; ``to_points``
-makes a card of them, whose points are chosen for the log loss of the training rows, each class
-smoothed.  "bound" is proven: no points, not even real ones, have a smaller loss with the rules of
-the card.
+Half of the rows are for training.  HKLClassifier learns at most ten rules and linear terms.
+``to_points`` makes a score card of them, and chooses the points by the log loss of the training
+rows with smoothed classes.  "bound" is proven: no points, not even real numbers, have a smaller
+loss with the rules of the card.
 """
 
 import numpy as np
@@ -20,14 +20,14 @@ import formulakern as fk
 
 
 def tables():
-    """(name, table, classes) of each table."""
+    """Yield (name, table, classes) of each table."""
     yield ("bank-marketing", *read("bank-marketing-4521.csv")[0])
     cells = load_breast_cancer(as_frame=True)
     yield "breast cancer", cells.data, np.array(["malignant", "benign"])[cells.target]
 
 
 def scores(y, chances, classes):
-    """Accuracy, area under the ROC curve, and log loss."""
+    """Return accuracy, area under the ROC curve, and log loss."""
     second = np.asarray(y) == classes[1]
     accuracy = np.mean((chances > 0.5) == second)
     return [
@@ -55,7 +55,7 @@ def main():
                 print(f"{name}\n\n{found}\n")
                 print(f"{card.explain(X.iloc[test[:1]])}\n", flush=True)
     names = "smoothed training loss, bound, accuracy, AUC, log loss"
-    show("Rows held out", ["table", "weights", "rules", *names.split(", ")], rows)
+    show("Held-out rows", ["table", "weights", "rules", *names.split(", ")], rows)
 
 
 if __name__ == "__main__":

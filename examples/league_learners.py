@@ -1,8 +1,8 @@
-"""The learners of 16_league.py: ours, scikit-learn's, and those of other packages if installed.
+"""The learners of 16_league.py: ours, scikit-learn's, and those of installed other packages.
 
-A learner makes a model for the tables of protocol.py, may choose its settings from a grid, and has
-a size: (rules, conditions) of a fitted model, (None, None) for a support vector machine.  A rule
-with votes for several classes is one, and so are the coefficients of a column.
+A learner makes a model for the tables of protocol.py, and may choose its settings from a grid.  Its
+size is (rules, conditions) of a fitted model, or (None, None) for a support vector machine.  A rule
+with votes for several classes is one rule, and so are the coefficients of a column.
 """
 
 import subprocess
@@ -41,7 +41,7 @@ def listed_rules(model):
 
 
 def leaves(trees):
-    """Leaves of scikit-learn's trees, and the lengths of the paths to them."""
+    """Return the number of leaves of scikit-learn's trees, and the lengths of their paths."""
     number = total = 0
     for fitted in trees:
         depth = np.zeros(fitted.node_count, dtype=int)
@@ -74,7 +74,7 @@ def coefficients(model):
 
 
 def shapes(model):
-    """Of explainable boosting: a step of the function of two columns has two conditions."""
+    """Return the size of explainable boosting: a step on two columns has two conditions."""
     steps = [int(np.count_nonzero(np.asarray(scores))) for scores in model.term_scores_]
     lengths = [len(columns) for columns in model.term_features_]
     return sum(steps), sum(a * b for a, b in zip(steps, lengths, strict=True))
@@ -83,7 +83,7 @@ def shapes(model):
 def rule_fits(model):
     found = set()
     for one in model[-1].estimators_:
-        if hasattr(one, "coef"):  # what is left of one against the rest may be a constant
+        if hasattr(one, "coef"):  # a constant classifier of one against the rest has none
             first = len(one.coef) - len(one.rules_)
             names = [*range(first), *map(str, one.rules_)]
             found |= {name for name, weight in zip(names, one.coef, strict=True) if weight}
@@ -101,7 +101,7 @@ def stumps(model):
 
 
 class Boomer(ClassifierMixin, BaseEstimator):
-    """mlrl-boomer for tables: categories by their codes, more than two classes as labels."""
+    """mlrl-boomer for tables: categories as codes, more than two classes as labels."""
 
     def _codes(self, X):
         coded = X.apply(lambda c: c.cat.codes.replace(-1, np.nan) if c.dtype == "category" else c)
@@ -114,7 +114,7 @@ class Boomer(ClassifierMixin, BaseEstimator):
         several = len(self.classes_) > 2
         labels = np.eye(len(self.classes_))[codes] if several else codes[:, np.newaxis]
         named = [k for k, c in enumerate(X) if X[c].dtype == "category" and not X[c].cat.ordered]
-        self.model_ = BoomerClassifier(random_state=1)  # which counts seeds from 1
+        self.model_ = BoomerClassifier(random_state=1)  # its smallest seed is 1
         self.model_.fit(self._codes(X), labels.astype(np.uint8), nominal_feature_indices=named)
         return self
 
@@ -129,7 +129,7 @@ class Boomer(ClassifierMixin, BaseEstimator):
 
 
 def boomer(model):
-    """Rules and conditions of a model of mlrl-boomer, whose visitors are classes of its own."""
+    """Return rules and conditions of a model of mlrl-boomer, which needs visitor classes."""
     from mlrl.common.cython.rule_model import RuleModelVisitor
 
     class Sizes(RuleModelVisitor):
@@ -172,19 +172,19 @@ def explainable():
 
 
 def default_boosting():
-    """The pipeline of protocol.py, with settings that nobody chose."""
+    """Return the pipeline of protocol.py with its default settings."""
     places = BASELINES["boosting"]()[0][:-1]
     model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
     return make_pipeline(*(step for _, step in places.steps), model)
 
 
-#: What settings are chosen for.
+#: The score that chooses settings.
 SCORING = "f1_macro"
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A model to fit, the grid that its settings are chosen from, how its size is counted."""
+    """A model to fit, the grid of its settings, and the function that counts its size."""
 
     make: Callable[[], BaseEstimator]
     size: Callable
@@ -197,7 +197,7 @@ class Learner:
         return find_spec(PACKAGES.get(self.package, self.package)) is not None
 
     def fit(self, X, y):
-        """A fitted model; columns of numbers for scikit-learn are made once, not in every fold."""
+        """Return a fitted model; number columns for scikit-learn are made once, not per fold."""
         model = self.make()
         if self.grid is None:
             return model.fit(X, y)
@@ -209,7 +209,7 @@ class Learner:
 
     @property
     def settings(self):
-        """What stands for all settings, so that results of others are known to be old."""
+        """Return a digest of all settings, which identifies outdated results."""
         model = self.make()
         given = (model[-1] if isinstance(model, Pipeline) else model).get_params()
         chosen = self.grid and (self.grid, SCORING)
@@ -217,7 +217,7 @@ class Learner:
 
     @property
     def version(self):
-        """The package and its version, ours with the commit."""
+        """Return the package and its version, ours with the commit."""
         try:
             text = f"{self.package} {version(self.package)}"
         except PackageNotFoundError:
@@ -225,7 +225,7 @@ class Learner:
         return f"{text} {commit()}" if self.package == "formulakern" else text
 
 
-#: package → module, where they differ
+#: package → module, if they differ
 PACKAGES = {
     "scikit-learn": "sklearn",
     "interpret-core": "interpret",
@@ -235,7 +235,7 @@ PACKAGES = {
 
 @cache
 def commit():
-    """The commit of this repository, if it is one."""
+    """Return the commit of this repository, if it is one."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,8 +1,8 @@
-"""The lines that 16_league.py saves: what is there, and the tables and the picture of them.
+"""The report of the lines that 16_league.py saves: tables and a picture.
 
-A result is a dictionary: table, share, split, learner, and either the measures, or what went wrong
-(``too_long``: after how many seconds, or ``failed``: why).  All comparisons are paired: means are
-taken over the tables, and on each over the splits, that all learners compared have.
+A result is a dictionary: table, share, split, learner, and either the measures or the reason why
+there are none (``too_long``: after how many seconds, or ``failed``: the error).  All comparisons
+are paired: means are over the tables and splits for which all compared learners have results.
 """
 
 import json
@@ -18,9 +18,9 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 INK, GREY, TEAL, ROSE = "#22303c", "#5c6770", "#00798c", "#d1495b"
 KEYS = ("table", "share", "split", "learner")
-#: Learners with results for so large a part of the most splits that any has are compared at once.
+#: Learners with this share of the largest number of splits are compared together.
 COMPLETE = 0.8
-#: The rules that a model may have to be called small; a learner is if most of its models are.
+#: The largest number of rules of a small model; a learner is small if most of its models are.
 FEW = 30
 
 
@@ -28,7 +28,7 @@ FEW = 30
 
 
 def saved(path):
-    """(table, share, split, learner) → the last line of a file about it; one cut off is none."""
+    """Return (table, share, split, learner) → the last line; an incomplete line is ignored."""
     found = {}
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         with suppress(json.JSONDecodeError):
@@ -38,7 +38,7 @@ def saved(path):
 
 
 def valid(found, settings, limit):
-    """The lines of learners with these settings; too long is what takes more than this limit."""
+    """Return the lines of learners with these settings; fits above the limit are too long."""
     return {
         task: line
         for task, line in found.items()
@@ -47,7 +47,7 @@ def valid(found, settings, limit):
 
 
 def hopeless(task, late):
-    """Whether this learner took too long on this table with as many training rows, or fewer."""
+    """Return True if the learner took too long on this table with at most as many training rows."""
     table, share, _, name = task
     return any((a, d) == (table, name) and b <= share for a, b, _, d in late)
 
@@ -56,22 +56,22 @@ def hopeless(task, late):
 
 
 def critical_difference(learners, tables, level=0.05):
-    """The difference of two mean ranks that chance exceeds with probability ``level`` (Nemenyi).
+    """Return the difference of two mean ranks that chance exceeds with probability ``level``.
 
-    q √(k (k + 1) / (6 N)), with q the studentised range of k learners divided by √2; Demšar (2006),
-    Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7:1-30.
+    Nemenyi's test: q √(k (k + 1) / (6 N)), with q the studentised range of k learners divided by
+    √2; Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7:1-30.
     """
     q = studentized_range.ppf(1 - level, learners, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(learners * (learners + 1) / (6 * tables)))
 
 
 def mean_ranks(scores):
-    """Mean ranks of the columns, 1 for the largest score of a row; equal scores share theirs."""
+    """Return mean ranks of the columns, 1 for the largest score of a row; ties share ranks."""
     return rankdata(-np.round(scores, 12), axis=1).mean(axis=0)
 
 
 def groups(ranks, difference):
-    """(first, last) of the longest runs of sorted ranks that lie within a difference."""
+    """Return (first, last) of the longest runs of sorted ranks within a difference."""
     last = [int(np.searchsorted(ranks, rank + difference, side="right")) - 1 for rank in ranks]
     runs = [(i, j) for i, j in enumerate(last) if j > i]
     return [(i, j) for i, j in runs if not any(a < i and j <= b for a, b in runs)]
@@ -81,7 +81,7 @@ def groups(ranks, difference):
 
 
 class Paired:
-    """The results of one share of training rows, of the learners that have most of them."""
+    """The results at one share of training rows of the learners that have most of them."""
 
     def __init__(self, lines, learners):
         #: learner → {(table, split): result}
@@ -104,25 +104,25 @@ class Paired:
         self.missing = sorted(everywhere - set(self.tables))
 
     def means(self, name, measure, pairs=None):
-        """Table → mean over its splits; without those tables where a result lacks the measure."""
+        """Return table → mean over its splits, without tables that lack the measure."""
         values = defaultdict(list)
         for table, split in self.pairs if pairs is None else pairs:
             values[table].append(self.all[name][table, split].get(measure))
         return {table: float(np.mean(some)) for table, some in values.items() if None not in some}
 
     def scores(self, measure="macro F1"):
-        """A row per table, a column per learner."""
+        """Return the scores, a row per table and a column per learner."""
         columns = [self.means(name, measure) for name in self.learners]
         return np.array([[column[table] for column in columns] for table in self.tables])
 
 
 def mean_text(values, tables, form="{:.3f}"):
-    """The mean over tables, if there is a value for each."""
+    """Return the mean over tables, if each has a value."""
     return form.format(np.mean(list(values.values()))) if len(values) == tables else ""
 
 
 def overview(share, paired, anchor):
-    """Every measure, the mean ranks, sizes and seconds."""
+    """Print every measure, the mean ranks, sizes and seconds."""
     ranks = mean_ranks(paired.scores())
     rows = []
     for k in np.argsort(ranks, kind="stable"):
@@ -144,7 +144,7 @@ def overview(share, paired, anchor):
         rows,
     )
     if paired.missing:
-        print(f"Not among these tables, as some learner lacks them: {', '.join(paired.missing)}.")
+        print(f"Tables that some learner lacks: {', '.join(paired.missing)}.")
     others = [name for name, found in paired.all.items() if found and name not in paired.learners]
     for name in others:
         if anchor not in paired.all:
@@ -167,7 +167,7 @@ def overview(share, paired, anchor):
 
 
 def small_models(share, paired):
-    """Who is first among models of few rules."""
+    """Print the ranks among models of few rules."""
     scores = {name: paired.means(name, "macro F1") for name in paired.learners}
     rules = {name: paired.means(name, "rules") for name in paired.learners}
     few = {
@@ -191,15 +191,15 @@ def small_models(share, paired):
         counts = (len(few[name]), int(wins[:, k].sum()))
         rows.append([name, f"{ranks[k]:.2f}", *map(str, counts), f"{median(every):.3g}", f1])
     show(
-        f"{share} % training rows, models of at most {FEW} rules: a mean rank of macro F1 in which "
-        f"larger ones share the last place; F1 of learners whose median model is so small",
+        f"{share} % training rows, models of at most {FEW} rules: mean rank of macro F1 (larger "
+        f"models share the last place); F1 of learners whose median model is that small",
         ["learner", "mean rank", "tables with so few", "first on", "median rules", "macro F1"],
         rows,
     )
 
 
 def what_choosing_gives(panels):
-    """Learners with settings chosen by cross-validation beside themselves as they come."""
+    """Print learners with cross-validated settings next to their defaults."""
     rows = []
     for share, paired in panels.items():
         for name, found in paired.all.items():
@@ -216,15 +216,15 @@ def what_choosing_gives(panels):
             rows.append([name, f"{share} %", *scores, better, f"{median(times):.3g}"])
     if rows:
         show(
-            "Cross-validation against the learner as it comes: macro F1, and the median of the "
+            "Cross-validation against the learner's defaults: macro F1, and the median of the "
             "quotients of CPU seconds",
-            ["learner", "training rows", "as it comes", "CV", "better on", "times the seconds"],
+            ["learner", "training rows", "defaults", "CV", "better on", "times the seconds"],
             rows,
         )
 
 
 def leaders(panels, defaults, ours):
-    """The largest mean macro F1 of all, of small models, of ours; and boosting."""
+    """Print the largest mean macro F1 of all, of small models, of our defaults, and of boosting."""
 
     def best(paired, names):
         means = {name: float(paired.scores()[:, paired.learners.index(name)].mean())
@@ -243,12 +243,12 @@ def leaders(panels, defaults, ours):
         sets = (rules, few, set(defaults) & set(ours), {"boosting", "boosting CV"})
         rows.append([f"{share} %", str(len(paired.tables)), *(best(paired, some) for some in sets)])
     head = ["training rows", "tables", "of all", f"median at most {FEW} rules"]
-    head += ["ours as they come", "boosting"]
+    head += ["our defaults", "boosting"]
     show("The largest mean macro F1", head, rows)
 
 
 def one_class(lines, defaults, ours):
-    """Where a default predicts a single class, and a default of another package does not."""
+    """Print where a default predicts a single class, and a default of another package does not."""
     found = defaultdict(dict)
     for line in lines:
         if "one class" in line and line["learner"] in defaults:
@@ -270,14 +270,14 @@ def one_class(lines, defaults, ours):
     if not rows:
         return
     show(
-        "A single class is predicted where another package's default predicts more",
+        "One class predicted, although another package's default predicts more",
         ["learner", "fits", "tables, training rows (fits)"],
         rows,
     )
 
 
 def losses(share, paired, ours, others, what="a readable peer", points=1.0):
-    """The tables where the best of the others is ahead by more than some points."""
+    """Print the tables on which the best of the others is ahead by more than some points."""
     if ours not in paired.all:
         return
     rows = []
@@ -304,7 +304,7 @@ def losses(share, paired, ours, others, what="a readable peer", points=1.0):
 
 
 def unfinished(lines):
-    """What took too long, and what failed."""
+    """Print what took too long, and what failed."""
     texts = defaultdict(list)
     for line in lines:
         reason = "too long" if "too_long" in line else line.get("failed")
@@ -322,7 +322,7 @@ def unfinished(lines):
 
 
 def picture(panels, path, ours):
-    """Critical-difference diagrams, one a share: learners on their mean rank, equals joined."""
+    """Draw critical-difference diagrams, one per share: learners by mean rank, equals joined."""
     plt = plotting()
     if plt is None or not panels:
         return
@@ -344,7 +344,7 @@ def picture(panels, path, ours):
 
 
 def diagram(axis, paired, ours):
-    """One diagram: the better half of the learners on the left, the others on the right."""
+    """Draw one diagram: the better half of the learners on the left, the others on the right."""
     ranks = mean_ranks(paired.scores())
     order = np.argsort(ranks, kind="stable")
     ranks, names = ranks[order], [paired.learners[k] for k in order]
@@ -383,7 +383,7 @@ def diagram(axis, paired, ours):
 
 
 def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
-    """Print all tables, draw the picture."""
+    """Print all tables, and draw the picture."""
     panels = {}
     shares = groupby(sorted(lines, key=itemgetter("share")), itemgetter("share"))
     for share, some in shares:

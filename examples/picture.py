@@ -1,10 +1,10 @@
-"""Draws picture.png, the README's front page: what two kernels make of the robots of monks-1.
+"""Draw picture.png, the picture of the front page: two kernels on the robots of monks-1.
 
 A robot has six attributes; its class is ``a1 = a2 or a5 = 1``.  Each small field is one of the 432
-robots: blocks from left to right by a1, from bottom to top by a2, within a block from left to right
-by a5.  Its colour is the decision value of a support vector machine that was trained without it
-(10 folds).  A linear kernel adds up attributes and cannot say "a1 = a2"; features such as
-"a1 = 2 and a2 = 2", the substitutions of ``a & b``, can.
+robots.  Blocks are ordered by a1 from left to right and by a2 from bottom to top; a block is
+ordered by a5.  The colour is the decision value of a support vector machine that was trained
+without the robot (10 folds).  A linear kernel adds attributes and cannot represent "a1 = a2".
+Features such as "a1 = 2 and a2 = 2", the substitutions of ``a & b``, can.
 """
 
 import sys
@@ -21,14 +21,14 @@ ROSE, TEAL = "#d1495b", "#00798c"
 
 
 def places(robots):
-    """Left and lower edge of the field of every robot: blocks of 12 x 12, 2 apart."""
+    """Return the left and lower edge of each robot's field: blocks of 12 x 12, 2 apart."""
     a = {name: np.asarray(robots[name]) - 1 for name in robots.names}
     within = (a["a3"] * 3 + a["a4"]) * 2 + a["a6"]
     return a["a1"] * 14 + a["a5"] * 3, a["a2"] * 14 + within
 
 
 def main():
-    """Cross-validate both kernels, draw, save."""
+    """Cross-validate both kernels, draw and save."""
     plt = plotting()
     if plt is None:
         return
@@ -65,9 +65,9 @@ def main():
     figure.text(
         0.5,
         0.055,
-        "The 432 robots of monks-1, ordered by a1, a2 and, within a block, a5. Colour: what a "
-        "support vector\nmachine says of a robot that it was not trained on, from class 0 (red) to "
-        "class 1 (blue).",
+        "The 432 robots of monks-1, ordered by a1, a2 and, within a block, a5. Colour: the "
+        "decision of\na support vector machine for a robot outside its training rows, from class 0 "
+        "(red) to class 1 (blue).",
         ha="center",
         va="center",
         fontsize=8.5,

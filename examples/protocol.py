@@ -1,13 +1,13 @@
-"""What the examples share: where data is and what its columns are, splits, other methods, tables.
+"""Shared by the examples: data files and their columns, splits, other methods, tables.
 
-The protocol of all figures about rows that were not learned from:
+The protocol of all figures about held-out rows:
 
-* test rows count errors, and nothing else; every setting of every method, ours and others, is
-  chosen by cross-validation within the training rows;
-* all methods are given the same columns: numbers as numbers, words as categories, and words that
-  have an order in that order.  Boosting takes categories as they are; trees, forests and support
-  vector machines one column per category; logistic regression our propositions;
-* nothing that is learned depends on how long it takes.
+* test rows only count errors; cross-validation within the training rows chooses every setting of
+  every method, ours and others;
+* all methods get the same columns: numbers as numbers, words as categories, and ordered words as
+  ordered categories.  Boosting takes categories unchanged, trees, forests and support vector
+  machines take one column per category, and logistic regression takes our propositions;
+* no result depends on the time of a fit.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ FILES = (
     "twonorm.csv.gz",
     "vehicle.csv.gz",
 )
-#: name of a classification table → files, which are parts of it
+#: name of a classification table → its files, which are concatenated
 SETS = {name.split(".")[0].removesuffix("-train"): (name,) for name in FILES} | {
     "spect": ("spect-train.csv", "spect-test.csv")
 }
 
 
 def _squares(n, columns, border, noise=0.05):
-    """Numbers between 0 and 1, and the classes on two sides of a border, some of them changed."""
+    """Return numbers from 0 to 1, and classes on two sides of a border, some of them flipped."""
     random = np.random.default_rng(0)
     X = random.random((n, columns))
     return X, border(X) ^ (random.random(n) < noise)
@@ -128,7 +128,7 @@ NUMBERS = (
     "transfusion", "twonorm", "vehicle", *MADE,
 )  # fmt: skip
 
-#: Words that have an order, by table and column, the least first.
+#: Ordered words, by table and column, the lowest first.
 COST = "low med high vhigh"
 ORDERS = {
     "car": {
@@ -155,7 +155,7 @@ ORDERS = {
         "inv-nodes": "0-2 3-5 6-8 9-11 12-14 15-17 24-26",
     },
 }
-#: Columns whose numbers are names.
+#: Columns whose numbers are categories.
 NAMES = {
     "cmc": ("husband-occupation",),
     "mammographic-masses": ("shape", "margin"),
@@ -164,17 +164,17 @@ NAMES = {
 
 
 def path_of(name):
-    """The path of a data file; ends the script with a sentence if it is not there."""
+    """Return the path of a data file; end the script with a message if it is missing."""
     path = FOLDER / name
     if not path.exists():
-        print(f"This example reads {name}, which is not in {FOLDER}.")
+        print(f"This example reads {name}, but {FOLDER} does not have it.")
         print("Set FORMULAKERN_DATA to a folder with the UCI files as CSV, the class column last.")
         sys.exit(0)
     return path
 
 
 def read(*files):
-    """(table, classes) of each file; the files are parts of one table.
+    """Return (table, classes) of each file; the files are parts of one table.
 
     Tables are pandas frames: numbers, categories, and ordered categories.
     """
@@ -197,7 +197,7 @@ def read(*files):
 
 
 def whole(name):
-    """All rows of a table of ``SETS`` or ``MADE``, and their classes."""
+    """Return all rows of a table of ``SETS`` or ``MADE``, and their classes."""
     import pandas as pd
 
     if name in MADE:
@@ -208,19 +208,19 @@ def whole(name):
 
 
 def present(names):
-    """Those names of ``SETS`` and ``MADE`` whose files are there."""
+    """Return the names of ``SETS`` and ``MADE`` whose files exist."""
     return [name for name in names if all((FOLDER / file).exists() for file in SETS.get(name, ()))]
 
 
 def splits(y, train_size, number=1, seed=0):
-    """(numbers of training rows, of test rows), so often; stratified if each class has two rows."""
+    """Yield numbers of training and test rows; stratified if each class has two rows."""
     alone = np.unique(y, return_counts=True)[1].min() == 1
     kind = ShuffleSplit if alone else StratifiedShuffleSplit
     return list(kind(number, train_size=train_size, random_state=seed).split(y, y))
 
 
 def split(y, train_size, seed=0):
-    """Numbers of training and of test rows, the first of ``splits``."""
+    """Return the training and test rows of the first of ``splits``."""
     [parts] = splits(y, train_size, 1, seed)
     return parts
 
@@ -241,12 +241,12 @@ def _numbers(X):
 
 
 def _places(X):
-    """The place of each word in its order."""
+    """Return the rank of each word in its order."""
     return X.apply(lambda column: column.cat.codes.replace(-1, np.nan))
 
 
 def spread(scaled=False):
-    """Numbers, places in an order, and a 0/1 column per category."""
+    """Return numbers, ranks, and a 0/1 column per category."""
     fill = [SimpleImputer(strategy="median"), StandardScaler()] if scaled else ["passthrough"]
     return make_column_transformer(
         (make_pipeline(*fill), _numbers),
@@ -299,12 +299,12 @@ BASELINES = {
 
 
 def folds(n=3):
-    """The folds within the training rows."""
+    """Return the folds within the training rows."""
     return StratifiedKFold(n, shuffle=True, random_state=0)
 
 
 def tuned(model, grid, X, y, scoring="accuracy"):
-    """The settings of a grid with the best mean score of three folds, fitted to all these rows."""
+    """Fit the settings of a grid with the best mean score of three folds to all these rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="The least populated class")
@@ -313,7 +313,7 @@ def tuned(model, grid, X, y, scoring="accuracy"):
 
 
 def baseline(name, X, y, scoring="accuracy", quick=False):
-    """One of the other methods, tuned on these rows; quick: with settings from the middle."""
+    """Return another method tuned on these rows; ``quick`` takes settings from the middle."""
     model, grids = BASELINES[name]()
     step = model.steps[-1][0]
     grids = [
@@ -331,7 +331,7 @@ def baseline(name, X, y, scoring="accuracy", quick=False):
 
 
 class Clock:
-    """Seconds since it was made: ``f"{clock}"``."""
+    """Seconds since this object was created: ``f"{clock}"``."""
 
     def __init__(self):
         self.start = perf_counter()
@@ -342,25 +342,25 @@ class Clock:
 
 
 def memory():
-    """The most memory that this process had, in GiB."""
+    """Return the largest memory of this process so far, in GiB."""
     unit = 2**30 if sys.platform == "darwin" else 2**20
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit:.1f} GiB"
 
 
 def markdown(head, rows):
-    """A table in Markdown: the first column to the left, the others to the right."""
+    """Return a table in Markdown: the first column to the left, the others to the right."""
     lines = [[cell.replace("|", "\\|") for cell in row] for row in [head, *rows]]
     text = ["| " + " | ".join(row) + " |" for row in lines]
     return "\n".join([text[0], "|---" + "|---:" * (len(head) - 1) + "|", *text[1:]])
 
 
 def show(title, head, rows):
-    """A table in Markdown, under its title."""
+    """Print a table in Markdown, under its title."""
     print(f"{title}\n\n{markdown(head, rows)}\n", flush=True)
 
 
 def plotting():
-    """matplotlib.pyplot without a window, or None after a sentence if it is not installed."""
+    """Return matplotlib.pyplot without a window, or None and a message if it is missing."""
     try:
         import matplotlib
     except ImportError:

@@ -1,6 +1,6 @@
-"""The tables and the scatter plots of 08_radius_margin.py, from what it saved.
+"""Tables and scatter plots of the saved results of 08_radius_margin.py.
 
-``results`` is the list in output/08_radius_margin.json, one dictionary a data set.
+``results`` is the list in output/08_radius_margin.json, one dictionary per data set.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ INK, GREY, ROSE, TEAL = "#22303c", "#5c6770", "#d1495b", "#00798c"
 
 
 def best_of(found, random):
-    """The line of the kernel of largest AUC among the random formulas, or among the families."""
+    """Return the line with the largest AUC among the random formulas, or among the families."""
     lines = [line for line in found["kernels"] if line["random"] is random]
     families = [line for line in lines if line["kernel"] != "linear"]
     return max(families, key=lambda line: line["auc"])
 
 
 def results_table(results):
-    """AUC in percent, and the correlations."""
+    """Return the table of AUC in percent and correlations."""
     rows = []
     for found in results:
         drawn = [line["auc"] for line in found["kernels"] if line["random"]]
@@ -45,7 +45,7 @@ def results_table(results):
 
 
 def which(results):
-    """Which Boolean kernel and which formula is meant, and what the softer margin says."""
+    """Return the table of the best kernels, and of the results with the softer margin."""
     rows = [
         [
             found["name"],
@@ -62,7 +62,7 @@ def which(results):
 
 
 def verdict(results):
-    """The published claim, set by set."""
+    """Return the published claim, and whether each set reaches it."""
     above = [found["name"] for found in results if best_of(found, True)["auc"] > 0.98]
     below = [found["name"] for found in results if found["name"] not in above]
     significant = {
@@ -80,7 +80,7 @@ def verdict(results):
     reached = set(below) <= {"primary-tumor"}
     return (
         f"{'reached' if reached else 'NOT reached':<12}published: the best formula is above 98 % "
-        f"AUC in all but primary-tumor\n{'':<12}here above: {len(above)} of {len(results)}; not: "
+        f"AUC in all but primary-tumor\n{'':<12}above: {len(above)} of {len(results)}; not: "
         f"{', '.join(below) or 'none'}\n{'':<12}a smaller ratio goes with a larger AUC on "
         f"{hard[0]} of {len(results)}, with a smaller one on {hard[1]}\n{'':<12}(Spearman, "
         f"p < 0.05); with the softer margin, C = 1, on {soft[0]} and {soft[1]}"
@@ -88,7 +88,7 @@ def verdict(results):
 
 
 def draw(results, path):
-    """A scatter plot a data set: ratio from left to right, AUC upwards."""
+    """Draw a scatter plot per data set: the ratio on the x axis, the AUC on the y axis."""
     plt = plotting()
     if plt is None:
         return
@@ -116,7 +116,7 @@ def draw(results, path):
 
 
 def panel(axis, found):
-    """One data set."""
+    """Draw one data set."""
     drawn = [line for line in found["kernels"] if line["random"]]
     areas = 100 * np.array([line["auc"] for line in drawn])
     ratio = np.array([line["ratio"] for line in drawn])
@@ -157,10 +157,10 @@ def panel(axis, found):
         axis.spines[side].set_visible(False)
     heights = [*areas, 100 * linear, best]
     high = max(heights)
-    span = max(high - min(heights), 1)  # less than a point is little, and looks so
+    span = max(high - min(heights), 1)  # a range below one point must look small
     axis.set_ylim(high - 1.06 * span, high + 0.06 * span)
     axis.ticklabel_format(axis="y", useOffset=False)
-    edge = axis.get_xlim()[1]  # where infinite ratios stand
+    edge = axis.get_xlim()[1]  # the place of infinite ratios
     apart = areas[~finite]
     if len(apart):
         axis.scatter(

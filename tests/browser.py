@@ -1,4 +1,4 @@
-"""Headless Chromium by the WebDriver protocol, plain HTTP: what a page does when it is used."""
+"""Headless Chromium by the WebDriver protocol in plain HTTP, to use a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 60.0
 
 
 class Browser:
-    """A browser; the test is skipped where there is none."""
+    """A browser; the test is skipped if there is none."""
 
     def __init__(self, folder: Path) -> None:
         if shutil.which("chromedriver") is None:
@@ -73,19 +73,19 @@ class Browser:
         self._ask("POST", f"{self.session}/url", {"url": f"{path.as_uri()}{hash_}"})
 
     def run(self, script: str, *given: Any) -> Any:
-        """What a function body returns in the page."""
+        """Return the result of a function body that runs in the page."""
         return self._ask(
             "POST", f"{self.session}/execute/sync", {"script": script, "args": list(given)}
         )
 
     def keys(self, text: str) -> None:
-        """Press keys, one after another; those of no letter have numbers in WebDriver."""
+        """Press keys, one after another; WebDriver has numbers for keys without letters."""
         steps = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
         actions = [{"type": "key", "id": "keys", "actions": steps}]
         self._ask("POST", f"{self.session}/actions", {"actions": actions})
 
     def complaints(self) -> list[str]:
-        """What the console has since it was asked last."""
+        """Return the lines of the console since the last call."""
         found = self._ask("POST", f"{self.session}/se/log", {"type": "browser"})
         return [entry["message"] for entry in found]
 

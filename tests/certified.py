@@ -1,4 +1,4 @@
-"""How far two approximate support vector machines may be apart, by their duality gaps."""
+"""The largest distance of two approximate support vector machines, from their duality gaps."""
 
 import numpy as np
 

@@ -14,3 +14,13 @@ def run(capsys, *arguments):
     status = main([str(argument) for argument in arguments])
     output = capsys.readouterr()
     return status, output.out, output.err
+
+
+def explained(model, row):
+    """The text about a row that ``explain`` prints: the reasons, and the likely classes."""
+    text = str(model.explain(row))
+    if not hasattr(model, "predict_proba") or "probability" in text:
+        return text
+    shares = dict(zip(model.classes_, model.predict_proba(row)[0], strict=True))
+    likely = sorted(shares, key=shares.get, reverse=True)[:3]
+    return f"{text}\nprobability: {', '.join(f'{name} {shares[name]:.1%}' for name in likely)}"

@@ -14,7 +14,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
-from formulakern import compilation  # noqa: E402
+from formulakern import compilation, progress  # noqa: E402
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
 if threading.current_thread() is threading.main_thread():
@@ -35,6 +35,7 @@ settings.load_profile("house")
 
 # What is compiled in this process is no concern of tests that look at standard error.
 compilation.NOTICE_SECONDS = 1e6
+progress.CHANGE_SECONDS = 1e6  # nor is how long commands take
 
 
 #: Files whose single tests take long: no process shall be alone with them at the end.

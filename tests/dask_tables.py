@@ -1,4 +1,4 @@
-"""Frames of dask that are cut where a test wants them cut."""
+"""Frames of dask with chosen partitions."""
 
 import itertools
 

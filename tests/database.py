@@ -1,4 +1,4 @@
-"""A database that answers the queries of learned rules."""
+"""A database that runs the queries of learned rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from formulakern import RuleEnsemble, RuleList, RuleSet, Table
 
 
 def answers(ensemble: RuleEnsemble | RuleList | RuleSet, table: Any) -> list[Any]:
-    """What SQLite answers to ``ensemble.to_sql()`` on a table, missing entries being NULL."""
+    """Return SQLite's result of ``ensemble.to_sql()`` on a table, with NULL for missing entries."""
     columns = Table.of(table).columns
     base = sqlite3.connect(":memory:")
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)

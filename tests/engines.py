@@ -1,4 +1,4 @@
-"""Databases that answer queries, each filled with a table whose columns have types."""
+"""Databases that run queries, each filled with a table of typed columns."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def duckdb() -> Iterator[Callable[..., list[Any]]]:
 
 
 def why_no_postgres() -> str:
-    """Why no server of PostgreSQL can be started here; empty if one can."""
+    """Return the reason why no PostgreSQL server can be started; empty if one can."""
     missing = [name for name in ("initdb", "postgres") if not shutil.which(name)]
     if missing:
         return f"{missing[0]} is not installed"

@@ -1,4 +1,4 @@
-"""Problems of hierarchical kernel learning as arrays: what the tests of several rooms solve."""
+"""Problems of hierarchical kernel learning as arrays, for the tests of several subpackages."""
 
 from types import SimpleNamespace
 

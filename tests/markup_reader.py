@@ -1,4 +1,4 @@
-"""What a page of HTML holds, read by Python's own parser, strictly."""
+"""The content of an HTML page, read strictly by Python's own parser."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Page(HTMLParser):
         )
 
     def json(self) -> dict[str, Any]:
-        """What the page holds for its script."""
+        """Return the data that the page contains for its script."""
         whole: dict[str, Any] = json.loads(
             "".join(data for path, data in self.texts if path.endswith("section/script"))
         )
         return whole
 
     def check(self) -> None:
-        """What must hold of every page: names are there, once; nothing comes from elsewhere."""
+        """Check every page: names exist, once; nothing comes from elsewhere."""
         ids = [found["id"] for _, found in self.elements if "id" in found]
         assert len(ids) == len(set(ids))
         for tag, found in self.elements:

@@ -25,7 +25,7 @@ def _leaves_in_text(formula: Formula) -> list[Formula]:
 
 
 def _value(formula: Formula, leaf_values: dict[int, bool], counter: list[int]) -> bool:
-    """Truth value where the i-th leaf in the text has leaf_values[i] (occurrence by occurrence)."""
+    """Return the truth value if the i-th leaf in the text has leaf_values[i]."""
     if isinstance(formula, Constant):
         counter[0] += 1
         return formula.value
@@ -316,7 +316,7 @@ def graded_gram(binary: Callable[..., Fraction], X: np.ndarray, Z: np.ndarray) -
 
 
 def choquet(x: Sequence[float], z: Sequence[float], additivity: int | None = None) -> Fraction:
-    """Σ min_T x · min_T z over all non-empty sets T of at most so many columns, exactly."""
+    """Return Σ min_T x · min_T z over non-empty sets T of at most this many columns, exactly."""
     (x, of_x), (z, of_z) = _integers(x), _integers(z)
     sets = (
         columns

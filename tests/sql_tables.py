@@ -78,7 +78,7 @@ class Case:
     natural: bool  # whether values of rules are of the types of their columns
 
     def expected(self) -> list[Any]:
-        """What is predicted; of a single rule the numbers of the rows that satisfy it."""
+        """Return the predictions; for a single rule the numbers of the rows that satisfy it."""
         if isinstance(self.model, Rule):
             return np.flatnonzero(self.model(self.columns)).tolist()
         return self.model.predict(self.columns).tolist()
@@ -262,9 +262,9 @@ def _model(
 
 
 def differing(case: Case, engine: str, execute: Any) -> list[Any]:
-    """Rows in which an engine answers something else than the rules predict; empty if none does.
+    """Return rows for which an engine and the rules differ; empty if none does.
 
-    The types of columns are said, read from the table, or inferred, where that can be done.
+    The types of columns are given, read from the table, or inferred, if possible.
     """
     filled(execute, engine, "data", case.columns, case.types)
     said: list[Any] = [{c: "stamp" if k == "date" else k for c, k in case.types.items()}]
@@ -289,7 +289,7 @@ def differing(case: Case, engine: str, execute: Any) -> list[Any]:
 
 
 def _alike(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    """Whether rows are equal; NaN is equal to itself."""
+    """Return True if rows are equal; NaN equals itself."""
     if left is None or right is None or len(left) != len(right):
         return False
     return all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))

@@ -141,7 +141,7 @@ def choices(inner: st.SearchStrategy[Formula], max_degree: int = 3) -> st.Search
 
 
 def choosing(max_leaves: int = 2) -> st.SearchStrategy[Formula]:
-    """Formulas in which variables stand beside choices, no name inside and outside of one."""
+    """Formulas with variables and choices, no name both inside and outside of a choice."""
     letters = ("ab", "cd", "ef")
 
     def inside(names: str) -> st.SearchStrategy[Formula]:
@@ -162,7 +162,7 @@ def choosing(max_leaves: int = 2) -> st.SearchStrategy[Formula]:
 
 
 def values() -> st.SearchStrategy[object]:
-    """What may stand on the right of ``=``."""
+    """Return the texts that are allowed on the right of ``=``."""
     return st.one_of(
         st.integers(),
         st.floats(allow_nan=False, allow_infinity=False),

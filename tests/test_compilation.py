@@ -69,7 +69,7 @@ def python(code: str, directory: Path) -> subprocess.CompletedProcess:
 
 
 def forked(code: str, directory: Path) -> tuple[str, str]:
-    """What a fork of this process prints, which has numba and reads the cache in this folder."""
+    """Return the output of a fork of this process, which has numba and reads this cache."""
     if not hasattr(os, "fork"):
         done = python(code, directory)
         return done.stdout, done.stderr
@@ -141,7 +141,7 @@ print(loops.total(5.0), loops.other(5.0))
 
 
 def call(folder: Path, patience: float = 1e6, helpers: str = HELPERS, loops: str = LOOPS):
-    """What a process prints that runs these files, and how many functions the cache has then."""
+    """Return the output of a process that runs these files, and the number of cached functions."""
     folder.mkdir(exist_ok=True)
     (folder / "helpers.py").write_text(helpers)
     (folder / "loops.py").write_text(loops)
@@ -166,7 +166,7 @@ def abs_plus_two(number):
 
 
 def test_whatever_is_inlined_decides_what_is_read_from_the_cache(tmp_path):
-    """A function in another file, two calls away; other lines and comments say nothing new."""
+    """A function in another file, two calls away; other lines and comments change nothing."""
     assert call(tmp_path) == ("101.0 99.0\n", "", 2)
     changed = HELPERS.replace("2 * x", "4 * x")
     assert call(tmp_path, helpers=changed) == ("102.0 98.0\n", "", 4)

@@ -1,4 +1,4 @@
-"""Wheel and source distribution: what they hold, and that the wheel works."""
+"""Wheel and source distribution: their content, and that the wheel works."""
 
 import re
 import shutil

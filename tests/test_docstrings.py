@@ -1,4 +1,4 @@
-"""The form of every public docstring; run as a script, this prints which one has which part.
+"""The form of every public docstring; run as a script, this prints the parts of each.
 
 The checks are numpydoc's, without those of taste (the place and the mood of the first sentence), of
 a text next to the type of a return value, and of links to other pages.
@@ -33,7 +33,7 @@ PARTS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "References",
 
 
 def objects() -> list[str]:
-    """The public functions and classes, those of modules too."""
+    """Return the names of public functions and classes, those of modules too."""
     names = [name for names in reference.public().values() for name in names]
     names += [member for name in names for member in reference.members(name)]
     return [name for name in names if callable(reference.find(name))]
@@ -48,7 +48,7 @@ def methods(name: str) -> list[str]:
 
 
 def parts(name: str) -> dict[str, bool]:
-    """Which parts the docstring of an object has."""
+    """Return the parts of the docstring of an object."""
     document = get_doc_object(reference.find(name), config={"show_class_members": False})
     return {part: bool(document[part]) for part in PARTS if part in document}
 
@@ -62,7 +62,7 @@ def expected(name: str) -> set[str]:
 
 
 def mistakes(name: str, checks: set[str]) -> list[str]:
-    """What is not as it should be, a line each."""
+    """Return the violations, a line each."""
     found = [error for error in validate(f"formulakern.{name}")["errors"] if error[0] in checks]
     if found and parts(name).get("Attributes"):
         checks = checks - {"PR01"}  # the fields of what is returned
@@ -90,7 +90,7 @@ def documented(value: object) -> dict[str, tuple[str, str]]:
 
 
 def test_every_parameter_has_its_own_text():
-    """No reference to another docstring, and no default other than that of the signature."""
+    """No docstring refers to another one, or has a default other than that of the signature."""
     wrong = []
     for name in objects():
         value = reference.find(name)

@@ -126,7 +126,7 @@ def test_order_inside_rooms():
 
 @pytest.mark.parametrize("type_checking", [False, True])
 def test_no_cycles(type_checking):
-    """Between modules; what is imported for type checking counts between rooms above."""
+    """Imports between modules; those for type checking count between subpackages above."""
     if type_checking:
         graph: dict[str, set[str]] = {}
         for module in MODULES:

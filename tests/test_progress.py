@@ -1,4 +1,4 @@
-"""What fits say while they go on: a bar on a terminal, lines elsewhere, nothing unless asked."""
+"""The progress of fits: a bar on a terminal, lines elsewhere, nothing unless requested."""
 
 import io
 import re
@@ -205,6 +205,7 @@ def test_stages_before_learning_show_how_many_partitions_are_done(terminal, monk
 def test_a_command_writes_lines_without_a_terminal(monkeypatch, capsys):
     """From the second second on: about every activity, and about a long one now and then."""
     now = [0.0]
+    monkeypatch.setattr(progress, "CHANGE_SECONDS", 1.0)
     monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: now[0]))
     with Progress() as command:
         command.at(0.0, "fold 1 of 2")

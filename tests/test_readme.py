@@ -32,7 +32,7 @@ def test_the_code_runs(capsys):
 
 
 def test_the_code_of_the_tour_runs(capsys):
-    """Block after block in one session; its output is that of the comments."""
+    """The blocks run in one session, and print the values of their comments."""
     session = {}
     for code in fenced("python", TOUR):
         exec(compile(code, "tour.md", "exec"), session)
@@ -49,7 +49,7 @@ def test_features_are_counted():
 
 
 def test_three_animals():
-    """The table, its kernel of a formula, and the three readings of another, as they are told."""
+    """The table, its kernel of a formula, and the three readings of another, as in the README."""
     (columns,) = re.findall(r"^\|  \| (\w+ \| \w+ \| \w+) \|$", README, flags=re.MULTILINE)
     assert columns == "fur | eggs | wings"
     rows = re.findall(r"^\| (\w+) \| ([01]) \| ([01]) \| ([01]) \|$", README, flags=re.MULTILINE)

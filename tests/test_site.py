@@ -1,4 +1,4 @@
-"""The pages of the site: their code runs, and says what stands below it."""
+"""The pages of the site: their code runs, and prints the output below it."""
 
 import doctest
 import re

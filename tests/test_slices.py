@@ -4,7 +4,7 @@ from formulakern.deadline import MAX_WORK, run_slices
 
 
 class Counted:
-    """A search of so many slices, each of which ends at once."""
+    """A search of this many slices, each of which ends at once."""
 
     def __init__(self, n):
         self.n, self.asked = n, []

@@ -1,4 +1,4 @@
-"""What is compared runs in turns, so that another load on the machine meets all of it alike."""
+"""Compared functions run in turns, so that another load on the machine affects all alike."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any
 
 
 def lines(function: Callable[..., object], *arguments: object) -> int:
-    """The lines that a call executes in Python, those of a loop as often as it turns.
+    """Return the number of lines that a call executes in Python, counting repetitions.
 
-    What runs in C counts as nothing, and so does a call that raises: its exception passes.
+    Code in C counts as nothing, and so does a call that raises: its exception passes.
     """
     count = 0
 

@@ -1,6 +1,6 @@
-"""Builds the site: ``python examples/site`` writes it to ``examples/output/site/``.
+"""Build the site: ``python examples/site`` writes it to ``examples/output/site/``.
 
-A warning is an error, and so is a link to a page or a place that is not there.
+A warning is an error, and so is a link to a missing page or place.
 """
 
 import sys
@@ -14,7 +14,7 @@ OUTPUT = SITE.parent / "output"
 
 
 def main() -> int:
-    """Build, check the links, and say where it is."""
+    """Build the site, check the links, and print its place."""
     pages = OUTPUT / "site"
     options = ["-W", "--keep-going", "-q", "-d", str(OUTPUT / "site-cache"), *sys.argv[1:]]
     if build_main([*options, "-b", "html", str(SITE), str(pages)]) != 0:

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; ``python examples/site`` is the command."""
+"""The configuration of Sphinx; ``python examples/site`` builds the site."""
 
 import shutil
 import sys
@@ -27,7 +27,7 @@ extensions = [
 ]
 exclude_patterns = ["README.md"]
 nitpicky = True
-#: What is documented elsewhere; the site is built without a network.
+#: External documentation; the site is built without a network.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!formulakern)\w+(\.\w+)+"),
     ("py:mod", r"(?!formulakern)\w+"),
@@ -48,15 +48,15 @@ highlight_language = "default"
 autodoc_preserve_defaults = True
 add_module_names = False
 numpydoc_show_class_members = False
-xref.DEFAULT_LINKS.clear()  # types of Python and NumPy: their pages are not here
+xref.DEFAULT_LINKS.clear()  # the site has no pages for types of Python and NumPy
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {name: f"formulakern.{name}" for name in formulakern.__all__}
 
-#: Examples that run while the site is built, and files that are no examples.
+#: Examples that run while the site is built, and files that are not examples.
 RUN = r"(00|01|02|03|04|06|26)_\w+\.py$"
 SHARED = r"(protocol|league_\w+|radius_margin_report|picture)\.py$"
-# Examples: the first ones run, with what they print and draw; the studies are shown
+# Examples: the first ones run, with their output and pictures; the studies are only shown
 sphinx_gallery_conf = {
     "examples_dirs": "..",
     "gallery_dirs": "generated/gallery",
@@ -73,7 +73,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
-# What it looks like
+# Appearance
 html_theme = "pydata_sphinx_theme"
 html_title = f"formulakern {release}"
 html_static_path = ["site.css"]
@@ -100,7 +100,7 @@ html_theme_options = {
 
 
 def report(app, error):
-    """Lay the report that an example wrote beside the pages."""
+    """Copy the report that an example wrote next to the pages."""
     if error is None and app.builder.name == "html":
         shutil.copy(HERE.parent / "output" / "00_report.html", Path(app.outdir, "report.html"))
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 SHOWN_RULES = 15
 #: The time limit in seconds of the search for the rules of a support vector machine.
 RULES_SECONDS = 60.0
-#: Maximum number of rows to explain at once.
-MAX_EXPLAINED = 1000
+#: Maximum number of rows to explain at once, and of classes with their probabilities.
+MAX_EXPLAINED, MAX_CLASSES = 1000, 3
 
 
 def uncalibrated(model: Any) -> Any:
@@ -224,7 +224,8 @@ def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[
 def explain(options: argparse.Namespace) -> None:
     """Explain the predictions of some rows of a file."""
     wanted = _row_numbers(options.row)
-    model = uncalibrated(load_rules(options.model))
+    whole = load_rules(options.model)
+    model = uncalibrated(whole)
     if not hasattr(model, "explain"):
         raise ParameterError(
             f"{type(model).__name__} cannot explain rows. Use a model of rules: --model hkl, "
@@ -236,7 +237,7 @@ def explain(options: argparse.Namespace) -> None:
         while left and left[0] <= before + len(table):
             number = left.pop(0)
             row = training_columns(model, table[[number - 1 - before]])
-            reasons[number] = str(model.explain(row))
+            reasons[number] = "\n".join([str(model.explain(row)), *_probabilities(whole, row)])
         before += len(table)
         if not left:
             break
@@ -248,6 +249,15 @@ def explain(options: argparse.Namespace) -> None:
         print(reasons[wanted[0]])
         return
     print("\n\n".join(f"row {number}: {reasons[number]}" for number in wanted))
+
+
+def _probabilities(model: Any, row: Table) -> list[str]:
+    """Return a line about the most probable classes of a row, if the model has probabilities."""
+    if not hasattr(model, "predict_proba") or hasattr(getattr(model, "rules_", None), "unit"):
+        return []  # the explanation of a score card has a probability
+    shares = zip(model.predict_proba(row)[0].tolist(), model.classes_.tolist(), strict=True)
+    likely = sorted(shares, key=lambda one: -one[0])[:MAX_CLASSES]
+    return [f"probability: {', '.join(f'{name} {share:.1%}' for share, name in likely)}"]
 
 
 def _row_numbers(text: str) -> list[int]:

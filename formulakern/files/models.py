@@ -443,7 +443,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Notes
     -----
-        Only listed classes of this library, the standard library and scikit-learn are built.
+    Only listed classes of this library, the standard library and scikit-learn are built.
     The digest detects damage; it is not a signature.
 
     Examples

@@ -16,6 +16,7 @@ from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Feature, feature_values
 from formulakern.rules.sql import DialectName, TableName
+from formulakern.rules.voting import log_probabilities
 from formulakern.tables.table import Table
 
 
@@ -53,6 +54,8 @@ class SavedRules:
     _encoding: Encoding
     _features: list[Feature]  # of an ensemble
     _conditions: Any = None  # of a list on encoded columns
+    loss: str = ""
+    adjustment_: FloatArray  # of HKL: scores with it have probabilities
 
     def __repr__(self) -> str:
         return self.text
@@ -76,6 +79,11 @@ class SavedRules:
         if isinstance(self.rules_, ScoreCard):
             card = self.rules_
             return lambda X: card.predict_proba(self.encoder_.read_table(X))
+        if isinstance(self.rules_, RuleEnsemble):
+            rules, moved = self.rules_, self.adjustment_
+            if self.loss != "logistic" or rules.levels is not None:
+                raise AttributeError("these scores are not logarithms of probabilities")
+            return lambda X: np.exp(log_probabilities(rules.scores_of(self._values(X)) + moved))
         found: Callable[[Any], FloatArray] = self.rules_.probabilities
         return lambda X: found(self._values(X))
 

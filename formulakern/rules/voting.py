@@ -353,3 +353,14 @@ def class_codes(y: Any, classes: Sequence[Any]) -> npt.NDArray[np.intp]:
     places = {name: place for place, name in enumerate(classes)}
     labels = y.tolist() if hasattr(y, "tolist") else list(y)
     return np.array([places.get(label, -1) for label in labels], dtype=np.intp)
+
+
+def log_probabilities(scores: FloatArray) -> FloatArray:
+    """Return s_k − ln Σ_j e^{s_j}; for two classes s is half of the (opposite) scores.
+
+    >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
+    array([[-1.386294, -0.287682]])
+    """
+    if scores.shape[1] == 2:
+        scores = scores / 2
+    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])

@@ -1,4 +1,4 @@
-"""Backends below the kernel: counts, tables, exact values, and what the guard computes again."""
+"""Backends below the kernel: counts, tables, exact values, and entries that the guard repeats."""
 
 import itertools
 

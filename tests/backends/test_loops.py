@@ -111,7 +111,7 @@ def test_blocks_anywhere_in_the_matrix(text, scale, backend):
 @pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("starts", [False, True])
 def test_tables_of_sums(starts):
-    """Places may start below 0, where the sum does not."""
+    """Places may start below 0 although the sum does not."""
     X, Z = table(13, 70), table(290, 70, 1)
     x, z = (70 - X.sum(1, dtype=int), -Z.sum(1, dtype=int)) if starts else (None, None)
     values = np.random.default_rng(0).random(400)

@@ -1,4 +1,4 @@
-"""What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
+"""The choice of "auto": the cheapest backend, given the compiled functions, and equal values."""
 
 import importlib
 import sys
@@ -19,9 +19,9 @@ NAMES = ["interpreter", "lookup", "numba"]
 
 @pytest.fixture(params=[False, True], ids=["new", "stored"])
 def stored(request, monkeypatch):
-    """Whether a formula that is not compiled in this process is on disk."""
+    """Return True if a formula that is not compiled in this process is on disk."""
     importlib.import_module("numba")
-    monkeypatch.setattr(compilation.CompiledFunction, "made", False)
+    monkeypatch.setattr(compilation.CompiledFunction, "is_compiled", False)
     monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)
     return request.param
 
@@ -33,10 +33,10 @@ def chosen(text: str, X: np.ndarray, **options: str) -> str:
 def test_what_is_stored_is_read_soon(stored):
     text = "a & (b | c & d)"
     loop = loop_of_task(fk.kernel(text).task(TablePair(DENSE)))
-    loop.asked = 0.0  # whatever was chosen, or looked up, before
+    loop.numbers_requested = 0.0  # whatever was chosen, or looked up, before
     vars(loop).pop("stored", None)
     assert [chosen(text, DENSE) for _ in range(9)][-1] == ("numba" if stored else "lookup")
-    loop.asked = 0.0
+    loop.numbers_requested = 0.0
     assert chosen(text, DENSE[:60]) == "interpreter"
     assert chosen("a", DENSE[:20]) == "interpreter"
 
@@ -44,7 +44,7 @@ def test_what_is_stored_is_read_soon(stored):
 def test_a_time_limit_waits_for_machine_code(monkeypatch):
     loop = compilation.compiled("float64(float64)")(lambda x: x)
     monkeypatch.setattr(
-        compilation.CompiledFunction, "_made", lambda self, _: self._code.update(a=1)
+        compilation.CompiledFunction, "_compile", lambda self, _: self._code.update(a=1)
     )
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     assert not loop.ready(Deadline.of(compilation.IMPORT_SECONDS * 0.9))
@@ -54,7 +54,7 @@ def test_a_time_limit_waits_for_machine_code(monkeypatch):
 def test_what_is_compiled_is_used():
     k = fk.kernel("(a & b) | (c & ~a)", backend="numba")
     k(DENSE[:50])
-    assert loop_of_task(k.task(TablePair(DENSE))).made
+    assert loop_of_task(k.task(TablePair(DENSE))).is_compiled
     for rows in (200, 1_000, 2_000):
         assert chosen("(a & b) | (c & ~a)", DENSE[:rows]) == "numba"
 
@@ -64,7 +64,7 @@ def test_losses_are_paid_once(stored, monkeypatch):
     text, pair = "a & (b | c & ~d)", TablePair(DENSE)
     k = fk.kernel(text)
     loop = loop_of_task(k.task(pair))
-    loop.asked = 0.0
+    loop.numbers_requested = 0.0
     monkeypatch.setattr(evaluation, "READ_NS", evaluation.COMPILE_NS)
     names = [k.choose(pair).backend.name for _ in range(300)]
     first = names.index("numba")

@@ -1,4 +1,4 @@
-"""What "auto" takes against the fastest backend, and the sizes of tasks: ``pytest -s``.
+"""The choice of "auto" against the fastest backend, and the sizes of tasks: ``pytest -s``.
 
 The grid has rows, columns, densities and formulas.  Everything is compiled before.  ``PRINT=1``
 prints the measured milliseconds of every backend next to its ``size``.

@@ -1,4 +1,4 @@
-"""How fast the Choquet kernel is, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+"""The speed of the Choquet kernel, as ratios from one run: ``pytest tests/benchmarks -s``.
 
 The other side is the quadratic algorithm, compiled and threaded the same way: the columns come in
 the order of x, and for each of them all subsets of the earlier ones are summed by a walk through

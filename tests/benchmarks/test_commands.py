@@ -1,4 +1,4 @@
-"""What commands on saved models cost: ``pytest -s tests/benchmarks/test_commands.py``.
+"""The cost of commands on saved models: ``pytest -s tests/benchmarks/test_commands.py``.
 
 Prints for every command the CPU seconds of its process (a median of five), these seconds as a
 multiple of those of ``import numpy``, and how many modules the process imported.

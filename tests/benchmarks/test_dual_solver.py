@@ -1,7 +1,7 @@
-"""The dual solver beside LIBSVM, and where its time goes: ``pytest tests/benchmarks -s``.
+"""The dual solver and LIBSVM, and the parts of its time: ``pytest tests/benchmarks -s``.
 
-What is compared runs in turns, and medians of processor time are divided.  ``goal`` is what a ratio
-should be; the tests fail only far beyond it.
+Both run in turns, and medians of processor time are divided.  ``goal`` is the target of a ratio;
+the tests fail only far beyond it.
 """
 
 import time
@@ -50,7 +50,7 @@ def test_a_fit_beside_libsvm(C: float) -> None:
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_where_the_time_goes(C: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of K, matrices of small problems, steps with pairs; and what a value of K costs."""
+    """Print the times of rows of K, matrices of small problems, steps, and a value of K."""
     X, y = problem()
     spent = {"products": 0.0, "blocks": 0.0, "pairs": 0.0}
 

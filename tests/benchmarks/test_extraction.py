@@ -1,7 +1,7 @@
-"""How fast rules come out of a machine: ``pytest tests/benchmarks/test_extraction.py -s``.
+"""The speed of rule extraction: ``pytest tests/benchmarks/test_extraction.py -s``.
 
-An exact search beside a plain enumeration of the same features in vectorised NumPy; mushroom, all
-8,124 rows, conjunctions of at most three of its 117 propositions.
+The test compares an exact search with an enumeration of the same features in vectorised NumPy, on
+all 8,124 rows of mushroom, for conjunctions of at most three of its 117 propositions.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """Features of many rows against the memory that they fill:
 ``pytest tests/benchmarks/test_feature_columns.py -s``.
 
-A packed table of 138 columns, an eighth of them ones, and conjunctions of two.  The limit is what
-it takes to read the packed table and to fill as many entries of new arrays.
+The table has 138 packed columns, an eighth of them ones; the features are conjunctions of two.  The
+limit is the time to read the packed table and to fill as many entries of new arrays.
 """
 
 import statistics

@@ -1,7 +1,7 @@
-"""How fast games are solved, as ratios in one run: ``pytest tests/benchmarks/test_game.py -s``.
+"""The speed of game solvers, as ratios in one run: ``pytest tests/benchmarks/test_game.py -s``.
 
-What is compared runs in turns, and medians are divided.  ``goal`` is for an otherwise idle machine
-with two cores; the tests fail only far from it.
+Solvers run in turns, and medians are divided.  ``goal`` is for an otherwise idle machine with two
+cores; the tests fail only far from it.
 """
 
 import time
@@ -81,7 +81,7 @@ def test_a_million_rounds_of_fictitious_play(kind):
 
 @compiled()
 def plain_add_row(totals, rows, index, tops):
-    """What :func:`_add_row` does, as a loop for Numba to compile."""
+    """The same as :func:`_add_row`, as a loop for Numba to compile."""
     best = tops[0]
     for b in range(tops.size):
         top = totals[BLOCK_ENTRIES * b] + rows[index, BLOCK_ENTRIES * b]

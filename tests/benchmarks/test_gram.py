@@ -1,8 +1,8 @@
-"""How fast a Gram matrix is, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+"""The speed of Gram matrices, as ratios from one run: ``pytest tests/benchmarks -s``.
 
-What is compared runs in turns, repetition after repetition, and medians are divided, so that a busy
-machine slows both sides.  ``goal`` is the most a ratio should be on an otherwise idle machine with
-two cores; the tests fail only far beyond it.
+Both sides run in turns, repetition after repetition, and medians are divided, so that a busy
+machine slows both sides.  ``goal`` is the largest ratio on an otherwise idle machine with two
+cores; the tests fail only far beyond it.
 """
 
 import os
@@ -120,7 +120,7 @@ _BYTES, _SUM = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 @compiled()
 def ones(word):
-    """How many bits are set; LLVM knows the pattern."""
+    """Return the number of bits that are set; LLVM has a pattern for this loop."""
     word = word - ((word >> np.uint64(1)) & _PAIRS)
     word = (word & _NIBBLES) + ((word >> np.uint64(2)) & _NIBBLES)
     word = (word + (word >> np.uint64(4))) & _BYTES

@@ -1,7 +1,7 @@
-"""How fast radius and margin are, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+"""The speed of radius and margin, as ratios from one run: ``pytest tests/benchmarks -s``.
 
-What is compared runs in turns, and medians are divided.  ``goal`` is the most a ratio should be on
-an otherwise idle machine with two cores; the tests fail only far beyond it.
+Both sides run in turns, and medians are divided.  ``goal`` is the largest ratio on an otherwise
+idle machine with two cores; the tests fail only far beyond it.
 """
 
 import time

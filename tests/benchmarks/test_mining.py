@@ -1,6 +1,6 @@
-"""How fast mining is, as ratios measured in one run: ``pytest tests/benchmarks/test_mining.py -s``.
+"""The speed of mining, as ratios in one run: ``pytest tests/benchmarks/test_mining.py -s``.
 
-What is compared runs in turns and medians are divided, as in test_gram.py.
+Both sides run in turns and medians are divided, as in test_gram.py.
 """
 
 import csv
@@ -36,7 +36,7 @@ def report(what: str, value: float, goal: float, unit: str = "x") -> None:
 
 @compiled(fastmath={"reassoc", "contract", "nsz"})
 def plain_sums(words, j0, j1, j2, j3, index, n_index, first, second, out):
-    """As the sums that are written in LLVM, in the form that numba vectorises best."""
+    """The same as the sums in LLVM, in the form that numba vectorises best."""
     for c, item in enumerate((j0, j1, j2, j3)):
         row = words[item]
         one, other = 0.0, 0.0

@@ -1,7 +1,7 @@
-"""What twenty formulas cost beside one: ``pytest tests/benchmarks -s``.
+"""The cost of twenty formulas against one: ``pytest tests/benchmarks -s``.
 
-What is compared runs in turns, and medians of processor time are divided.  ``goal`` is the most a
-ratio should be; the tests fail only far beyond it.
+Both run in turns, and medians of processor time are divided.  ``goal`` is the largest ratio; the
+tests fail only far beyond it.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""What is certified how fast: ``pytest tests/benchmarks/test_optimal_list.py -s``.
+"""The bound of optimal lists against time: ``pytest tests/benchmarks/test_optimal_list.py -s``.
 
-Each line says how far the bound is from the best list's objective, and the processor time.
+Each line prints the distance of the bound from the best list's objective, and the processor time.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Small tables, as ratios: ``pytest -s tests/benchmarks/test_small_svc.py``.
 
-``FormulaSVC`` beside LIBSVM's polynomial of degree 2 on the same encoded columns; with its encoder;
-and in fresh processes, machine code being on disk.
+``FormulaSVC`` against LIBSVM's polynomial of degree 2 on the same encoded columns; with its
+encoder; and in fresh processes with machine code on disk.
 """
 
 import os
@@ -38,7 +38,7 @@ def report(what, value, goal, unit="x"):
 
 
 def some(X, y, n):
-    """n rows, or all where there are fewer."""
+    """Return n rows, or all if there are fewer."""
     rows = np.random.default_rng(0).permutation(len(y))[:n]
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows], np.asarray(y)[rows]
 

@@ -1,7 +1,7 @@
-"""How fast string kernels are, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+"""The speed of string kernels, as ratios from one run: ``pytest tests/benchmarks -s``.
 
-What is compared runs in turns, in one thread, repetition after repetition, and medians of CPU time
-are divided, so that a busy machine slows both sides.
+Both sides run in turns, in one thread, repetition after repetition, and medians of CPU time are
+divided, so that a busy machine slows both sides.
 """
 
 import time

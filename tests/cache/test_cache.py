@@ -29,7 +29,7 @@ root = pytest.mark.skipif(
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Where the cache is, beside a home folder; neither is made yet."""
+    """Return the place of the cache next to a home folder; neither exists yet."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "home"))
     monkeypatch.setenv("FORMULAKERN_CACHE_DIR", str(tmp_path / "cache"))
@@ -232,7 +232,7 @@ def test_nothing_planted_runs(folder, tmp_path):
     ],
 )
 def test_what_another_user_may_have_planted_does_not_run(folder, tmp_path, change):
-    """In our format, and under the right name: only owner, mode and kind tell."""
+    """The file has our format and the right name, so only owner, mode and kind differ."""
     mark = tmp_path / "mark"
     called(n_read=0)
     (entry,) = folder.iterdir()
@@ -305,7 +305,7 @@ def test_folders_that_are_not_ours_alone_are_refused_once(folder, tmp_path, chan
 @posix
 @root
 def test_root_leaves_a_users_home_alone(folder, tmp_path, monkeypatch):
-    """As with ``sudo``: nothing of that user's is run by root, nothing of root's stays there."""
+    """With ``sudo``, root runs no file of the user, and leaves no file of its own there."""
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, STRANGER, STRANGER)
@@ -333,7 +333,7 @@ def test_usual_folders_are_used(folder, tmp_path, monkeypatch):
 
 @posix
 def test_a_full_disk_is_said_once_and_leaves_nothing(folder):
-    """A limit on the size of files; the errors are those of a full disk."""
+    """A limit on the size of files, with the errors of a full disk."""
     import resource
 
     kept(folder, OTHER)

@@ -1,4 +1,4 @@
-"""The command line: what it prints, writes and refuses, and its exit status."""
+"""The command line: its output, files, refusals and exit status."""
 
 import io
 import os
@@ -100,7 +100,7 @@ def test_learn_a_formula(capsys):
 
 
 def test_printed_scores_are_those_of_scikit_learn(capsys, fruit):
-    """Of every formula, on the same folds."""
+    """Scores of every formula, on the same folds."""
     formulas = ("a -> b", "a")
     options = [word for formula in formulas for word in ("--formula", formula)]
     status, out, err = run(capsys, "compare", fruit, *options, "--cv", "3", "--seed", "5")
@@ -493,7 +493,7 @@ def start(*arguments, **streams):
 
 
 def on_a_terminal(*arguments, stdout=subprocess.DEVNULL, **options):
-    """A process whose standard error is a terminal, and an iterator over what it draws."""
+    """Start a process with a terminal as standard error; return it, and yield its progress."""
     primary, secondary = pty.openpty()
     process = start(*arguments, stdout=stdout, stderr=secondary, **options)
     os.close(secondary)

@@ -1,4 +1,4 @@
-"""Every example of the help texts runs; wrong files, columns and values are told in a sentence."""
+"""Every example of the help texts runs; wrong files, columns and values get a complete message."""
 
 import argparse
 import csv
@@ -67,7 +67,7 @@ HELPS = [parser.format_help() for parser in (_parser(), *commands().values())]
 
 @pytest.mark.parametrize("line", [line for text in HELPS for line in examples(text)])
 def test_examples_run(line, folder, capsys, monkeypatch):
-    """In the order of the help; what is learned is small, and quickly learned."""
+    """Run the examples in the order of the help; the models are small and quick."""
     monkeypatch.chdir(folder)
     words = shlex.split(line)[1:]
     if words[0] == "learn" and not {"--model", "--formula"} & {*words}:
@@ -213,7 +213,7 @@ option = st.sampled_from(
     options=st.lists(st.tuples(option, word), max_size=2),
 )
 def test_any_words_end_in_a_sentence(command, words, options, folder, capsys, monkeypatch):
-    """An exit status, and on standard error our own sentence or that of argparse."""
+    """Return the exit status, and check that standard error has our message or argparse's."""
     monkeypatch.chdir(folder)
     (folder / "empty.csv").write_text("")
     whole = json.loads((folder / "model.json").read_text())

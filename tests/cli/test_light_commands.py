@@ -1,4 +1,4 @@
-"""Commands on saved rules load no learner, and do what the learner does."""
+"""Commands on saved rules load no learner, and give the learner's results."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import FRUIT, run
+from command_line import FRUIT, explained, run
 
 import formulakern as fk
 from formulakern.datasets import read_table
@@ -46,7 +46,7 @@ def saved(fruit, make):
 
 
 def printed(program, *arguments):
-    """What a program prints in a process of its own."""
+    """Return the output of a program in a process of its own."""
     words = [sys.executable, "-c", program, *arguments]
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=900).stdout
 
@@ -57,7 +57,7 @@ def test_commands_load_no_learner(name, fruit):
     X = read_table(fruit).data
     expected = {
         ("show", path): None,
-        ("explain", path, fruit, "--row", 2): f"{model.explain(X[[1]])}\n",
+        ("explain", path, fruit, "--row", 2): explained(model, X[[1]]) + "\n",
         ("predict", path, fruit): None,
         ("export", path, "--sql", "duckdb"): model.to_sql(dialect="duckdb").rstrip("\n") + "\n",
         ("export", path, "--python"): model.to_python().rstrip("\n") + "\n",
@@ -95,6 +95,10 @@ def test_probabilities_are_those_of_the_model(name, fruit, capsys):
     found = [line.split(",")[-2:] for line in out.splitlines()[1:]]
     expected = model.predict_proba(read_table(fruit).data).tolist()
     assert found == [list(map(str, row)) for row in expected]
+    if name == "HKL":
+        arguments = [json.dumps([["predict", str(path), str(fruit), "--probabilities"]])]
+        [line] = printed(PROGRAM, *arguments, json.dumps(sorted(HEAVY))).splitlines()
+        assert not json.loads(line)[1]
 
 
 REFUSED = {
@@ -136,8 +140,8 @@ def test_earlier_files_are_read_by_their_learner(fruit, capsys):
     del whole["text"]
     path.write_text(json.dumps(whole))
     assert run(capsys, "show", path) == (0, expected, "")
-    explained = model.explain(read_table(fruit).data[:1])
-    assert run(capsys, "explain", path, fruit) == (0, f"{explained}\n", "")
+    text = explained(model, read_table(fruit).data[:1])
+    assert run(capsys, "explain", path, fruit) == (0, f"{text}\n", "")
 
 
 def test_rules_without_an_encoder_are_read_by_their_learner(fruit, capsys):

@@ -9,7 +9,7 @@ from datetime import date
 import numpy as np
 import polars
 import pytest
-from command_line import FRUIT, run
+from command_line import FRUIT, explained, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import sem
@@ -335,7 +335,7 @@ def test_explain(capsys, fruit):
     _, model = learned(capsys, fruit)
     table = read_table(fruit).data
     out = done(capsys, "explain", model, fruit, "--row", 2)
-    assert out == f"{fk.load(model).explain(table[[1]])}\n"
+    assert out == explained(fk.load(model), table[[1]]) + "\n"
     _, _, err = run(capsys, "explain", model, fruit, "--row", 37)
     assert err == "formulakern: fruit.csv has 36 rows; there is no row 37.\n"
 
@@ -444,7 +444,7 @@ def test_report(capsys, fruit, tmp_path):
     assert (status, err) == (0, "")
     assert 'the class is the column "class"' in out
     first = page.read_text(encoding="utf-8")
-    assert "The page holds the first 3 of" in first
+    assert "The page contains the first 3 of" in first
     header, *lines = table.read_text().splitlines()
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(line.split(",")[::-1]) for line in [header, *lines]))

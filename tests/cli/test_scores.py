@@ -1,4 +1,4 @@
-"""Cross-validation on the command line: what is measured is what scikit-learn would measure."""
+"""Cross-validation on the command line measures the same as scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def scored(models, dataset, n_folds, **more):
 
 
 def test_scores_are_those_of_scikit_learn(robots):
-    """Of a formula's kernel, and of the linear and the polynomial one."""
+    """The scores of a formula's kernel, and of the linear and the polynomial kernel."""
     kernels = (fk.kernel("a & ~b"), boolean.polynomial(1, 0.0), boolean.polynomial(2, 1.0))
     encoder = fk.PropositionEncoder(nominal="all")
     models = {str(kernel): fk.FormulaSVC(kernel, C=3, encoder=encoder) for kernel in kernels}

@@ -130,7 +130,7 @@ piece = st.sampled_from(
     name=st.sampled_from(["t.csv", "t.tsv", "t.parquet"]),
 )
 def test_noise_is_read_or_refused(content, name, tmp_path_factory):
-    """Nothing but our own errors; and the blocks are of as many rows as the whole."""
+    """Only our own errors are raised, and the blocks have as many rows as the whole."""
     path = tmp_path_factory.mktemp("noise") / name
     path.write_bytes(content)
     try:

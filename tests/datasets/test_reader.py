@@ -1,4 +1,4 @@
-"""Reading CSV files: what they may look like, and a sentence for everything else."""
+"""Reading CSV files: the accepted forms, and a message for everything else."""
 
 import cProfile
 import gzip
@@ -47,7 +47,7 @@ def test_columns_and_class(write):
 
 
 def test_columns_of_dates(write):
-    """Dates, time stamps and times of day, with entries missing; text where one is none of them."""
+    """Dates, time stamps and times of day with missing entries; text if one is none of these."""
     lines = [
         "day,moment,daytime,mixed,class",
         "2020-02-29,2020-02-29 12:30:00,08:15,2020-01-01,a",
@@ -77,7 +77,7 @@ number = st.one_of(
 @settings(max_examples=200, deadline=None)
 @given(texts=st.lists(number, min_size=1, max_size=4))
 def test_numbers_are_read_exactly(texts, tmp_path_factory):
-    """As Python reads decimals; a column with anything else is text."""
+    """Decimals are read as in Python; a column with anything else is text."""
     path = tmp_path_factory.mktemp("numbers") / "table.csv"
     path.write_text("n,class\n" + "".join(f"{text},a\n" for text in texts))
     known = [None if text in ("?", "") else text for text in texts]

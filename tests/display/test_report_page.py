@@ -1,4 +1,4 @@
-"""The page of a report, made of values alone: what is given is text, wherever it stands."""
+"""The page of a report, made of values alone: all given values are text, in every place."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -95,7 +95,7 @@ def report_of(text: str, numbers: bool = False) -> str:
 
 
 def plain(text: str) -> str:
-    """Without blanks, of which a page has others."""
+    """Return the text without blanks, because a page has others."""
     return "".join(text.split())
 
 

@@ -70,7 +70,7 @@ def test_two_threads_give_the_same(dtype, monkeypatch):
 
 
 def held_by(dtype: str, value: float) -> bool:
-    """Whether the dtype holds the value without rounding it to 0 or 1."""
+    """Return True if the dtype holds the value without rounding it to 0 or 1."""
     with np.errstate(all="ignore"):
         try:
             return np.array([value]).astype("O").astype(dtype)[0] not in (0, 1)

@@ -196,7 +196,7 @@ def test_logic_of_ordered_categories():
     ("file", "numeric"), [("mammographic-masses.csv", True), ("house-votes-84.csv", False)]
 )
 def test_missing_entries_of_real_tables(file, numeric):
-    """Of a missing entry "is missing" is true, and nothing else."""
+    """For a missing entry "is missing" is true, and nothing else."""
     X, _ = read_table(DATA / file, missing="?")
     encoder = fk.PropositionEncoder(negations=True).fit(X)
     found = encoder.transform(X)

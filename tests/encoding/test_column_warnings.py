@@ -37,7 +37,7 @@ def test_an_identifier_is_told(name):
 
 
 def test_many_numbers_that_are_categories_are_an_identifier():
-    """Also if a summary of so many numbers would not be kept."""
+    """The warning comes even if a summary of that many numbers would not be kept."""
     table = {
         "id": np.arange(MAX_COUNTED_NUMBERS + 1) / 2,
         "size": np.arange(MAX_COUNTED_NUMBERS + 1) % 3,

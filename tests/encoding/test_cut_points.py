@@ -1,4 +1,4 @@
-"""Cuts of numeric columns: round numbers, units, and gaps that tell most about the classes."""
+"""Cuts of numeric columns: round numbers, units, and gaps that separate the classes best."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -136,7 +136,7 @@ def test_cut_strategy_of_rule_models():
 
 
 def test_cross_validation_cuts_by_the_classes_of_each_fold():
-    """Classes of what is held out do not move the cuts with which it is scored."""
+    """Classes of held-out rows do not move the cuts with which these rows are scored."""
     read = []
 
     class Reader(fk.PropositionEncoder):

@@ -100,7 +100,7 @@ def test_misspelt_dates_are_pointed_at():
 
 
 def columns_of(kind, unit, counts):
-    """The same column as libraries hold it; counts are of the unit, None where missing."""
+    """Return the same column in each library; counts are in the unit, None if missing."""
     letter = "m" if kind in ("time", "duration") else "M"
     whole = [np.iinfo(np.int64).min if c is None else c for c in counts]
     array = np.array(whole, dtype=np.int64).view(f"{letter}8[{unit}]")

@@ -1,4 +1,4 @@
-"""The packed table: both views hold the same entries, and parts are those of the plain table."""
+"""The packed table: both views have the same entries, and parts equal those of the plain table."""
 
 import numpy as np
 import pytest

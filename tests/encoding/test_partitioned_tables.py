@@ -1,4 +1,4 @@
-"""The encoded rows of a table in partitions are those of the whole table."""
+"""The encoded rows of a partitioned table equal those of the whole table."""
 
 import numpy as np
 import pytest

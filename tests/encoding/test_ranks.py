@@ -1,4 +1,4 @@
-"""Ranks: a condition on ranks holds where what it says holds on the table."""
+"""Ranks: a condition on ranks is true for the rows for which it is true on the table."""
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ def tables(draw):
 
 
 def holds(rank, relation, value, top):
-    """What a condition means, one entry at a time."""
+    """Return the truth value of a condition for one entry."""
     if rank == top or value == top:
         return (rank == top) == (value == top) if relation == EQUAL else rank != top
     return {

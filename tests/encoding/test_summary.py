@@ -69,7 +69,7 @@ def test_numbers(numbers, ends, many, strategy, cut_points):
 
 
 def test_columns_of_many_numbers_come_a_few_at_a_time(monkeypatch):
-    """As many as fit into the budget, at least one; and only these are read."""
+    """Read as many columns as fit into the budget, at least one, and only these."""
     read, numbers = [], np.random.default_rng(0).random((60, 5))
     table = fk.Table({name: numbers[:, j] for j, name in enumerate("abcde")})
 
@@ -167,7 +167,7 @@ def test_whole_parts_read_alone_are_the_table():
 
 @pytest.mark.parametrize("large", [10**15, 2**53])
 def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
-    """Together they have no unit, as float64 does not tell its multiples apart."""
+    """Together they have no unit, because float64 does not distinguish its multiples."""
     parts = [large + 2 * np.arange(30), np.arange(30) * 0.5]
     tables = [fk.Table({"a": part}) for part in parts]
     summaries, _ = summaries_of(lambda *_: Partitioned(tables), many=10)
@@ -193,7 +193,7 @@ def test_identifiers_are_refused(classes, monkeypatch):
 
 
 def test_what_needs_all_values_has_them():
-    """All gaps, a value each, ranks: of columns of which a partition has many values, too."""
+    """All gaps, a value each, and ranks, also if a partition has many values of a column."""
     table = fk.Table({"a": np.arange(100) / 7})
     for parameters in ({"strategy": "all"}, {"nominal": "all"}, {"graded": "rank"}):
         assert_same_plans(table, [50], 20, **parameters)

@@ -1,4 +1,4 @@
-"""FormulaFeatures as scikit-learn sees it: tables in, names and columns out, what is refused."""
+"""FormulaFeatures in scikit-learn: tables in, names and columns out, refusals."""
 
 import pickle
 

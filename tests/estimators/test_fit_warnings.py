@@ -1,4 +1,4 @@
-"""What is said of fits that succeed and are hardly what was meant, and of keywords as formulas."""
+"""Warnings about fits that succeed but are probably not intended, and keywords as formulas."""
 
 import os
 import warnings
@@ -53,7 +53,7 @@ def test_a_kernel_of_0_without_classes():
 
 
 def test_one_row_that_is_true_suffices():
-    """A kernel is 0 only where its diagonal is, however late a row with another value comes."""
+    """A kernel is 0 only if its diagonal is 0, however late a row with another value comes."""
     X = np.zeros((3000, 3), dtype=int)
     X[-1] = 1
     y = np.arange(3000) % 2

@@ -230,7 +230,7 @@ def test_tables(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_later_tables(name):
-    """Another table than that of training is refused, or read by the names of columns."""
+    """A table other than that of training is refused, or read by the names of columns."""
     X = rows_of(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What models say of the rows of dask collections is what they say of the table in memory."""
+"""Results of models for dask collections equal those for the table in memory."""
 
 import pickle
 import warnings
@@ -78,7 +78,7 @@ def _synchronous():
 
 
 def values(answer):
-    """What an answer holds: its numbers or texts, dtype and columns."""
+    """Return the content of a result: its numbers or texts, dtype and columns."""
     if hasattr(answer, "columns"):
         return [*answer.columns], answer.to_numpy().tolist(), [str(d) for d in answer.dtypes]
     dense = answer.toarray() if hasattr(answer, "toarray") else answer

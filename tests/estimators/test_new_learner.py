@@ -1,4 +1,4 @@
-"""A rule learner is one module and one row: ``fk.``, files, command line and report know it."""
+"""A rule learner is one module and one row: ``fk.``, files, command line and report find it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What notebooks show: real tables, one row a line, in which nothing of a user's is markup."""
+"""Notebooks show real tables, one line per row, and no user's text is markup."""
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ def test_tables(shown, name):
 
 
 def test_entries_are_those_of_the_text(shown):
-    """What is printed stands in the table, too."""
+    """Everything that is printed is in the table, too."""
     rules, _ = shown["rules"]
     text = Page(rules._repr_html_()).text()
     for item in rules:

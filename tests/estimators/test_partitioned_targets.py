@@ -32,7 +32,7 @@ def _synchronous():
 
 
 def table_of(lengths):
-    """Encoded rows in partitions of so many rows each."""
+    """Return encoded rows in partitions of these numbers of rows."""
     parts = Partitioned([Table({"x": np.arange(n)}) for n in lengths])
     return fk.PropositionEncoder().fit({"x": [0, 1]}).pack(PartitionedTable(("x",), lambda: parts))
 
@@ -74,7 +74,7 @@ KINDS = {
 @settings(max_examples=30)
 @given(st.data())
 def test_as_in_memory(data):
-    """Whatever the partitions are: empty ones, without some class, other than those of the table.
+    """Classes are read as in memory from any partitions: empty, without a class, or unlike others.
 
     Categories are those of each partition; every third example has a y in memory.
     """
@@ -177,7 +177,7 @@ def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
 
 
 def test_numbers_are_told_of_as_in_memory():
-    """Of more than twenty rows with a class of their own, mostly; not of the few that come here."""
+    """The warning counts all rows, not the few distinct values that reach the local process."""
     y = np.arange(40)
     for rows, may_warn in ((y, True), (np.concatenate([y, y[:-2]]), True), (np.tile(y, 3), False)):
         warned = []
@@ -268,7 +268,7 @@ LABELS = pd.Series(np.where(FRAME.c0 & FRAME.c1, "x", np.where(FRAME.c3, "y", "z
     ids=["PRL", "PRL ordered", "HKL", "HKL ordered", "SVM"],
 )
 def test_fits_do_not_depend_on_where_classes_are(model):
-    """Classes and weights here, in the partitions of the table, in others: the same to a bit."""
+    """Classes and weights in memory, in the table's partitions, or in others: equal to a bit."""
     weights = pd.Series(np.arange(60) % 3 + 0.0)
     table = dd.from_pandas(FRAME, npartitions=4)
     found = []

@@ -1,4 +1,4 @@
-"""Reports: every learner has one, sums are its own scores, and what a user gives is no markup."""
+"""Reports: every learner has one, sums are its own scores, and no user's text is markup."""
 
 import numpy as np
 import pandas as pd
@@ -182,7 +182,7 @@ def test_figures_are_those_of_the_rows(tmp_path):
     X.loc[X.index[1], "weight"] = None
     page = written(model, tmp_path, X, y, max_rows=5)
     assert f"{model.score(X, y):.1%}" in page.text("dd")
-    assert "The page holds the first 5 of 13 rows." in page.text("p")
+    assert "The page contains the first 5 of 13 rows." in page.text("p")
     assert len(page.json()["rows"]) == 5
     assert "Values not seen in training" in page.text("p")
     assert "odor" in page.text("p")

@@ -1,4 +1,4 @@
-"""What learned rules say, in Python, in SQL and from JSON, is what their models predict."""
+"""Learned rules in Python, in SQL and from JSON predict the same as their models."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ NUMBER = pd.Series(10 + 3.0 * LARGE - 2.0 * FRAME["ring"] + 0.1 * (FRAME["legs"]
     ],
 )
 def test_classes_that_are_dates(model, target):
-    """Of nanoseconds too, which NumPy lists as whole numbers that are equal to none of them."""
+    """Nanoseconds too: NumPy lists them as whole numbers, which equal none of the dates."""
     codes = np.unique(target, return_inverse=True)[1]
     dates = np.datetime64("2024-01-01", "ns") + codes * np.timedelta64(1, "D")
     found = []
@@ -130,7 +130,7 @@ def test_explicit_preferences_have_no_precision():
 
 
 def test_linear_terms_beside_rules():
-    """The ensemble reads the user's table, the model what it encoded."""
+    """The ensemble reads the user's table, the model its encoded table."""
     for X in (FRAME, FRAME.to_numpy(dtype=object)):
         model = HKLClassifier().fit(X, TWO)
         np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
@@ -152,7 +152,7 @@ def test_simplified_models_predict_the_same(target):
 
 
 def test_shorter_rules_have_fewer_propositions():
-    """Where x >= 5 stands beside x >= 3."""
+    """A comparison that another one implies is dropped."""
     X = pd.DataFrame({"x": np.arange(40) % 7, "y": np.arange(40) % 3})
     both = fk.rule("x >= 1 & x >= 5")
     item = WeightedRule(both, 1.0, True, False)

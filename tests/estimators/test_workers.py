@@ -21,7 +21,7 @@ def _pickled(task):
 
 
 class Elsewhere(ThreadingBackend):
-    """Threads whose tasks share nothing with this one: they are pickled, as are their answers."""
+    """Threads whose tasks share nothing with this one: tasks and results are pickled."""
 
     uses_threads = supports_sharedmem = False
     sent: ClassVar[list[int]] = []
@@ -90,7 +90,7 @@ def test_a_search_is_that_of_one_process(elsewhere, limit, capsys):
 
 
 def test_a_task_without_its_table_is_small(elsewhere):
-    """What a cluster is sent for each candidate, where the table is there already."""
+    """After the table, a cluster receives little for each candidate."""
     X, y = table(4000)
     search = fk.FormulaSearch(["a & b", "a"], variables="distinct", C=1.0, random_state=0)
     sent = []

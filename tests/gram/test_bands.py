@@ -28,7 +28,7 @@ KERNELS = [
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
-    """So that a matrix has many."""
+    """Make bands small, so that a matrix has many."""
     monkeypatch.setattr(matrix, "TILE", (8, 48))
     monkeypatch.setattr(matrix, "MAX_BAND_BYTES", 1 << 15)
 

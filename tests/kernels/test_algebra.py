@@ -48,7 +48,7 @@ KERNELS = [
 
 
 def check_kernel(k: fk.Kernel, X: np.ndarray, Z: np.ndarray) -> None:
-    """What holds of every kernel: shapes, symmetry, positive semidefinite, diagonal, value."""
+    """Properties of every kernel: shapes, symmetry, positive semidefinite, diagonal, value."""
     K, cross = k(X), k(X, Z)
     assert K.shape == (len(X), len(X))
     assert cross.shape == (len(X), len(Z))

@@ -1,4 +1,4 @@
-"""Kernels on degrees of truth: the defining integral, 0/1 tables, and what is refused."""
+"""Kernels on degrees of truth: the defining integral, 0/1 tables, and refusals."""
 
 import pickle
 from fractions import Fraction

@@ -298,7 +298,7 @@ def test_sixty_literals_over_a_hundred_columns(which):
 
 
 def test_float_lookup_tables_are_as_accurate():
-    """Where exact tables would take too long they are computed in float64."""
+    """If exact tables would take too long, they are computed in float64."""
     from formulakern.backends import evaluation
 
     text, n = SIXTY["a chain"], 100
@@ -334,7 +334,7 @@ def test_overflow_is_refused_with_the_way_out_which_works(backend):
 
 @pytest.mark.parametrize("backend", EVERY)
 def test_normalized_keeps_counts_where_they_fit(backend):
-    """Shares of 100^200 would be below float64 here; the counts themselves are not."""
+    """Shares of 100^200 would be below float64; the counts themselves are not."""
     X = np.zeros((3, 100), int)
     X[0, :30], X[1, 29:40], X[2, :3] = 1, 1, 1
     K = fk.kernel(" & ".join(f"x{i}" for i in range(200)), backend=backend).normalized()(X)

@@ -76,7 +76,7 @@ def test_estimators_call_the_kernel_on_whole_tables(which, k, monkeypatch):
 @pytest.mark.parametrize("column", [[30, 41, 52], [0.5, 1.0, 0.0]])
 @pytest.mark.parametrize("model", [KernelRidge, SVC])
 def test_frames_that_are_not_encoded_are_refused_in_our_words(model, column):
-    """Frames of text reach no kernel: KernelRidge asks for numbers before."""
+    """Frames of text reach no kernel, because KernelRidge requires numbers."""
     frame = pandas.DataFrame({"a": [0, 1, 1], "b": column})
     with pytest.raises(fk.FormulaKernError, match="Encode the table first: fk"):
         model(kernel=fk.kernel("a & b")).fit(frame, [0, 1, 0])

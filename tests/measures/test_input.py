@@ -1,4 +1,4 @@
-"""Which matrices are Gram matrices, and what the refusals say."""
+"""The matrices that are Gram matrices, and the messages for all others."""
 
 import numpy as np
 import pytest

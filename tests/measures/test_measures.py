@@ -1,4 +1,4 @@
-"""Measures of Gram matrices: definitions, invariances, and what is refused."""
+"""Measures of Gram matrices: definitions, invariances, and refusals."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""The search over ordered columns is that of a list of all conjunctions."""
+"""The search over ordered columns finds the best of a list of all conjunctions."""
 
 import dataclasses
 import itertools
@@ -33,7 +33,7 @@ def tables(draw):
 
 
 def every_score(table, weights, divisors, sides, spread):
-    """The score of every conjunction of at most so many propositions, at most two of a column."""
+    """Return the score of every conjunction of at most this length, at most two from a column."""
     found = {}
     listed = []
     for j, column in enumerate(table.columns):
@@ -142,7 +142,9 @@ def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
     places = [np.unique(group[rows]) for rows in np.split(np.arange(m), ends)]
     partitions = [
         RowsInGroups(
-            table.take(rows).bare().narrow(), np.searchsorted(own, group[rows]), share[rows]
+            table.take(rows).without_formulas().narrow(),
+            np.searchsorted(own, group[rows]),
+            share[rows],
         )
         for own, rows in zip(places, np.split(np.arange(m), ends), strict=True)
     ]

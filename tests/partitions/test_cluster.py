@@ -1,4 +1,4 @@
-"""A real cluster of two processes: the same results, also where a worker is lost on the way."""
+"""A real cluster of two processes: the same results, also if a worker is lost during a fit."""
 
 import multiprocessing
 import os
@@ -86,7 +86,7 @@ def doubled(value):
 
 
 def ends_its_process(value, folder):
-    """The first call ends the process of its worker; later ones answer."""
+    """End the worker's process in the first call; return a value in later ones."""
     mark = os.path.join(folder, "done")
     if not os.path.exists(mark):
         open(mark, "w").close()
@@ -173,7 +173,7 @@ def test_candidates_and_folds_run_on_workers_and_the_table_is_sent_once(client):
 
 
 def test_a_worker_that_is_lost_in_the_middle_of_a_search(client, tmp_path):
-    """What it was at work on is done by another; the table is still there."""
+    """Another worker finishes the lost work; the table is still there."""
     here = rows_of(0)
     X, y = here.drop(columns="y"), here.y
     search = fk.FormulaSearch(["a & b", "a", "a | b"], C=1.0, random_state=0)

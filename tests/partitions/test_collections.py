@@ -1,4 +1,4 @@
-"""What is a dask collection is found without importing dask."""
+"""Collections of dask are recognised without an import of dask."""
 
 import subprocess
 import sys

@@ -22,7 +22,7 @@ QUIET = {f"DASK_LOGGING__{name}": "critical" for name in ("DISTRIBUTED", "TORNAD
 
 
 class Terminal:
-    """A program in a terminal of its own, and what stands there."""
+    """A program in a terminal of its own, and its output."""
 
     def __init__(self, *arguments):
         self.ours, theirs = pty.openpty()
@@ -67,7 +67,7 @@ def script(tmp_path):
 
 
 def test_ctrl_c_ends_fits_and_not_their_workers(script, tmp_path):
-    """The terminal tells every process of the program; ``kill`` the first one only."""
+    """The terminal signals every process of the program; ``kill`` only the first one."""
     for name, everyone in (("PRL", True), ("HKL", True), ("SVM", False)):
         script.until(f"fitting {name}")
         script.until("gap ")

@@ -1,4 +1,4 @@
-"""Functions go to the partitions, and answers come back in their order."""
+"""Functions go to the partitions, and results come back in their order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A rule is an equivalence; where it is sound is computed, and holds for brute-force kernels."""
+"""A rule is an equivalence; its sound readings are computed, and hold for brute-force kernels."""
 
 import itertools
 

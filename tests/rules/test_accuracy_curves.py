@@ -128,7 +128,7 @@ def test_a_rule_that_turns_round_is_for_the_other_class():
 
 
 def test_the_default_does_not_shrink():
-    """Weights are those of an unpenalised fit, and finite if the rules separate the classes."""
+    """Weights equal an unpenalised fit's, and are finite if the rules separate the classes."""
     table, score = table_of(300)
     y, ensemble = np.where(score > 2, "yes", "no"), two_classes()
     covers = ensemble.values(table)

@@ -44,7 +44,7 @@ TABLE = {"color": ["red", "red", "blue", None], "size": [1, 5, 1, None]}
 
 @st.composite
 def any_votes(draw):
-    """Rows of votes of every kind, for two to four classes, one of which may be None."""
+    """Rows of votes of every kind, for two to four classes; one of them may be None."""
     classes = draw(st.sampled_from(["ab", "abc", (None, 1, "1", 2.5)]))
     vote = st.sampled_from([0.0, 0.0, -2.0, -0.5, 0.5, 2.0])
     texts = draw(st.lists(st.sampled_from(["color = red", "size >= 3", "size < 2"]), max_size=4))
@@ -190,7 +190,7 @@ def test_explanations_of_classes_and_of_numbers(ensemble, price):
 
 @pytest.mark.parametrize("numbers", [False, True])
 def test_explanations_of_many_rows(ensemble, price, numbers):
-    """What is listed adds up to the scores, in the frame, in arrays, and row by row."""
+    """The listed terms add up to the scores, in the frame, in arrays, and row by row."""
     rules = price if numbers else ensemble
     values = rules.values(TABLE)
     found = Explanation.of(rules, values)

@@ -1,4 +1,4 @@
-"""Rules joined where scores on given rows change by at most so much: nothing else is promised."""
+"""Rules are joined if scores on given rows change by at most the tolerance."""
 
 import itertools
 from dataclasses import replace
@@ -51,7 +51,7 @@ def cases(draw):
 
 
 def differ_in_one(one, other):
-    """Whether rules have the same conditions but one each: bounds of one column, or opposites."""
+    """Return True if rules differ in one condition: bounds of one column, or opposites."""
     left, right = (set(conditions_of(term.formula)) for term in (one, other))
     if not len(left - right) == len(right - left) == 1:
         return False

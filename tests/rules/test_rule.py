@@ -1,4 +1,4 @@
-"""Concrete rules: what they say of a table, what they refuse; they print and parse back."""
+"""Concrete rules: their values on a table, their refusals; they print and parse back."""
 
 import math
 import pickle
@@ -241,7 +241,7 @@ COLUMNS = {"p": [0, 1, 2, None, 3], "q": [2.5, None, 2, -1, 3], "r": ["a", "b", 
 
 
 def truth(leaf, row):
-    """A comparison in one row, from its definition (None, where it is not defined for text)."""
+    """Return a comparison in one row, from its definition (None if not defined for text)."""
     left, right = COLUMNS[leaf.column][row], leaf.value
     if leaf.relation.endswith("missing"):
         return (left is None) == (leaf.relation == "is missing")

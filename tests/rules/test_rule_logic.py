@@ -90,7 +90,7 @@ def test_what_comparisons_say_of_one_another(given, found, known):
 
 
 def test_categories_outside_of_an_order_satisfy_no_comparison():
-    """So that the negation of one is not the opposite one."""
+    """So the negation of a comparison is not the opposite comparison."""
     order = ("low", "mid", "high")
     low = fk.rule(Comparison("grade", "<", Level("mid", order)))
     table = {"grade": ["low", "mid", "high", "other", None]}

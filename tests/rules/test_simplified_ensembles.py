@@ -111,7 +111,7 @@ def test_by_hand(listed, options, expected):
 
 
 def test_votes_of_several_classes_and_what_is_known_of_them():
-    """Precision is that of the class with the largest vote, if a rule with it is known."""
+    """Precision is that of the class with the largest vote, if a rule for this class has one."""
     red, other = fk.rule("color = red"), fk.rule("color != red")
     items = [
         WeightedRule(other, 0.5, "a", "b", 60, 0.6, 0.75, 0.625),

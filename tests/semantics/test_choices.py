@@ -28,7 +28,7 @@ def value_or_refusal(kernel, X, Z):
 
 
 def count(formula, reading, n=N):
-    """Number of features, or None where it is too large, or a choice takes more than there are."""
+    """Return the number of features, or None if it is too large or a choice takes too many."""
     try:
         total = fk.kernel(formula, variables=reading).dimension(n)
     except (fk.ParameterError, fk.FormulaError):

@@ -80,7 +80,7 @@ def test_a_count_stops_where_it_passes_the_limit():
     ],
 )
 def test_too_many_states_are_refused_before_they_are_unrolled(monkeypatch, reading, text):
-    """What is unrolled takes more than a kilobyte a state."""
+    """Unrolled states take more than a kilobyte each."""
     limit = 30_000
     monkeypatch.setattr(semantics, "MAX_PAIRS", limit)
     monkeypatch.setattr(semantics, "MAX_STATES", limit)

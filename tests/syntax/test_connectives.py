@@ -1,4 +1,4 @@
-"""The table of connectives: what a row must be, and that a row is all that a connective needs."""
+"""The table of connectives: the requirements on a row, and that a connective needs only a row."""
 
 import os
 import re

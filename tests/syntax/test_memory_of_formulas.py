@@ -1,6 +1,6 @@
 """Memory in proportion to the length of a formula, for chains of every connective.
 
-What is counted is what Python allocates (tracemalloc): it is the same on every machine.
+The tests count the memory that Python allocates (tracemalloc), which is the same on every machine.
 """
 
 import copy
@@ -23,7 +23,7 @@ from formulakern.syntax.formula import Operation, evaluate
 
 
 def peak(function, *arguments):
-    """The most bytes that a call held of what it allocated; and whether it was refused."""
+    """Return the peak memory that a call allocated, and whether it was refused."""
     tracemalloc.start()
     try:
         result = function(*arguments)
@@ -124,7 +124,7 @@ def test_values(name, backend, scale):
 
 @pytest.mark.parametrize("shape", ["right", "left"])
 def test_rules_on_a_table(shape):
-    """The truth values of a few operands are held, and not those of all."""
+    """The truth values of only a few operands are kept."""
     rows = 1_000
     table = Table({f"x{i}": np.arange(rows) % 2 == i % 2 for i in range(2)})
 
@@ -144,7 +144,7 @@ def test_rules_on_a_table(shape):
 
 
 def test_one_argument_after_the_other():
-    """Chains that grow by an argument at a time copy what they hold once, and not every time."""
+    """Chains that grow by one argument at a time copy their arguments once, not every time."""
     whole: Formula = Variable("x")
     used = 0
     for i in range(1_000):
@@ -167,7 +167,7 @@ def _shared(depth: int) -> Formula:
 
 
 def _doubled(join, depth: int = 60):
-    """What is joined with itself again and again, from few objects."""
+    """Formulas joined with themselves again and again, from few objects."""
     whole = Variable("a")
     for _ in range(depth):
         whole = join(whole)
@@ -345,7 +345,7 @@ def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
 
 @pytest.mark.parametrize("n", [0, 5, 100, 12_345, 2**52 - 1, 2**70, 2**1_100 + 12_345])
 def test_binomials_with_exponents_of_any_size(n):
-    """They go on from those of the same number that are known, in any order."""
+    """Binomials continue from known ones of the same number, in any order."""
     from formulakern.program import Extended, _Numbers
 
     numbers = _Numbers([], [], False)

@@ -146,7 +146,7 @@ def test_rules(text):
 
 
 def _python_texts() -> st.SearchStrategy[str]:
-    """Texts with ~ & ^ | and parentheses, put where they may or may not matter."""
+    """Texts with ~ & ^ | and parentheses, in places that may or may not matter."""
 
     def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         blank = st.sampled_from(["", " "])
@@ -176,7 +176,7 @@ def test_any_text_is_a_name(name, domain):
 
 @given(names())
 def test_terminals_agree_with_names(name):
-    """What ``names.py`` calls bare is what the terminal NAME reads, and nothing else."""
+    """The names that ``names.py`` calls bare are those that the terminal NAME reads."""
     terminals = {terminal.name: terminal for terminal in _parser("rule").terminals}
     flags = {"i": re.IGNORECASE}
 

@@ -1,4 +1,4 @@
-"""The page of the command line: a walk through what it prints, and the help of every command."""
+"""The page of the command line: a walk through its output, and the help of every command."""
 
 import os
 import tempfile
@@ -8,21 +8,21 @@ from unittest.mock import patch
 
 from formulakern.cli import main
 
-#: What is said, and the command that comes then.
+#: Texts, each with the command that follows it.
 WALK = (
     (
-        "A table to begin with: the end positions of tic-tac-toe, as a file. The class, whether x "
-        "has won, is its last column.",
+        "Start with a table: the end positions of tic-tac-toe, as a file. The last column is the "
+        "class: whether x has won.",
         "formulakern datasets tic-tac-toe -o games.csv",
     ),
     (
-        "**Learn.** The first lines say what was read. The table of scores comes from three folds: "
-        "the model is learned from two thirds of the rows, and scored on the others, beside three "
-        "plain learners. Then come the rules, learned from all rows.",
+        "**Learn.** The first lines describe the table. Then come the rules, learned from all "
+        "rows. The scores come from three folds: each model is learned from two thirds of the "
+        "rows and scored on the others, and so are three plain learners.",
         "formulakern learn games.csv --model rules --cv 3 -o model.json",
     ),
     (
-        "**Ask why** a row is predicted as it is.",
+        "**Explain** the prediction of a row.",
         "formulakern explain model.json games.csv --row 700",
     ),
     (
@@ -30,27 +30,26 @@ WALK = (
         "formulakern predict model.json games.csv -o predicted.csv",
     ),
     (
-        "**One page** for people: the rules, how good they are, and why. Give it rows that the "
-        "model has not seen, if you have some.",
+        "**Report** on one page: the rules, their quality, and the reasons of each "
+        "prediction. Use rows that the model has not seen, if you have some.",
         "formulakern report model.json games.csv -o report.html",
     ),
     (
-        "**Hand on**: a query for a database; with `--python` a file of Python that needs nothing "
-        "else.",
+        "**Export** a query for a database. `--python` exports a Python file without dependencies.",
         "formulakern export model.json --sql duckdb",
     ),
 )
 INTRODUCTION = """\
 # The command line
 
-Everything from a table to a model that you can read, without a line of Python. What stands here was
-printed while this page was made.
+Everything from a table to a readable model, without Python. The commands ran while this page was
+built.
 
 """
 
 
 def printed(command: str) -> str:
-    """What a command prints, in a terminal of 88 columns."""
+    """Return the output of a command, in a terminal of 88 columns."""
     output = StringIO()
     with (
         redirect_stdout(output),
@@ -67,18 +66,18 @@ def printed(command: str) -> str:
 
 
 def shown(command: str) -> str:
-    """A command and what it prints, as a block of a page."""
+    """Return a command and its output, as a block of a page."""
     return f"```text\n$ {command}\n{printed(command)}\n```\n\n"
 
 
 def names() -> list[str]:
-    """The commands, as ``--help`` lists them."""
+    """Return the commands that ``--help`` lists."""
     listed = printed("formulakern --help").partition("COMMAND\n")[2].partition("\n\n")[0]
     return [line.split()[0] for line in listed.splitlines() if line[:5].strip()]
 
 
 def text() -> str:
-    """The page."""
+    """Return the text of the page."""
     page = INTRODUCTION
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for sentence, command in WALK:

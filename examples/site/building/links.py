@@ -1,4 +1,4 @@
-"""Links between pages: every file, and every place in it, that a page leads to is there."""
+"""A check that every link between pages leads to an existing file and place."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """The places of a page, and where it leads."""
+    """Return the places of a page, and the targets of its links."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Page(HTMLParser):
 
 
 def broken(folder: Path) -> list[str]:
-    """A line for every link that leads nowhere; links to other sites are not followed."""
+    """Return a line for every broken link; links to other sites are not followed."""
     files = [path for path in folder.rglob("*.html") if "_static" not in path.parts]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     wrong = []

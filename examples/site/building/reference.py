@@ -9,21 +9,21 @@ import formulakern
 
 STUB = Path(formulakern.__file__).with_suffix(".pyi")
 GROUPS = {
-    "": ("Modules", "Pictures, data, measures, and what is kept on disk."),
-    "syntax": ("Formulas", "The values that texts become."),
-    "kernels": ("Kernels", "What a formula becomes: a function of two tables."),
-    "estimators": ("Estimators", "Learners with scikit-learn's habits, and what they return."),
-    "rules": ("Rules", "What is learned, in the words of the table."),
+    "": ("Modules", "Pictures, data, measures, and the cache on disk."),
+    "syntax": ("Formulas", "Formulas and their operations."),
+    "kernels": ("Kernels", "Functions of two tables, made from formulas."),
+    "estimators": ("Estimators", "Learners with the interface of scikit-learn, and their results."),
+    "rules": ("Rules", "Learned rules, in the words of the table."),
     "tables": ("Tables", "The table that every estimator and rule reads."),
-    "partitions": ("Beyond memory", "Of tables that lie in pieces: what comes into this process."),
-    "files": ("Models as files", "Reading what ``save`` wrote."),
-    "solvers": ("Games", "The solvers below preference learning, useful alone."),
+    "partitions": ("Beyond memory", "The limit of packed rows that move to the local process."),
+    "files": ("Models as files", "Functions that read the files of ``save``."),
+    "solvers": ("Games", "The solvers of preference learning, for any game."),
     "errors": ("Errors", "All of them are :class:`~formulakern.FormulaKernError`."),
 }
 
 
 def public() -> dict[str, list[str]]:
-    """The public names in the stub, by the room that they come from."""
+    """Return the public names in the stub, by their subpackage."""
     groups: dict[str, list[str]] = {group: [] for group in GROUPS}
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
@@ -33,7 +33,7 @@ def public() -> dict[str, list[str]]:
 
 
 def members(name: str) -> list[str]:
-    """The public names of a module's ``__all__``, beginning with the module's own."""
+    """Return the public names of a module's ``__all__``, beginning with the module's own."""
     value = getattr(formulakern, name)
     if not inspect.ismodule(value):
         return []
@@ -42,7 +42,7 @@ def members(name: str) -> list[str]:
 
 
 def find(name: str) -> object:
-    """The public object of a name such as ``boolean.dnf``."""
+    """Return the public object of a name such as ``boolean.dnf``."""
     value: object = formulakern
     for part in name.split("."):
         value = getattr(value, part)
@@ -50,7 +50,7 @@ def find(name: str) -> object:
 
 
 def methods(cls: type) -> tuple[list[str], list[str]]:
-    """Public methods and properties that the library wrote, and those of scikit-learn."""
+    """Return public methods and properties of the library, and those of scikit-learn."""
     ours, theirs = [], []
     for name in dir(cls):
         attribute = inspect.getattr_static(cls, name)
@@ -58,10 +58,10 @@ def methods(cls: type) -> tuple[list[str], list[str]]:
             continue
         owner = next(parent for parent in cls.__mro__ if name in vars(parent))
         if isinstance(attribute, type) or inspect.ismemberdescriptor(attribute):
-            continue  # fields, which the parameters describe
+            continue  # fields, documented as parameters
         if not hasattr(attribute, "__get__"):
             continue
-        if type(attribute).__module__.startswith("sklearn"):  # set_fit_request and its like
+        if type(attribute).__module__.startswith("sklearn"):  # set_fit_request and similar ones
             theirs.append(name)
         elif owner.__module__.startswith("formulakern"):
             ours.append(name)
@@ -73,7 +73,7 @@ def methods(cls: type) -> tuple[list[str], list[str]]:
 
 
 def page(name: str) -> str:
-    """The text of the page of an object."""
+    """Return the text of the page of an object."""
     value = find(name)
     whole = f"formulakern.{name}"
     module, _, last = whole.rpartition(".")
@@ -97,14 +97,14 @@ def page(name: str) -> str:
 
 
 def summary(name: str) -> str:
-    """The first sentence of what is said about an object."""
+    """Return the first sentence of the docstring of an object."""
     value = find(name)
     text = (inspect.getdoc(value) or "") if callable(value) or inspect.ismodule(value) else ""
     return " ".join(text.split("\n\n")[0].split())
 
 
 def listing(names: list[str], caption: str = "") -> str:
-    """A table of objects with their first sentences, and their places in the menu."""
+    """Return a table of objects with their first sentences, and their entries in the menu."""
     text = ".. list-table::\n   :widths: 35 65\n\n"
     for name in names:
         last = name.rpartition(".")[2]
@@ -117,9 +117,9 @@ def listing(names: list[str], caption: str = "") -> str:
 
 
 def index() -> str:
-    """The page that lists all of them."""
+    """Return the page that lists all objects."""
     text = "Reference\n=========\n\n.. currentmodule:: formulakern\n\n"
-    text += "Every public name, as ``import formulakern as fk`` finds it.\n\n"
+    text += "All public names of ``import formulakern as fk``.\n\n"
     for group, names in public().items():
         if not names:
             continue
@@ -129,14 +129,14 @@ def index() -> str:
 
 
 def pages() -> dict[str, str]:
-    """The texts of all pages, by the names of their files."""
+    """Return the texts of all pages, by file name."""
     names = [name for names in public().values() for name in names]
     names += [member for name in names for member in members(name)]
     return {f"formulakern.{name}.rst": page(name) for name in names} | {"index.rst": index()}
 
 
 def write(folder: Path, texts: dict[str, str]) -> None:
-    """Write files; what has not changed is left alone, so that it is not built again."""
+    """Write files; unchanged files are left alone, so that Sphinx does not build them again."""
     for path in folder.glob("reference/*.rst"):
         if f"reference/{path.name}" not in texts:
             path.unlink()

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: pages need no script from elsewhere."""
+"""Formulas as MathML, which browsers draw themselves, so that pages need no external script."""
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -9,7 +9,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def drawn(node, *, block):
-    """The MathML of a formula; what cannot be read is a warning, so the build fails."""
+    """Return the MathML of a formula; an unreadable formula is a warning, so the build fails."""
     try:
         return tex2mathml(node.astext(), as_block=block)
     except MathError as error:
@@ -24,11 +24,11 @@ def inline(self, node):
 
 
 def displayed(self, node):
-    """Write a formula that stands by itself."""
+    """Write a formula on a line of its own."""
     self.body.append(f'<div class="math">{drawn(node, block=True)}</div>')
     raise nodes.SkipNode
 
 
 def register(app):
-    """Make it known to Sphinx under the name ``mathml``."""
+    """Register this builder in Sphinx under the name ``mathml``."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))

@@ -4,18 +4,18 @@ import re
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
-HEADING = "## What the papers' figures give here\n"
+HEADING = "## Results of the studies\n"
 INTRODUCTION = """\
-# What the studies found
+# Results of the studies
 
 Each paragraph names the script that made its figures, from the folder
-[`examples/`](gallery/index). Where a paper's figure was not reached, that is said, too.
+[`examples/`](gallery/index), and states if a paper's figure was not reached.
 
 """
 
 
 def text() -> str:
-    """What stands below the heading, a section a study; links in the repository become words."""
+    """Return the text below the heading, a section per study; local links become words."""
     _, found, figures = README.read_text(encoding="utf-8").partition(HEADING)
     assert found, f"{README} has no heading {HEADING!r}"
     words = re.sub(r"\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", figures)

@@ -38,7 +38,7 @@ from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.learning.selection import rule_limit
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.features import Conjunction, Feature, LinearFeature, LinearTerm
-from formulakern.rules.voting import WeightedRule
+from formulakern.rules.voting import WeightedRule, log_probabilities
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
 from formulakern.text import counted
@@ -450,17 +450,6 @@ def class_sums(labels: npt.NDArray[Any], weights: FloatArray) -> FloatArray:
     array([2., 4.])
     """
     return np.array([weights[labels == name].sum() for name in np.unique(labels)])
-
-
-def log_probabilities(scores: FloatArray) -> FloatArray:
-    """Return s_k − ln Σ_j e^{s_j}; for two classes s is half of the (opposite) scores.
-
-    >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
-    array([[-1.386294, -0.287682]])
-    """
-    if scores.shape[1] == 2:
-        scores = scores / 2
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
 
 
 class GrowthHistory(History):

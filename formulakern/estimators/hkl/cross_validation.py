@@ -16,12 +16,7 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
-from formulakern.estimators.hkl.base import (
-    STOPPED_EARLY,
-    HierarchicalClassifier,
-    automatic_C,
-    log_probabilities,
-)
+from formulakern.estimators.hkl.base import STOPPED_EARLY, HierarchicalClassifier, automatic_C
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.path import RulePath
 from formulakern.estimators.path_search import (
@@ -37,6 +32,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
+from formulakern.rules.voting import log_probabilities
 
 #: Thresholds below and above all scores.
 FAR = 1e6

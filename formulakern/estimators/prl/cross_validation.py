@@ -12,7 +12,6 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
-from formulakern.estimators.hkl.base import log_probabilities
 from formulakern.estimators.path_search import (
     MIN_LOG_PROBABILITY,
     Fold,
@@ -27,6 +26,7 @@ from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.validation import TrainingData
 from formulakern.partitions.lazy_rows import lazily
+from formulakern.rules.voting import log_probabilities
 
 #: The values of ``Cs="auto"``, as multiples of the automatic C of the preferences.
 MULTIPLES = (0.25, 1.0, 4.0)

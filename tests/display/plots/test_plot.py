@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is what was learned, on tiny models; refusals; colours; labels."""
+"""Pictures show what was learned, on tiny models; refusals; colours; labels."""
 
 import inspect
 import itertools
@@ -84,7 +84,7 @@ def test_bars_are_counts():
 
 
 class Explained:
-    """A model of an ensemble, for what knows no estimator."""
+    """A model that has only an ensemble, for functions that need no estimator."""
 
     def __init__(self, rules):
         self.rules_ = rules
@@ -121,7 +121,7 @@ def test_waterfall_adds_up(rules, row):
 
 
 def _told(rules, scores):
-    """Which rules change the difference of the two largest scores, or the number."""
+    """Mark the rules that change the difference of the two largest scores, or the number."""
     if rules.classes is None:
         return np.ones(len(rules), dtype=bool)
     k, j = np.argsort(-scores, kind="stable")[:2]
@@ -156,14 +156,14 @@ def test_waterfall_of_chosen_classes_and_few_rules():
 
 
 def colours(ax):
-    """Of the bars, by their labels."""
+    """Return the colours of the bars by their labels."""
     faces = (matplotlib.colors.to_hex(bar.get_facecolor()) for bar in ax.patches)
     return dict(zip(ticks(ax), faces, strict=False))  # the largest parts come first
 
 
 @pytest.mark.parametrize("row", range(6))
 def test_a_class_has_one_colour(row):
-    """That of its number; positive and negative parts of a number those of the second and first."""
+    """A class has the colour of its number; parts of a number have those of the first classes."""
     X = {name: values[row : row + 1] for name, values in TABLE.items()}
     for rules in (votes("yes", "no", "yes"), votes("no", "no", "yes"), number()):
         weights, steps = fk.plot.rule_weights(rules), fk.plot.waterfall(Explained(rules), X)
@@ -428,7 +428,7 @@ def test_colours_have_contrast(ground):
 
 
 def test_every_picture_is_documented():
-    """Functions say the same things in the same order."""
+    """Docstrings have the same sections in the same order."""
     for name in fk.plot.__all__:
         text = inspect.getdoc(getattr(fk.plot, name))
         heads = re.findall(r"\n(\w+)\n-+\n", text)

@@ -1,4 +1,4 @@
-"""ChoquetSVC and ChoquetRegressor: the learnt set function, choices, constraints, manners."""
+"""ChoquetSVC and ChoquetRegressor: the learned set function, choices, constraints, interface."""
 
 import copy
 import itertools

@@ -1,4 +1,4 @@
-"""HKLClassifierCV: what it chooses and why, against the same computed by hand."""
+"""HKLClassifierCV: its choices and their scores, against the same computed by hand."""
 
 import warnings
 

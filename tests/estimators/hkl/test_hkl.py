@@ -1,4 +1,4 @@
-"""HKLClassifier and HKLRegressor: what they claim, scikit-learn's manners, what is refused."""
+"""HKLClassifier and HKLRegressor: their claims, scikit-learn's interface, and refusals."""
 
 import pickle
 import warnings
@@ -138,7 +138,7 @@ def test_equal_covers_take_the_shortest_form_and_opposites_join():
     st.sampled_from([0, 10]),
 )
 def test_the_rarer_of_two_values_is_named(seed, values, numbers, n_missing):
-    """Not of a column with missing entries, where neither value may hold."""
+    """A column with missing entries is the exception, because neither value may hold."""
     rng = np.random.default_rng(seed)
     often = rng.random(120) < 0.8
     x = np.where(often, *values).astype(object)
@@ -625,7 +625,7 @@ def test_the_certificate_of_words_has_no_cuts():
 
 
 def test_cut_points_lie_at_the_very_gap():
-    """Two thousand numbers, of which those between two of them have a class of their own."""
+    """Two thousand numbers; those between two of them have a class of their own."""
     x = np.random.default_rng(0).permutation(2000.0 + np.arange(2000))
     y = (x >= 2617) & (x < 3211)
     model = HKLClassifier(linear=False).fit({"x": x}, y)

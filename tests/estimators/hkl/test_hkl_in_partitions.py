@@ -1,4 +1,4 @@
-"""HKLClassifier on rows that stay in partitions: what it is in memory, whatever the partitions."""
+"""HKLClassifier on partitioned rows gives the model in memory, for any partitions."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Monotone constraints: what is predicted never falls, or never rises, with a column."""
+"""Monotone constraints: predictions never fall, or never rise, with a column."""
 
 import warnings
 
@@ -86,7 +86,7 @@ def test_predictions_are_monotone(seed, monotone, kind, linear):
 
 
 def test_equal_and_opposite_columns_do_not_lend_their_weight():
-    """In training income tells what age tells, with the other sign, and is free."""
+    """In training, income determines age with the other sign, and has no constraint."""
     age = np.array([20.0, 30, 40, 50, 60, 70] * 6)
     X = {"age": age, "income": 1000 - age, "town": ["a", "b"] * 18}
     y = np.where(age > 45, "no", "yes")  # rises with what age must not rise with

@@ -1,4 +1,4 @@
-"""Ordered classes: one score, thresholds, and rules that say the same in every form."""
+"""Ordered classes: one score, thresholds, and rules with the same meaning in every form."""
 
 import numpy as np
 import pandas as pd

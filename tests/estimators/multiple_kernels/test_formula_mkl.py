@@ -1,4 +1,4 @@
-"""FormulaMKL: the model is the support vector machine of its weighted sum; what is refused."""
+"""FormulaMKL: the model is the support vector machine of its weighted sum; refusals."""
 
 import math
 import pickle

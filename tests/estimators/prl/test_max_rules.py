@@ -114,7 +114,7 @@ CASES = [
 
 
 def test_few_rules_against_all_subsets():
-    """Feasible, worth what is said, never above the best subset, nearly always equal to it."""
+    """The rules are feasible, reach the stated value, and are nearly always the best subset."""
     shares = []
     for seed, n_classes, k, C in CASES:
         X, y = table(np.random.default_rng(seed), n_classes, p=4)

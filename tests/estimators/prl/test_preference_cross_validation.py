@@ -1,4 +1,4 @@
-"""PRLClassifierCV: what it chooses and why, against the same computed by hand."""
+"""PRLClassifierCV: its choices and their scores, against the same computed by hand."""
 
 import warnings
 

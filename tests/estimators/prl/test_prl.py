@@ -1,4 +1,4 @@
-"""PRLClassifier: its value is that of the whole game; scikit-learn's manners; what is refused."""
+"""PRLClassifier: its value is that of the whole game; scikit-learn's interface; refusals."""
 
 import itertools
 import pickle
@@ -53,7 +53,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(1, 3))
 def test_numbers_are_cut_at_every_gap(seed, n_classes, degree):
-    """The game is that of all propositions, listed; with ties, missing entries, and words."""
+    """The game has all propositions as columns; with ties, missing entries, and words."""
     generator = np.random.default_rng(seed)
     X = pd.DataFrame({"u": generator.integers(0, 9, 40) / 2, "v": generator.normal(size=40)})
     X["word"] = generator.choice(["red", "blue", "green"], 40)
@@ -221,7 +221,7 @@ def test_the_value_over_templates(generator, C):
 @settings(max_examples=15)
 @given(binary_tables, PRICES, st.sampled_from(["rules", "conjunctions"]))
 def test_the_bound_without_a_bias_rule(generator, C, features):
-    """What is true on all rows is then a rule like any other."""
+    """A proposition that is true on all rows is then a rule like any other."""
     X = (generator.random((8, 4)) < 0.8).astype(int)
     X[:, generator.integers(4)] = 1
     y = np.append([0, 1], generator.integers(0, 2, 6))
@@ -282,7 +282,7 @@ def test_the_eight_lines_of_tic_tac_toe():
 
 
 def fictitious_play(M, rounds):
-    """Both players answer what the other one has played until now; the columns' mean strategy."""
+    """Let both players respond to the other's past choices; return the columns' mean strategy."""
     rows, columns = np.zeros(len(M)), np.zeros(M.shape[1])
     for _ in range(rounds):
         rows[np.argmin(M @ columns)] += 1

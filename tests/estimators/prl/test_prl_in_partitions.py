@@ -31,13 +31,13 @@ def divided(encoded, codes, weights, division, merged=True):
 
 
 def on_partitions(model, X, y, division, sample_weight=None, merged=True):
-    """What fit does with rows in partitions; these are here."""
+    """Do the work of fit on partitioned rows, in this process."""
     model._check_parameters()
     data = model._read_training(X, y, sample_weight, model.class_weight)
     model.classes_, encoded, factors = data.classes, data.table, data.factors
     model._levels = model.classes_.tolist() if model.ordinal else None
     read = Preferences.of_ordered if model.ordinal else Preferences.of_classes
-    partitions = divided(encoded, data.codes, data.own, division, merged)
+    partitions = divided(encoded, data.codes, data.sample_weights, division, merged)
     groups = RowGroups(partitions, len(factors), factors, encoded.n_columns, read)
     with model._progress_bar():
         deadline = Deadline.of(model.time_limit)
@@ -85,7 +85,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:the hard margin")
 def test_equals_the_fit_in_memory(name):
-    """Of one game, secured by the rules that are shown; between divisions to the last bit."""
+    """The models solve one game, their rules secure its value, and all divisions agree exactly."""
     options = {"max_rules": None} | CASES[name]
     X, y = table(k=options.pop("k", 2))
     weights = np.arange(len(y)) % 3 * 0.7 if options.pop("weighted", False) else None
@@ -129,7 +129,7 @@ def test_merging_equal_rows_is_of_no_effect():
     ("room", "number"), [("column_generation.MAX_IDLE_EPOCHS", 1), ("row_groups.MAX_GROUPS", 2)]
 )
 def test_columns_that_go_join_groups(room, number, monkeypatch):
-    """Few columns at a time, of which unused ones, or light ones, are dropped often."""
+    """Few columns at a time, so that unused or light ones are dropped often."""
     monkeypatch.setattr(f"formulakern.learning.prl.{room}", number)
     calls = []
     join = RowGroups.join
@@ -200,7 +200,7 @@ def test_groups_are_what_rows_say(data):
 
 
 def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
-    """The clock jumps when so many questions were asked: at any of them, there is a result."""
+    """The clock jumps after a number of requests: after each of them there is a result."""
     X, y = table(4, 300, 8)
     clock, bound = Deadline.clock, fk.PRLClassifier(degree=3, C=1.0).fit(X, y).bound_
     asked = {}

@@ -1,4 +1,4 @@
-"""RuleListClassifier: scikit-learn's manners, odd tables, and what its rules say."""
+"""RuleListClassifier: scikit-learn's interface, odd tables, and the meaning of its rules."""
 
 import pickle
 from functools import partial

@@ -1,4 +1,4 @@
-"""Rules from scikit-learn's trees: paths say what the trees do, and pruning makes a short list."""
+"""Rules from scikit-learn's trees: paths predict as the trees do, and pruning shortens the list."""
 
 import numpy as np
 import pandas as pd

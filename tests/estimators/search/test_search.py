@@ -242,7 +242,7 @@ def test_probabilities_of_several_classes():
 
 
 def test_the_majority_class_is_no_good_choice():
-    """Four rows of five are of one class, whatever the columns; a product of two tells it."""
+    """Four of five rows have the majority class; a product of two columns separates the others."""
     X, _ = datasets.make_formula_classification("a", n=7)
     X = np.asarray(X)
     y = np.where(X[:, 0] & X[:, 1] & (X[:, 2] | X[:, 3]), "rare", "common")

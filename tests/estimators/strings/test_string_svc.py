@@ -57,7 +57,7 @@ def test_the_machine_is_that_of_scikit_learn(text, normalize):
 
 
 def test_scikit_learn_estimator_checks():
-    """Those that hold for estimators that read no table of numbers."""
+    """The checks that hold for estimators that read no table of numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
         warnings.filterwarnings("ignore", message="Can't test estimator")

@@ -1,4 +1,4 @@
-"""FormulaSVC: any table in, the same machine out; scikit-learn's manners; what is refused."""
+"""FormulaSVC: the same machine for any kind of table; scikit-learn's interface; refusals."""
 
 import copy
 import pickle

@@ -69,7 +69,7 @@ def test_the_heaviest_features_are_found(reading, text):
 
 
 def check_rules(result, svc, X, y, factor=1.0):
-    """Each rule, evaluated as a rule, has the weight, the support and the precision it says."""
+    """Each rule, evaluated as a rule, has the stated weight, support and precision."""
     table = {f"x{j}": X[:, j].astype(bool) for j in range(X.shape[1])}
     weights = svc.dual_coef_[0] * factor
     for item in result:

@@ -19,7 +19,7 @@ from formulakern.kernels.boolean import CountedKernel
 
 
 def clauses(n, length, signed):
-    """Sets of (column, value) over ``length`` different columns; value 1 where not signed."""
+    """Return sets of (column, value) over ``length`` different columns; value 1 if not signed."""
     for columns in itertools.combinations(range(n), length):
         for values in itertools.product((0, 1) if signed else (1,), repeat=length):
             yield tuple(zip(columns, values, strict=True))
@@ -282,7 +282,7 @@ def test_large_shares_are_rounded_once(k):
 
 
 def cosine(f, a, b, c):
-    """f(a) / √(f(b)·f(c)) with 60 digits; 0 where a row has no feature."""
+    """Return f(a) / √(f(b)·f(c)) with 60 digits; 0 if a row has no feature."""
     values = [Fraction(f(v)) for v in (a, b, c)]
     if not values[1] * values[2]:
         return 0.0

@@ -29,7 +29,7 @@ entries = st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0, 3.0, 1e-9]) | st.floats(1e-
 
 
 def rows(shape, share=0.8, digits=1, seed=0):
-    """Random rows in [0, 1] with zeros, and ties where they are rounded."""
+    """Return random rows in [0, 1] with zeros, and with ties if they are rounded."""
     generator = np.random.default_rng(seed)
     return generator.random(shape).round(digits) * (generator.random(shape) < share)
 
@@ -231,7 +231,7 @@ def test_bad_parameters():
 
 
 def test_small_and_large_numbers(road):
-    """The largest entry of a row may be any number; what is lost is said."""
+    """The largest entry of a row may be any number; lost precision is reported."""
     X = rows((4, 5), digits=3)
     k = fk.choquet()
     for factor in (2.0**400, 2.0**-400):

@@ -1,4 +1,4 @@
-"""Kernels of strings from text: what is read, and that nothing else is."""
+"""Kernels of strings from text: the accepted texts, and the refusal of all others."""
 
 import pytest
 

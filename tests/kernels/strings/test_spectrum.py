@@ -81,7 +81,7 @@ def test_near_both_is_what_enumeration_finds(k, letters):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 33, 64, 100])
 def test_equal_k_mers_have_one_number(k, monkeypatch):
-    """Also where numbers are counted anew, as they are when the alphabet is large."""
+    """Equal k-mers have one number also if they are counted anew, as for a large alphabet."""
     texts = [*generated(3, 150, "AB", least=k), "A" * 150, "A" * 120]
     codes = np.array([ord(letter) - 65 for text in texts for letter in text], dtype=np.uint8)
     lengths = np.array([len(text) for text in texts])

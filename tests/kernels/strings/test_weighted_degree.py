@@ -184,7 +184,7 @@ def test_counts_beyond_integers(monkeypatch):
 
 
 def test_exactness_of_values():
-    """One rounding: that of the division."""
+    """There is one rounding, in the division."""
     X = generated(40, 80, "ab", seed=3)
     for d in (2, 7, 64):
         sums = run_sums(agreeing(X, X), d).tolist()

@@ -99,7 +99,7 @@ def one_class(seed):
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_what_is_kept_in_mind_while_learning_is_so_in_the_end(seed):
-    """How many rules cover each row, and that no rule can go without more bits."""
+    """The number of rules per row is kept up to date; no rule can go without more bits."""
     learner = one_class(seed)
     learner.learn()
     times = np.zeros(len(learner.rows), dtype=int)

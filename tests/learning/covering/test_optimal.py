@@ -1,4 +1,4 @@
-"""Optimal rule lists against the enumeration of all lists, and what is promised when stopped."""
+"""Optimal rule lists against the enumeration of all lists, and the guarantee after a stop."""
 
 import itertools
 import math
@@ -86,7 +86,7 @@ def cases(draw):
 
 
 def check(X, weights, options, found):
-    """All that is said about the list is true of it."""
+    """Check every stated property of the list."""
     covers = covers_of(X, found.conjunctions)
     parts = decided(covers, len(X))
     assert len(found.conjunctions) == len(found.labels) <= options["max_rules"]
@@ -125,7 +125,7 @@ def test_equals_enumeration(case):
 @settings(max_examples=60)
 @given(cases(), st.randoms())
 def test_weights_that_differ_much(case, random):
-    """Too many different weights to group: laid out by their bits, with a rounding that is told."""
+    """Too many different weights to group: laid out by their bits, with a stated rounding."""
     X, weights, options = case
     weights = weights * [[random.random() for _ in row] for row in weights] + weights.max() / 99
     best = naive(X, weights, options)

@@ -70,7 +70,7 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
     st.sampled_from([1.0, 2.0]),
 )
 def test_shares_of_the_subsets_inside(seed, p, rho, a):
-    """No answer is below the dual norm over all nodes."""
+    """No bound is below the dual norm over all nodes."""
     X, y = problem(seed, p, 30)
     grown = grow(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
     nodes, whole = everything(grown.table.unpacked())

@@ -100,7 +100,7 @@ def test_what_is_listed_has_the_right_sign(seed, p, rho, most):
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.floats(-1, 3), st.sampled_from([1.1, 1.5, 2.0]))
 def test_joined_rules_keep_their_signs(seed, p, log_C, rho):
-    """Propositions with equal and opposite ones beside them, of other signs."""
+    """Propositions with equal and opposite ones of other signs."""
     X, y, others, _ = problem(seed, p, 30)
     rng = np.random.default_rng(seed)
     some = rng.integers(0, p, p)

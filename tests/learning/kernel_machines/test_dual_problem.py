@@ -292,7 +292,7 @@ def test_boxes_of_any_size(C):
 
 @pytest.mark.parametrize("n", [60, 300])
 def test_what_no_number_of_steps_solves_ends_with_its_gap(n, monkeypatch):
-    """Contradictions with an enormous C ask for as many steps as C is large."""
+    """Contradictions with an enormous C need as many steps as C is large."""
     monkeypatch.setattr(kernel_machines, "MAX_STEPS", 20_000)
     monkeypatch.setattr(kernel_machines, "MAX_DIRECT_ROWS", 100)
     rng = np.random.default_rng(9)

@@ -1,4 +1,4 @@
-"""Learnt weights of kernels against general solvers, the published procedures, and their bounds."""
+"""Learned weights of kernels against general solvers, published procedures, and their bounds."""
 
 import math
 

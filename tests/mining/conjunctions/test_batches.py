@@ -74,7 +74,7 @@ def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
 
 
 def test_the_division_is_of_no_effect_on_any_bit():
-    """Weights that are no whole numbers are rounded row by row, the same everywhere."""
+    """Weights that are not whole numbers are rounded row by row, the same everywhere."""
     X, _ = large(700, 12)
     group = np.arange(700) % 5
     share = np.random.default_rng(1).random(700)

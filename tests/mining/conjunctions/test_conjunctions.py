@@ -1,4 +1,4 @@
-"""Mining conjunctions: everything against enumeration, and certificates against what is missing."""
+"""Mining conjunctions: all results against enumeration, and certificates against missing ones."""
 
 import itertools
 import math
@@ -83,7 +83,7 @@ def cases(draw):
 
 
 def check_against_enumeration(result, X, weights, options, top):
-    """What is there is right, nothing better is missing, and the bound holds of what is missing."""
+    """Every result is right, nothing better is missing, and the bound holds for all others."""
     every = naive(X, weights, options)
     assert result.proven
     assert len(set(result.conjunctions)) == len(result.conjunctions)

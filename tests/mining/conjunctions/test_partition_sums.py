@@ -1,4 +1,4 @@
-"""What a partition answers: sums over covers, against every row of the table."""
+"""The results of a partition: sums over covers, against every row of the table."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def asked(pairs, nodes, items, columns):
 @settings(max_examples=80)
 @given(cases(), st.booleans(), st.sampled_from([1, 128]), st.sampled_from([0.0, 0.25]))
 def test_equals_the_sums_over_all_rows(case, whole, long, idle):
-    """Also where rows of one weight come together, and where those without weight are left out."""
+    """Also if rows of one weight are merged, and if those without weight are left out."""
     X, rows, vectors, pairs, nodes, items, columns = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition_sums, "MIN_ROWS_PER_KIND", long)

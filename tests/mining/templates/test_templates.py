@@ -312,7 +312,7 @@ def test_constants_have_one_instance():
 
 
 def test_symmetries_are_left_out_by_orders():
-    """Pairs in order, and pairs of pairs; no order where nothing can be exchanged."""
+    """Pairs in order, and pairs of pairs; no order if nothing can be exchanged."""
     assert len(expand(fk.parse("a & ~b"), True).orders) == 0
     square = expand(fk.parse("(a & b) | (c & d)"), True)
     pairs = {(order.left, order.right) for order in square.orders}

@@ -1,4 +1,4 @@
-"""Lists and sets as SQL, expressions of data frames, JSON and text, against what they predict."""
+"""Lists and sets as SQL, expressions of data frames, JSON and text, against their predictions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rules as expressions of polars and of pandas, against what they predict."""
+"""Rules as expressions of polars and of pandas, against their predictions."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_generated_tables(answer):
 
 
 def test_what_the_rules_suggest():
-    """Without types: NaN is missing, also where nothing but that is asked."""
+    """Without types NaN is missing, also if only missing entries are tested."""
     listed = [("when >= 2020-02-01", "late"), ("x is missing", "no x"), ("word = NaN", "word")]
     decision = RuleList([ClassRule(fk.rule(t), label) for t, label in listed],
                         ("late", "no x", "word", "rest"), "rest")  # fmt: skip
@@ -109,7 +109,7 @@ def test_models_and_what_has_no_expression():
 
 
 def test_half_of_a_surrogate_pair_is_in_no_frame():
-    """Where a library would read it as another text, or fail."""
+    """Texts that a library would read as another text, or reject."""
     listed = [ClassRule(fk.rule('word = "\ud800"'), "a"), ClassRule(fk.rule('word = "b"'), "b")]
     decision = RuleList(listed, ("a", "b", "c"), "c")
     frame = polars.DataFrame({"word": ["\ufffd\ufffd\ufffd", "b", None]})

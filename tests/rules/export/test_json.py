@@ -1,4 +1,4 @@
-"""What is written as JSON is read back equal, and nothing else is read."""
+"""JSON of rules is read back equal, and any other JSON is refused."""
 
 import json
 import math

@@ -169,7 +169,7 @@ def test_rules_against_their_precision_are_marked():
 
 
 def inside(words, x):
-    """Whether a number is in a range such as ``above 3 to below 5``."""
+    """Return True if a number is in a range such as ``above 3 to below 5``."""
     low, found, high = words.rpartition(" to ")
     if not found and not words.startswith(("below", "above", "from")):
         return x == float(words)

@@ -19,7 +19,7 @@ NAMES = ("a", 'say "x"', "it's", "a\nb", "x = 1; import os", "größe", "__impor
 
 
 def made(model):
-    """What the file defines; it imports nothing of this package, and runs nothing of a user."""
+    """Return the names in the file, which does not import this package or run a user's text."""
     text = model.to_python()
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -40,7 +40,7 @@ def same(a, b):
 
 
 def in_words(columns):
-    """Rows as a file has them, where numbers are the text that is read as them."""
+    """Return rows as in a file, with numbers as text."""
 
     def text(value):
         if value is None or value != value:
@@ -161,7 +161,7 @@ def test_large_formulas_and_many_rules():
 
 
 def test_models_and_rows_of_files(tmp_path):
-    """Of a model that read a file, from the rows that csv.DictReader reads, in another process."""
+    """A model that read a file predicts rows of csv.DictReader in another process."""
     path = tmp_path / "fruit.csv"
     rng = np.random.default_rng(5)
     lines = ["colour,size,ripe,seen,class"]
@@ -225,7 +225,7 @@ def test_rows_of_a_reader(tmp_path):
 @pytest.mark.parametrize("scaling", ["minmax", "rank"])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_choquet_models(scaling, monotone):
-    """Of two classes, of three, and of a number; and rows outside of the range of training."""
+    """Two classes, three classes, and a number; and rows outside the range of training."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 4))
     X[:, 3] = 1.0  # constant

@@ -1,4 +1,4 @@
-"""Queries of ensembles, answered by SQLite, against what the ensembles predict."""
+"""Queries of ensembles in SQLite, against the predictions of the ensembles."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_products_with_a_missing_factor_have_no_answer():
 
 
 def test_linear_terms_of_any_numbers():
-    """Nothing where a value is missing; ranges may be beyond float64."""
+    """The result is NULL for a missing value; ranges may be beyond float64."""
     table = {"u": [1.5, None, 2.0, -7.0, 1e308], "v": [3, 1, None, -1, 2]}
     listed = [LinearTerm("u", -1.1, 1.7), LinearTerm("v", 0, 3), LinearTerm("u", -1e308, 1.5e308)]
     sums = RuleEnsemble.of([WeightedRule(term, 0.7) for term in listed], intercept=[0.1])

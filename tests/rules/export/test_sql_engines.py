@@ -1,4 +1,4 @@
-"""Queries of rules, answered by databases, against what the rules predict."""
+"""Queries of rules in databases, against the predictions of the rules."""
 
 import sqlite3
 from collections import Counter
@@ -33,7 +33,7 @@ def engine(request):
 
 
 def test_generated_tables(engine):
-    """Every row of every table, for every kind of rules, whatever types are said."""
+    """Every row of every table, for every kind of rules, whatever types are given."""
     name, execute = engine
     rng = np.random.default_rng(0)
     kinds = Counter()
@@ -87,7 +87,7 @@ def test_an_unknown_column_is_an_error(engine):
 
 
 def test_classes_and_columns_that_differ_in_case_only(engine):
-    """Nor is a column of the user's taken for a score or for an answer."""
+    """A column of the user is never taken for a score or a result."""
     name, execute = engine
     table = {"x": [1, 2, 3], "score 0": [9, 9, 9], "score_1": [7, 7, 7], "predicted_class": [0] * 3}
     filled(execute, name, "data", table, dict.fromkeys(table, "integer"))
@@ -124,7 +124,7 @@ def test_a_boolean_column_of_which_nothing_is_known(engine):
 
 
 def test_missing_entries_of_a_column_of_which_nothing_is_known(engine):
-    """NaN is missing where a column holds floating point numbers; in one of text it is a word."""
+    """NaN is missing if a column has floating point numbers; in a column of text it is a word."""
     name, execute = engine
     nan = [float("nan")] if name != "sqlite" else [None]
     columns = {
@@ -157,7 +157,7 @@ def test_long_sums_and_long_conjunctions(engine):
 
 @pytest.mark.parametrize("dialect", get_args(DialectName))
 def test_another_parser_reads_the_same_names_and_texts(dialect):
-    """sqlglot, in the dialects for which there is no engine too: nothing ends a quotation."""
+    """sqlglot parses dialects without an engine too: no text ends a quotation."""
     texts = ["it's", "\\", "\\'", "a\nb", "'; DROP TABLE data; --", "--", "/*", '"', "`", "%s"]
     names = ["it's", 'say "x"', "a`b", "a\nb", '"; DROP TABLE data; --', "`; SELECT 1; --", "--"]
     reader = {"standard": ""}.get(dialect, dialect)
@@ -232,7 +232,7 @@ def test_another_parser_reads_dates(dialect):
 
 
 def test_models_say_the_types_of_training(engine):
-    """A column of truth values beside one of 1 and 0, and numbers that are NaN."""
+    """A column of truth values next to one of 1 and 0, and numbers that are NaN."""
     name, execute = engine
     rng = np.random.default_rng(1)
     columns = {

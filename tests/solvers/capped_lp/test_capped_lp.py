@@ -122,7 +122,7 @@ def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
 
 
 def test_in_the_middle_of_the_optimal_strategies():
-    """Equal rows get equal shares, where a corner would choose one of them."""
+    """Equal rows get equal shares, although a corner would choose one of them."""
     A = np.ones((4, 1))
     solution = solve_capped_lp(A, np.full(4, np.inf))
     np.testing.assert_allclose(solution.alpha, 0.25, rtol=1e-6)

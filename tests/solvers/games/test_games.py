@@ -63,7 +63,7 @@ def check(M, solution) -> None:
 
 
 def solved(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """The solution of a square linear system, last column on the right; None where singular."""
+    """Return the solution of a square linear system, last column on the right; None if singular."""
     rows = [row[:] for row in rows]
     size = len(rows)
     for k in range(size):
@@ -80,9 +80,9 @@ def solved(rows: list[list[Fraction]]) -> list[Fraction] | None:
 
 
 def equaliser(M: list[list[Fraction]], rows, columns) -> dict[int, Fraction] | None:
-    """Weights of the rows, of sum 1, under which all these columns pay the same; if not negative.
+    """Return weights of the rows, of sum 1, with equal payoffs of all these columns, or None.
 
-    The unknowns are the weights and what the columns pay.
+    The unknowns are the weights and the payoff.
     """
     system = [[M[i][j] for i in rows] + [Fraction(-1), Fraction(0)] for j in columns]
     system.append([Fraction(1)] * len(rows) + [Fraction(0), Fraction(1)])

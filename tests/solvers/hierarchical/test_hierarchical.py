@@ -69,7 +69,7 @@ def naive_objective(f, b, columns, nodes, y, *, rho, C, a, loss, s=1.0, others=N
 
 
 def naive_bound(solution, columns, nodes, y, *, rho, C, a, loss, others, d):
-    """The dual objective at β, with g split over the groups as the certificate says."""
+    """Return the dual objective at β, with g split over the groups as in the certificate."""
     beta, eta = solution.dual, np.maximum(solution.certificate, 1e-14)[: len(nodes)]
     alone = np.abs(beta @ others).max(initial=0.0) / d
     g = beta @ columns
