@@ -411,7 +411,7 @@ def test_auto_says_why(monkeypatch):
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
         patch.setattr(CompiledFunction, "is_compiled", False)
         patch.setattr(CompiledFunction, "stored", False)
-        patch.setattr(loop_of_task(k.task(TablePair(hot))), "asked", 0.0)
+        patch.setattr(loop_of_task(k.task(TablePair(hot))), "numbers_requested", 0.0)
         assert k.choose(TablePair(hot)).backend.name == "lookup"
         few = k.choose(TablePair(data(20, 50)))
         assert few.backend.name in ("interpreter", "lookup")
