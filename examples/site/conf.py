@@ -108,6 +108,7 @@ def report(app, error):
 def setup(app):
     """Write the pages of public objects, and formulas as MathML."""
     app.connect("build-finished", report)
+    app.connect("autodoc-process-docstring", reference.group_parameters, priority=400)
     generated = HERE / "generated"
     pages = {f"reference/{name}": text for name, text in reference.pages().items()}
     pages |= {"command_line.md": commands.text(), "studies.md": studies.text()}

@@ -52,7 +52,6 @@ def lazily(method: Method) -> Method:
             rows, _MethodCall(self, method.__name__, given[1:], further, None, graph)
         )
 
-    wrapper.__dict__["answers_rows"] = True
     return cast(Method, wrapper)
 
 

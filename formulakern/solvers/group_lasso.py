@@ -261,14 +261,14 @@ class _Iteration:
         weights, u, b = self.weights, predicted(self.columns, self.weights), self.intercept
         self.best = weights, b
         b, here = self.loss.intercept(u, b)
-        status, steps, stuck = "iteration limit", 0, False
+        status, steps, stuck = "iteration_limit", 0, False
         for steps in range(MAX_NEWTON_STEPS + 1):
             excess = self.judge(weights, u, b, here)
             if self.gap <= self.tol:
                 status = "optimal"
             elif self.deadline.over():
                 status = "time_limit"
-            if status != "iteration limit" or steps == MAX_NEWTON_STEPS:
+            if status != "iteration_limit" or steps == MAX_NEWTON_STEPS:
                 break
             finer = False
             if self.loss.name == "hinge" and excess > 0:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -20,6 +21,15 @@ GROUPS = {
     "solvers": ("Games", "The solvers of preference learning, for any game."),
     "errors": ("Errors", "All of them are :class:`~formulakern.FormulaKernError`."),
 }
+
+#: The parameters of estimators that most people set; the pages list the others below them.
+COMMON = {
+    "C", "Cs", "additivity", "candidates", "class_weight", "column", "cut_points", "cv", "degree",
+    "directions", "encoder", "epsilon", "features", "formula", "formulas", "kernel", "learner",
+    "max_conditions", "max_rules", "method", "missing", "monotone", "n_components", "nominal", "nu",
+    "numeric", "ordinal", "random_state", "selection", "strategy", "time_limit", "variables",
+    "verbose",
+}  # fmt: skip
 
 
 def public() -> dict[str, list[str]]:
@@ -94,6 +104,26 @@ def page(name: str) -> str:
         listed = ", ".join(f"``{method}``" for method in theirs)
         text += f"\n.. rubric:: From scikit-learn\n\nIt also has {listed}.\n"
     return text
+
+
+def group_parameters(app, what, name, value, options, lines) -> None:
+    """Move the parameters of an estimator that few people set behind the others."""
+    del app, options
+    text = "\n".join(lines)
+    if what != "class" or not hasattr(value, "fit") or name.count(".") > 1:
+        return
+    before, _, rest = text.partition("Parameters\n----------\n")
+    end = re.search(r"\n(?=\w[\w ]*\n---)", rest)
+    own, after = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
+    entries = [entry for entry in re.split(r"^(?=\S)", own, flags=re.MULTILINE) if entry.strip()]
+    groups: dict[bool, list[str]] = {True: [], False: []}
+    for entry in entries:
+        names = entry.partition(" : ")[0].split(", ")
+        groups[bool(COMMON.intersection(names))].append(entry.rstrip() + "\n")
+    text = f"{before}Parameters\n----------\n{''.join(groups[True])}"
+    if groups[False]:
+        text += f"\nOther Parameters\n----------------\n{''.join(groups[False])}"
+    lines[:] = f"{text}{after}".split("\n")
 
 
 def summary(name: str) -> str:

@@ -303,7 +303,7 @@ class HierarchicalBase(RuleModel):
                 return
             advice = {
                 "time_limit": "Allow more time, a larger tol, or a smaller C.",
-                "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller "
+                "node_limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller "
                 "C.",
             }.get(self.stopped_, "Raise tol, or choose a smaller C.")
             limit = self.stopped_.replace("_", " ")

@@ -147,7 +147,7 @@ class HKLClassifier(HierarchicalClassifier):
         Nodes, objective and gap of every round.
     n_iter_ : int
         Rounds.
-    stopped_ : {"optimal", "time_limit", "node limit", "iteration limit", "interrupted"}
+    stopped_ : {"optimal", "time_limit", "node_limit", "iteration_limit", "interrupted"}
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str

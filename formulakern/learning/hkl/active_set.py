@@ -225,7 +225,7 @@ def grow(
                         continue
                     if not loose:  # no room, or the solver failed
                         full = any(one.violators for one in functions)
-                        status = "node limit" if full else "iteration limit"
+                        status = "node_limit" if full else "iteration_limit"
                     for one in functions:  # an accurate solution follows a loose one
                         one.violators = []
     except (KeyboardInterrupt, TimeIsOver) as ended:

@@ -306,7 +306,7 @@ def grow_lasso(
                     if entered or fresh:
                         sharper = 1.0
                     elif room <= 0 and lacking:
-                        status = "node limit"
+                        status = "node_limit"
                     elif inner > tol / 2:
                         gap = 0.0
                     elif not options.proves:
@@ -314,7 +314,7 @@ def grow_lasso(
                     elif sharper > MIN_MISSING_GAP_SHARE:  # the solution was not accurate enough
                         sharper /= 4
                     else:
-                        status = "iteration limit"
+                        status = "iteration_limit"
     except (KeyboardInterrupt, TimeIsOver) as ended:
         status = "time_limit" if isinstance(ended, TimeIsOver) else "interrupted"
         if kept is None:

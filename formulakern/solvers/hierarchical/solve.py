@@ -172,7 +172,7 @@ def solve_hierarchical(
     with one_thread():
         while not (finished := search.advance()) and not deadline.over():
             pass
-    status = "iteration limit" if finished else "time_limit"
+    status = "iteration_limit" if finished else "time_limit"
     return search.solution("optimal" if search.gap <= tol else status)
 
 

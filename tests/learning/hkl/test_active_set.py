@@ -165,7 +165,7 @@ def test_limits_keep_valid_bounds():
     assert best.status == "optimal"
     few = grow(X, y, C=10.0, max_nodes=5)
     short = grow(X, y, C=10.0, deadline=Deadline.of(0))
-    assert (few.status, short.status) == ("node limit", "time_limit")
+    assert (few.status, short.status) == ("node_limit", "time_limit")
     assert len(few.nodes) == 5
     for other in (few, short):
         assert other.gap > 1e-3

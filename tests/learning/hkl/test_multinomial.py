@@ -88,7 +88,7 @@ def test_limits_and_warm_starts():
     assert warm[0][1].objective < slower[0][1].objective
     assert again >= bound * (1 - 1e-9)  # the optimum grows with C
     for limits, status in (
-        ({"max_nodes": 2}, "node limit"),
+        ({"max_nodes": 2}, "node_limit"),
         ({"deadline": Deadline.of(0)}, "time_limit"),
     ):
         stopped, value, least, _ = learned(X, codes, others, options, **limits)

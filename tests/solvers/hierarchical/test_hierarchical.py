@@ -218,7 +218,7 @@ def test_few_rounds_give_a_valid_bound_too():
     best = solved(columns, nodes, y, C=10.0, tol=1e-6).objective
     for rounds in (1, 2, 3):
         early = solved(columns, nodes, y, C=10.0, tol=1e-9, max_iter=rounds)
-        assert early.status == "iteration limit"
+        assert early.status == "iteration_limit"
         assert early.lower_bound <= best
         assert early.objective >= best * (1 - 1e-6)
         assert early.gap == (early.objective - early.lower_bound) / early.objective
