@@ -113,8 +113,8 @@ class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
     risk by the sum of weights: low up to 5, middle up to 20, high above
     weight  rule
       20.0  smoker = yes
-      15.0  age from 20 to 70, 0.3 per unit
-    A term "x from a to b" rises linearly from 0 at a to its weight at b, and is constant outside.
+      15.0  +0.3 per unit of age (from 20 to 70)
+    A linear term from a to b rises from 0 at a to its weight at b, and is constant outside.
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """

@@ -149,7 +149,7 @@ class LinearTerm:
     >>> age({"age": [30, 20, 95, None]})
     array([0.2, 0. , 1. , 0. ])
     >>> print(age, "-", age.effect(1.5))
-    age from 20 to 70 - 0.03 per unit
+    age from 20 to 70 - +0.03 per unit
     """
 
     column: str
@@ -217,13 +217,13 @@ class LinearTerm:
         otherwise it is the power of ten that divides the range into 2 to 20 steps.
 
         >>> LinearTerm("density", 2, 3).effect(1.0), LinearTerm("dose", 0.5, 1.5).effect(1.0)
-        ('1 per unit', '0.1 per 0.1')
+        ('+1 per unit', '+0.1 per 0.1')
         """
         whole = self.least.is_integer() and self.largest.is_integer()
         ones = (0 if whole else 1) <= self._half < 100
         step = 1.0 if ones else 10.0 ** math.floor(math.log10(self._half))
         per = "unit" if step == 1 else _plain(step)
-        return f"{weight * (step / 2 / self._half):.2g} per {per}"
+        return f"{weight * (step / 2 / self._half):+.2g} per {per}"
 
 
 def _plain(number: float) -> str:

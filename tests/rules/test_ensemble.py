@@ -258,7 +258,7 @@ def test_linear_terms_count_with_their_share_of_the_way():
     found = Explanation.of(ensemble, ensemble.values(table)[3:4])
     assert str(found).splitlines() == [
         "class a: the score is -1; predict b if it is above 0, else a",
-        "  -2.0  u from 2 to 6, -0.5 per unit",
+        "  -2.0  -0.5 per unit of u (from 2 to 6)",
         "  +1.0  v = 1",
     ]
     assert LinearTerm("u", 2, 6)({"u": ["3", "4", None]}).tolist() == [0.25, 0.5, 0]

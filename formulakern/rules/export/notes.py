@@ -19,8 +19,7 @@ BELOW_BASE_RATE = (
     "rows."
 )
 LINEAR = (
-    'A term "x from a to b" rises linearly from 0 at a to its {amount} at b, and is constant '
-    "outside."
+    "A linear term from a to b rises from 0 at a to its {amount} at b, and is constant outside."
 )
 
 #: The space between words that stay on one line.

@@ -136,14 +136,11 @@ def _marked(ensemble: VotingRules) -> dict[str, list[str]]:
 
 
 def term_text(term: Term, weight: float | None) -> str:
-    """Return a rule; with a weight, a linear term also shows its contribution per step."""
-    return f"{term}{_effect(term, weight)}"
-
-
-def _effect(term: Term, weight: float | None) -> str:
+    """Return a rule; with a weight, a linear term begins with its contribution per step."""
     if weight is None or not isinstance(term, LinearTerm):
-        return ""
-    return f", {term.effect(weight)}"
+        return str(term)
+    column, _, ends = str(term).rpartition(" from ")
+    return f"{term.effect(weight)} of {column} (from {ends})"
 
 
 def decision_sentences(ensemble: VotingRules) -> str:
@@ -349,7 +346,10 @@ def tabular(cells: Mapping[str, Sequence[str]]) -> str:
 
 
 def _latex_term(term: Term, weight: float | None) -> str:
-    return f"${term.latex()}${_effect(term, weight)}"
+    text = f"${term.latex()}$"
+    if weight is None or not isinstance(term, LinearTerm):
+        return text
+    return f"{text}, {term.effect(weight)}"
 
 
 def _latex_class(label: Any) -> str:

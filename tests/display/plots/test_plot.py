@@ -181,9 +181,9 @@ def test_a_class_has_one_colour(row):
 def test_linear_terms_say_what_their_weights_give():
     term = fk.WeightedRule(LinearTerm("size", 2, 6), 2.0, "no", "yes")
     rules = fk.RuleEnsemble.of([term], ("no", "yes"))
-    assert ticks(fk.plot.rule_weights(rules)) == ["size from 2 to 6, 0.5 per unit"]
+    assert ticks(fk.plot.rule_weights(rules)) == ["+0.5 per unit of size (from 2 to 6)"]
     ax = fk.plot.waterfall(Explained(rules), {"size": [3], "kind": ["a"]}, label="yes")
-    assert ticks(ax)[1] == "size from 2 to 6, -0.5 per unit"
+    assert ticks(ax)[1] == "-0.5 per unit of size (from 2 to 6)"
     assert widths(ax)[1] == -0.5
 
 

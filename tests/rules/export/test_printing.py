@@ -119,9 +119,7 @@ def test_what_two_classes_are_decided_by(start):
         assert ensemble.predict({"x": [x]}).tolist() == ["b" if total > float(more) else "a"]
 
 
-LINEAR = (
-    'A term "x from a to b" rises linearly from 0 at a to its {} at b, and is constant outside.'
-)
+LINEAR = "A linear term from a to b rises from 0 at a to its {} at b, and is constant outside."
 
 
 def test_linear_terms_say_what_a_step_counts_for():
@@ -129,7 +127,7 @@ def test_linear_terms_say_what_a_step_counts_for():
     lines = str(RuleEnsemble.of([age], ("a", "b"))).splitlines()
     assert lines[1:] == [
         "weight  class  coverage  rule",
-        "  1.32  b         90.0%  `age in years` from 20 to 75, 0.024 per unit",
+        "  1.32  b         90.0%  +0.024 per unit of `age in years` (from 20 to 75)",
         LINEAR.format("weight"),
     ]
     against = RuleEnsemble.of([WeightedRule(LinearTerm("size", 0.25, 0.75), -2.0, "b")], "ab")
@@ -139,7 +137,9 @@ def test_linear_terms_say_what_a_step_counts_for():
         LINEAR.format("votes"),
     ]
     number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
-    assert str(number).splitlines()[-2] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
+    assert str(number).splitlines()[-2] == (
+        "  -2.0  -0.2 per 10000 of income (from -50000 to 50000)"
+    )
     assert number.to_latex().splitlines()[3] == (
         r"-2.0 & $\text{income}\text{ from }-50000\text{ to }50000$, -0.2 per 10000 \\"
     )
