@@ -93,7 +93,8 @@ def test_entries_are_those_of_the_text(shown):
     rules, _ = shown["rules"]
     text = Page(rules._repr_html_()).text()
     for item in rules:
-        assert str(item.rule) in text
+        words = str(item.rule)
+        assert words in text or f" of {words.replace(' from ', ' (from ')})" in text
     one, _ = shown["one row"]
     for line in str(one).splitlines()[1:]:
         assert line.split(None, 1)[1] in Page(one._repr_html_()).text()
