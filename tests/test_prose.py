@@ -5,9 +5,7 @@ The texts are docstrings without their examples, comments, and strings with a bl
 
 import ast
 import functools
-import io
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ import formulakern
 PACKAGE = Path(formulakern.__file__).parent
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 EXAMPLE = re.compile(r"^ *(>>>|\.\.\.) .*$", re.MULTILINE)
+COMMENT = re.compile(r"(?:^|  )#:? .*$", re.MULTILINE)
 #: Clauses with which no docstring begins.
 OPENING = re.compile(r"(What|That|How|Those|Where|As|Of|Which|Whether|Whose|If|These|So)\b")
 #: Habits and the number of each that is allowed, for uses that are right.
@@ -49,9 +48,7 @@ def texts_of(path: Path) -> Iterator[tuple[str, bool]]:
             and node.lineno not in documented
         ):
             yield node.value, False
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string, False
+    yield from ((text, False) for text in COMMENT.findall(source))
 
 
 @functools.cache
