@@ -532,7 +532,7 @@ def test_ctrl_c_ends_a_running_fit():
 )
 def test_an_interrupted_learn_saves_its_model(seen, words, tmp_path):
     """Ctrl-C is pressed when the progress bar shows some text."""
-    numbers = np.random.default_rng(0).normal(size=(2000, 12))
+    numbers = np.random.default_rng(0).normal(size=(800, 12))
     lines = [",".join(f"{x:.3f}" for x in row) + f",{row @ row > 12}" for row in numbers]
     head = ",".join([*"abcdefghijkl", "class"])
     (tmp_path / "noise.csv").write_text("\n".join([head, *lines]))
@@ -550,7 +550,7 @@ def test_an_interrupted_learn_saves_its_model(seen, words, tmp_path):
     assert sentence in drawn.decode()
     model = fk.load(tmp_path / "m.json")
     assert model.training_["scores"] == {}
-    assert len(model.predict(read_table(tmp_path / "noise.csv").data)) == 2000
+    assert len(model.predict(read_table(tmp_path / "noise.csv").data)) == 800
 
 
 def test_an_interrupt_inside_generated_code():

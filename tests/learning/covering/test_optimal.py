@@ -109,7 +109,7 @@ def check(X, weights, options, found):
     assert objectives == sorted(objectives, reverse=True)
 
 
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(cases())
 def test_equals_enumeration(case):
     X, weights, options = case
