@@ -32,6 +32,7 @@ from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.files.models import load, load_rules
 from formulakern.files.replacing import replacing
 from formulakern.markup import rendered
+from formulakern.rules.ensemble import ScoreCard
 from formulakern.rules.sql import DialectName
 from formulakern.text import blocks, clip, counted, width
 
@@ -253,7 +254,7 @@ def explain(options: argparse.Namespace) -> None:
 
 def _probabilities(model: Any, row: Table) -> list[str]:
     """Return a line about the most probable classes of a row, if the model has probabilities."""
-    if not hasattr(model, "predict_proba") or hasattr(getattr(model, "rules_", None), "unit"):
+    if not hasattr(model, "predict_proba") or isinstance(getattr(model, "rules_", None), ScoreCard):
         return []  # the explanation of a score card has a probability
     shares = zip(model.predict_proba(row)[0].tolist(), model.classes_.tolist(), strict=True)
     likely = sorted(shares, key=lambda one: -one[0])[:MAX_CLASSES]
@@ -345,9 +346,9 @@ def report(options: argparse.Namespace) -> None:
     table, classes, name = _rows(model, options)
     shown = {"title": options.title, "max_rows": options.rows, "top": options.top}
     model.report(options.out, table, classes, **shown)
-    told = "no column has the class, so the page has no scores"
+    unknown = "no column has the class, so the page has no scores"
     rows = f"{len(table):,}" + (
-        f'; the class is the column "{name}"' if classes is not None else f"; {told}"
+        f'; the class is the column "{name}"' if classes is not None else f"; {unknown}"
     )
     size = options.out.stat().st_size / 1000
     print(blocks([("rows", rows), ("written", f"{options.out}, {size:,.0f} kB")]))

@@ -32,6 +32,16 @@ def tables(draw):
     return OrderedTable(columns, m, np.zeros((m, 0))), weights
 
 
+def drawn_limits(data, table, weights, longest, spread):
+    """Return divisors of lengths, and the signs that the sides of the columns may have."""
+    divisors = np.cumprod([1.0] + [data.draw(st.sampled_from([1.0, 1.5, 3.0]))] * longest)
+    sides = np.full((len(table.columns), 2), 3)
+    if weights.shape[1] == 1 and not spread:
+        signs = st.lists(st.integers(0, 3), min_size=sides.size, max_size=sides.size)
+        sides = np.array(data.draw(signs)).reshape(sides.shape)
+    return divisors, sides
+
+
 def every_score(table, weights, divisors, sides, spread):
     """Return the score of every conjunction of at most this length, at most two from a column."""
     found = {}
@@ -69,11 +79,7 @@ def every_score(table, weights, divisors, sides, spread):
 @given(tables(), st.integers(1, 4), st.booleans(), st.integers(1, 4), st.data())
 def test_is_enumeration(given_table, longest, spread, n_bins, data):
     table, weights = given_table
-    divisors = np.cumprod([1.0] + [data.draw(st.sampled_from([1.0, 1.5, 3.0]))] * longest)
-    sides = np.full((len(table.columns), 2), 3)
-    if weights.shape[1] == 1 and not spread:
-        signs = st.lists(st.integers(0, 3), min_size=sides.size, max_size=sides.size)
-        sides = np.array(data.draw(signs)).reshape(sides.shape)
+    divisors, sides = drawn_limits(data, table, weights, longest, spread)
     every = every_score(table, weights, divisors, sides, spread)
     best = max(every.values(), default=0.0)
     with pytest.MonkeyPatch.context() as patch:
@@ -149,11 +155,7 @@ def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
         for own, rows in zip(places, np.split(np.arange(m), ends), strict=True)
     ]
     weights = net[group] * share[:, None]
-    divisors = np.cumprod([1.0] + [data.draw(st.sampled_from([1.0, 1.5, 3.0]))] * longest)
-    sides = np.full((len(table.columns), 2), 3)
-    if weights.shape[1] == 1 and not spread:
-        signs = st.lists(st.integers(0, 3), min_size=sides.size, max_size=sides.size)
-        sides = np.array(data.draw(signs)).reshape(sides.shape)
+    divisors, sides = drawn_limits(data, table, weights, longest, spread)
     every = every_score(table, weights, divisors, sides, spread)
     best = max(every.values(), default=0.0)
     columns = [dataclasses.replace(one, codes=[one.codes.max()]) for one in table.columns]

@@ -518,7 +518,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         least = f"at most {found.gap:.2g} above the least" if found.gap > 1e-9 else "the least"
         self.certificate_ = (
             f"The objective is {least} over all lists of at most {limits['max_rules']} rules of at "
-            f"most {limits['max_conditions']} conditions each, with the cut points of the encoder."
+            f"most {limits['max_conditions']} of its {ranked.packed.n_columns} propositions each."
         )
         self.history_ = ListHistory(found.history)
         rules = [
