@@ -22,7 +22,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.syntax.formula import Formula
 
 #: The largest number of values of a column whose codes take one byte: missing entries have one too.
-MOST_CODES = 255
+MAX_BYTE_CODES = 255
 
 Codes = NDArray[np.integer[Any]]
 
@@ -162,7 +162,7 @@ class OrderedTable:
         """
         columns = []
         for one in self.columns:
-            step = max(1, one.n_values) if one.ordered else MOST_CODES
+            step = max(1, one.n_values) if one.ordered else MAX_BYTE_CODES
             for first in range(0, max(1, one.n_values), step):
                 n = min(step, one.n_values - first)
                 inside = (one.codes >= first) & (one.codes < first + n)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
 from formulakern.encoding.fitted import Encoding
-from formulakern.encoding.ordered import MOST_CODES, Leaves, OrderedTable
+from formulakern.encoding.ordered import MAX_BYTE_CODES, Leaves, OrderedTable
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, n_rows_of
 from formulakern.encoding.strict import RealTable, read_packed, read_real
@@ -165,7 +165,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             if stays and searched:
                 if isinstance(encoder.cut_points, str):
                     encoder.set_params(cut_points=AGREED_CUTS)
-                searched = encoder.strategy != "all" and encoder.cut_points < MOST_CODES
+                searched = encoder.strategy != "all" and encoder.cut_points < MAX_BYTE_CODES
         if own and not self._graded():
             read, summaries = encoder.fit_table(X, y, searched)
             searched = searched and any(plan.gaps is not None for plan in encoder.plans_)

@@ -154,7 +154,7 @@ def _split_by_features(
     table = rows.table
     values = np.ascontiguousarray(table.linear_columns[:, list(others)] + 0.0)  # no negative zeros
     words = transposed(table.covers(conjunctions), table.n_rows)
-    vars(table).pop("_words", None)  # none is asked for again
+    vars(table).pop("_words", None)  # not needed again
     words = np.column_stack([words, values.view(np.uint64)])
     first, group = different_groups(rows.group, words)
     keys = np.column_stack([rows.group[first].astype(np.uint64), words[first]])
