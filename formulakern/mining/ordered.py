@@ -54,12 +54,14 @@ MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 #: Ranges into which the gaps of a first proposition are divided at once.
 FIRST_PARTS = 4
 #: The largest number of pairs of columns that are scanned in fine bins.
-MAX_FINE_PAIRS = 3_000
+MAX_CLOSE_PAIRS = 3_000
 #: How many of the best pairs have their gaps moved, first and later; the share of the goal that
 #: they must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
+#: Up to this number of functions, their sums are added one after another.
+MAX_SEPARATE_SUMS = 2
 #: A weight may be positive, negative, or either.
 UP, DOWN, BOTH = 1, 2, 3
 #: The sign of a proposition that may not have a weight.
@@ -159,6 +161,13 @@ def _bound(
 def added(first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, sums: Any) -> None:
     """Add to row a · ``n_second`` + b of ``sums`` the weights of the rows of bins a and b."""
     width = weights.shape[1]
+    if width <= MAX_SEPARATE_SUMS:
+        for k in range(width):
+            for i in range(first.shape[0]):
+                a, b = first[i], second[i]
+                if a < n_first and b < n_second:
+                    sums[a * n_second + b, k] += weights[i, k]
+        return
     for i in range(first.shape[0]):
         a, b = first[i], second[i]
         if a < n_first and b < n_second:
@@ -168,93 +177,121 @@ def added(first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, su
 
 
 @compiled()
-def _cumulated(sums: Any, n_first: Any, n_second: Any, table: Any) -> None:
-    """Set ``table[a, b]`` to the sums over the rows whose bins are below a and below b."""
-    width = sums.shape[1]
-    table[0, : n_second + 1] = 0.0
-    for a in range(1, n_first + 1):
-        table[a, 0] = 0.0
-        for b in range(1, n_second + 1):
-            place = (a - 1) * n_second + b - 1
-            for k in range(width):
-                table[a, b, k] = sums[place, k] + table[a, b - 1, k]
-        for b in range(1, n_second + 1):
-            for k in range(width):
-                table[a, b, k] += table[a - 1, b, k]
+def _cumulated(sums: Any, n_first: Any, n_second: Any, planes: Any) -> None:
+    """Set ``planes[k, a, b]`` to the sum over the rows whose bins are below a and below b."""
+    for k in range(sums.shape[1]):
+        for b in range(n_second + 1):
+            planes[k, 0, b] = 0.0
+        for a in range(n_first):
+            planes[k, a + 1, 0] = total = 0.0
+            for b in range(n_second):
+                total += sums[a * n_second + b, k]
+                planes[k, a + 1, b + 1] = total
+            for b in range(n_second + 1):
+                planes[k, a + 1, b] += planes[k, a, b]
 
 
 @compiled()
-def _all_bounds(
+def _cells(
     planes: Any,
-    n_first: Any,
-    n_second: Any,
-    side: Any,
-    other: Any,
-    first_fine: Any,
-    second_fine: Any,
+    k: Any,
+    ordered: Any,
+    sides: Any,
+    n_bins: Any,
+    fine: Any,
+    inner: Any,
+    part: Any,
+    sums: Any,
+) -> None:
+    """Set ``sums[part]`` to the sums of ``planes[k]`` over the outer or inner rows of all cells.
+
+    A cell has a bin of each column; ``ordered``, ``sides``, ``n_bins`` and ``fine`` have an entry
+    for each column.
+    """
+    sign, edge = (1.0, 0) if sides[1] == 0 else (-1.0, n_bins[1])
+    for r in range(n_bins[0]):
+        ends = _ends(ordered[0], sides[0], r, n_bins[0], fine[0][r])
+        low, high = ends[0], ends[1]
+        if inner:
+            low, high = ends[2], ends[3]
+        if not ordered[1]:
+            for q in range(n_bins[1]):
+                under = planes[k, high, q] - planes[k, low, q]
+                sums[part, r, q] = planes[k, high, q + 1] - planes[k, low, q + 1] - under
+            continue
+        start = planes[k, high, edge] - planes[k, low, edge]
+        for q in range(n_bins[1]):
+            before = (sides[1] == 1) != (inner and fine[1][q])
+            under = planes[k, high, q] - planes[k, low, q]
+            up_to = planes[k, high, q + 1] - planes[k, low, q + 1]
+            sums[part, r, q] = sign * ((under if before else up_to) - start)
+
+
+@compiled()
+def _sizes(
+    sums: Any,
+    inner: Any,
+    share: Any,
+    width: Any,
+    n_bins: Any,
     signs: Any,
     spread: Any,
-    inward: Any,
-    sums: Any,
     total: Any,
-    best: Any,
-    below: Any,
-) -> Any:
-    """Return the largest bounds of :func:`_bound` over all bins of two ordered columns.
+) -> None:
+    """Set ``total[0]`` to the largest scores of sums from share P' − N to P − share N', by cell.
 
-    ``planes`` (many, ·, ·) are cumulated sums; ``sums`` (2, many, bins), ``total`` (2, bins) and
-    ``best`` (2, bins) are scratch: index 0 is for any subset of rows, index 1 with the inner rows.
+    ``sums`` has P and N, (2 ``width``, bins, bins), and from ``inner`` on P' and N'.  The scores of
+    several functions are squared, unless they are spreads.
     """
-    many, width = sums.shape[1], (sums.shape[1] - inward) // 2
     up, down = float(signs & 1), float(signs >> 1 & 1)
-    best[:] = 0.0
-    for q in range(n_second):
-        below[0, q] = other == 1
-        below[1, q] = second_fine[q] != (other == 1)
-    sign, edge = (1.0, 0) if other == 0 else (-1.0, n_second)
-    for r in range(n_first):
-        if not first_fine[r] and not _exact(True, side, r, n_first):
-            continue
-        ends = _ends(True, side, r, n_first, first_fine[r])
-        for k in range(2 * many):
-            part = k // many
-            low, high = planes[k % many, ends[2 * part]], planes[k % many, ends[2 * part + 1]]
-            found, own = sums[part, k % many], below[part]
-            start = high[edge] - low[edge]
-            for q in range(n_second):
-                under, up_to = high[q] - low[q], high[q + 1] - low[q + 1]
-                found[q] = sign * ((under if own[q] else up_to) - start)
-        for part in range(below.shape[0]):
-            share, one, rest = float(part), total[0], total[1]
-            for q in range(n_second):
-                one[q] = rest[q] = 0.0
-            for k in range(width):
-                positive, negative = sums[0, k], sums[0, k + width]
-                kept, lost = sums[1, k + inward], sums[1, k + inward + width]
+    for k in range(width):
+        other, kept, lost = k + width, inner + k, inner + k + width
+        for r in range(n_bins[0]):
+            for q in range(n_bins[1]):
+                most = sums[k, r, q] - share * sums[lost, r, q]
+                rest = sums[other, r, q] - share * sums[kept, r, q]
                 if spread:
-                    for q in range(n_second):
-                        one[q] = max(one[q], positive[q] - share * lost[q])
-                        rest[q] = max(rest[q], negative[q] - share * kept[q])
+                    total[0, r, q] = most if k == 0 else max(total[0, r, q], most)
+                    total[1, r, q] = rest if k == 0 else max(total[1, r, q], rest)
+                elif width == 1:
+                    total[0, r, q] = max(up * most, down * rest, 0.0)
                 else:
-                    for q in range(n_second):
-                        most = up * (positive[q] - share * lost[q])
-                        most = max(most, down * (negative[q] - share * kept[q]))
-                        one[q] += most * most
-            found = best[part]
-            for q in range(n_second):
-                found[q] = max(found[q], one[q] + rest[q])
-    widest, size = 0.0, 0.0
-    for q in range(n_second):
-        if second_fine[q] or _exact(True, other, q, n_second):
-            widest, size = max(widest, best[0, q]), max(size, best[1, q])
-    if not spread:
-        widest, size = math.sqrt(widest), math.sqrt(size)
-    return widest, size
+                    most = max(most, rest)
+                    total[0, r, q] = most * most + (total[0, r, q] if k > 0 else 0.0)
+    if spread:
+        for r in range(n_bins[0]):
+            for q in range(n_bins[1]):
+                total[0, r, q] += total[1, r, q]
+
+
+@compiled()
+def _largest(
+    total: Any, ordered: Any, sides: Any, n_bins: Any, fine: Any, proving: Any, largest: Any
+) -> Any:
+    """Return the largest total of cells that belong to propositions, and this cell.
+
+    In a proof fine bins belong to some too.
+    """
+    for q in range(n_bins[1]):
+        largest[q] = 0.0
+    for r in range(n_bins[0]):
+        if _exact(ordered[0], sides[0], r, n_bins[0]) or (proving and fine[0][r]):
+            for q in range(n_bins[1]):
+                largest[q] = max(largest[q], total[0, r, q])
+    best, at, row = 0.0, 0, 0
+    for q in range(n_bins[1]):
+        usable = _exact(ordered[1], sides[1], q, n_bins[1]) or (proving and fine[1][q])
+        if usable and largest[q] > best:
+            best, at = largest[q], q
+    for r in range(n_bins[0] - 1, -1, -1):
+        usable = _exact(ordered[0], sides[0], r, n_bins[0]) or (proving and fine[0][r])
+        row = r if usable and total[0, r, at] == best else row
+    return best, row, at
 
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], int64, boolean, float64, float64, float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], int64, boolean, float64, float64[:, ::1],"
     " int64[:, :, ::1], float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
@@ -268,7 +305,6 @@ def scan_pairs(
     given: Any,
     width: Any,
     spread: Any,
-    wanted: Any,
     longer: Any,
     scores: Any,
     cells: Any,
@@ -290,8 +326,8 @@ def scan_pairs(
         rows alone.
     given : (cells of all pairs, ``width``)
         The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
-    wanted, longer : float
-        Thresholds for the sums of pairs, and of longer conjunctions.
+    longer : float
+        The threshold for the sums of longer conjunctions.
     scores, bounds : (number, 4), cells : (number, 4, 2)
         For each pair of sides: the largest |S|, a bound on |S| at all gaps, and the bins.
     beyond : (number,)
@@ -301,16 +337,17 @@ def scan_pairs(
     """
     many = weights.shape[1]
     proving, inward = many > width, many - 2 * width if many > width else 0
-    most = 0
+    squared, steps = width > 1 and not spread, 1
+    if proving:
+        steps = 3 if longer < np.inf else 2
+    channels = 4 * width if proving else width
+    most = begin = 0
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
-    table, begin = np.empty((most + 1, most + 1, many)), 0
     scratch = np.empty((0 if given.shape[0] else most * most, many))
     planes = np.empty((many, most + 1, most + 1))
-    outer, inner = np.empty((most + 1, many)), np.empty((most + 1, many))
-    high, low = np.empty(width), np.empty(width)
-    sums, total, best = np.empty((2, many, most)), np.empty((2, most)), np.empty((2, most))
-    doubtful, below = np.ones((2, 2), dtype=np.bool_), np.empty((2, most), dtype=np.bool_)
+    sums = np.zeros((4 * width, most, most))  # P, N, P' and N' of all cells
+    total, largest = np.empty((2, most, most)), np.empty(most)
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
@@ -321,67 +358,37 @@ def scan_pairs(
             sums_of = scratch[: n_first * n_second]
             sums_of[:] = 0.0
             added(bins[j], bins[h], n_first, n_second, weights, sums_of)
-        _cumulated(sums_of, n_first, n_second, table)
-        if proving:
-            doubtful[:] = True
-        if proving and ordered[j] and ordered[h]:
-            for k in range(many):
-                for a in range(n_first + 1):
-                    for b in range(n_second + 1):
-                        planes[k, a, b] = table[a, b, k]
-            for place in range(scores.shape[1]):
-                side, other = place // 2, place % 2
-                signs = allowed[j, side] & allowed[h, other]
-                if signs == 0:
-                    continue
-                widest, size = _all_bounds(
-                    planes, n_first, n_second, side, other, fine[j], fine[h], signs, spread,
-                    inward, sums, total, best, below,
-                )  # fmt: skip
-                doubtful[side, other] = size > wanted or widest > longer
-                if not doubtful[side, other]:
-                    bounds[c, place] = max(bounds[c, place], size)
-                    beyond[c] = max(beyond[c], widest)
-        for side in range(allowed.shape[1]):
-            if allowed[j, side] == 0 or not (doubtful[side, 0] or doubtful[side, 1]):
+        _cumulated(sums_of, n_first, n_second, planes)
+        kinds, numbers, parts = (ordered[j], ordered[h]), (n_first, n_second), (fine[j], fine[h])
+        for place in range(scores.shape[1]):
+            sides = place // 2, place % 2
+            signs = allowed[j, sides[0]] & allowed[h, sides[1]]
+            if signs == 0:
                 continue
-            for r in range(n_first):
-                out, out_end, ins, ins_end = _ends(ordered[j], side, r, n_first, fine[j, r])
-                exact = _exact(ordered[j], side, r, n_first)
-                if not exact and not (proving and fine[j, r]):
+            for part in range(channels // width):  # P, N, P' and N'
+                for k in range(part * width, part * width + width):
+                    plane = k if part < 2 else inward + k - 2 * width
+                    _cells(planes, plane, kinds, sides, numbers, parts, part > 1, k, sums)
+            for kind in range(steps):  # |S|, its bound, and the bound of longer conjunctions
+                inner, share = 2 * width if kind > 0 else 0, 0.0 if kind == 2 else 1.0
+                _sizes(sums, inner, share, width, numbers, signs, spread, total)
+                found, r, q = _largest(total, kinds, sides, numbers, parts, kind > 0, largest)
+                found = math.sqrt(found) if squared else found
+                if kind == 0 and found > 0.0:
+                    scores[c, place], cells[c, place, 0], cells[c, place, 1] = found, r, q
+                elif kind == 1:
+                    bounds[c, place] = found
+                elif kind == 2:
+                    beyond[c] = max(beyond[c], found)
+                if kind < 2 or found <= longer:
                     continue
-                some = ins < ins_end
-                for b in range(n_second + 1):
-                    for k in range(many):
-                        outer[b, k] = table[out_end, b, k] - table[out, b, k]
-                        inner[b, k] = table[ins_end, b, k] - table[ins, b, k]
-                for other in range(allowed.shape[1]):
-                    signs = allowed[j, side] & allowed[h, other]
-                    if signs == 0 or not doubtful[side, other]:
-                        continue
-                    place = 2 * side + other
-                    for q in range(n_second):
-                        ends = _ends(ordered[h], other, q, n_second, fine[h, q])
-                        cell_exact = _exact(ordered[h], other, q, n_second)
-                        if exact and cell_exact:
-                            for k in range(width):
-                                high[k] = outer[ends[1], k] - outer[ends[0], k]
-                                if proving:
-                                    high[k] -= outer[ends[1], k + width]
-                                    high[k] += outer[ends[0], k + width]
-                            size = _size(high, high, signs, spread)
-                            if size > scores[c, place]:
-                                scores[c, place] = size
-                                cells[c, place, 0], cells[c, place, 1] = r, q
-                        if not proving or not (cell_exact or fine[h, q]):
-                            continue
-                        widest, size = _bound(
-                            outer, inner, ends, some, signs, spread, high, low, inward
-                        )
-                        beyond[c] = max(beyond[c], widest)
-                        if widest > longer:
-                            open_ones[j, side, r] = open_ones[h, other, q] = True
-                        bounds[c, place] = max(bounds[c, place], size)
+                for r in range(n_first):
+                    some = fine[j, r] or _exact(kinds[0], sides[0], r, n_first)
+                    for q in range(n_second if some else 0):
+                        usable = fine[h, q] or _exact(kinds[1], sides[1], q, n_second)
+                        one = math.sqrt(total[0, r, q]) if squared else total[0, r, q]
+                        if usable and one > longer:
+                            open_ones[j, sides[0], r] = open_ones[h, sides[1], q] = True
 
 
 @compiled(
@@ -1002,26 +1009,24 @@ class OrderedSearch:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
         The best pairs then move to gaps that no single move improves.  Of very many pairs of
-        columns, only those that were best in coarse bins are scanned in fine bins; if nothing
-        scores more than ``least``, they are selected anew.
+        columns, only those that were best at the last scan of all pairs are scanned; all are
+        scanned again if nothing scores more than ``least``.  Pairs that score far below ``least``
+        are left out.
         """
         found = self.singles(weights)
         if len(self.divisors) > 2:
-            prefix = self.everything(len(weights))
-            few = len(self.pairs) <= MAX_FINE_PAIRS
+            prefix, far = self.everything(len(weights)), MIN_REFINED_SHARE * least
+            few = len(self.pairs) <= MAX_CLOSE_PAIRS
             close = self.pairs if few else self.close
             scan = self.scan(prefix, weights, weights, self.first, close)
-            found += self.listed((), scan, 0.0)
+            found += self.listed((), scan, far)
             if not few and max((one.score for one in found), default=0.0) <= least:
-                scan = self.scan(prefix, weights, weights, self.coarse, self.pairs)
+                scan = self.scan(prefix, weights, weights, self.first, self.pairs)
                 best = np.argsort(-scan.scores.max(axis=1), kind="stable")
-                self.close = self.pairs[np.sort(best[:MAX_FINE_PAIRS])]
-                scan = self.scan(prefix, weights, weights, self.first, self.close)
-                found += self.listed((), scan, 0.0)
+                self.close = self.pairs[np.sort(best[:MAX_CLOSE_PAIRS])]
+                found += self.listed((), scan, far)
         found.sort(key=rank)
-        near = [
-            one for one in found if len(one.node) == 2 and one.score > MIN_REFINED_SHARE * least
-        ]
+        near = [one for one in found if len(one.node) == 2]
         for some in near[:FIRST_REFINED_PAIRS], near[FIRST_REFINED_PAIRS:REFINED_PAIRS]:
             polished = self.polished(some, weights)
             found = sorted({*found, *polished}, key=rank)
@@ -1059,7 +1064,6 @@ class OrderedSearch:
         parts: FloatArray,
         bins: Bins,
         pairs: NDArray[np.int64],
-        wanted: float = math.inf,
         longer: float = math.inf,
         given: FloatArray | None = None,
     ) -> _Scan:
@@ -1080,7 +1084,7 @@ class OrderedSearch:
         common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
         own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
         known = np.zeros((0, own.shape[1])) if given is None else given
-        scan_pairs(*common, pairs, own, known, *kind, wanted, longer, *scan[2:6], scan.open_ones)
+        scan_pairs(*common, pairs, own, known, *kind, longer, *scan[2:6], scan.open_ones)
         scan_intervals(*common, own, *kind, longer, *scan[6:10], scan.open_ones)
         return scan
 
@@ -1210,7 +1214,6 @@ class _Proof:
             np.concatenate(parts, axis=1),
             bins,
             pairs,
-            self._wanted(prefix),
             longer,
         )
         if prefix.exact:
@@ -1225,13 +1228,19 @@ class _Proof:
         return max(bound, self._rest(prefix, scan))
 
     def _pairs(self, prefix: _Prefix) -> tuple[_Scan, float]:
-        """Scan pairs in coarse bins; return the scan, and a bound on their scores at all gaps."""
-        wanted, divisor = self._wanted(prefix), float(self.search.divisors[len(prefix.node) + 2])
-        scan = closer = self._scan(prefix, self.search.coarse, prefix.pairs)
+        """Scan pairs; return the scan, and a bound on their scores at all gaps.
+
+        Coarse bins are enough to bound longer conjunctions.
+        """
+        search, wanted = self.search, self._wanted(prefix)
+        divisor = float(search.divisors[len(prefix.node) + 2])
+        longer = len(prefix.node) + 3 < len(search.divisors)
+        scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = np.count_nonzero(~prefix.inner) * COARSE_BINS > len(self.weights)
         if scan.bound > wanted and not self.found and not unsure:
-            doubtful = (scan.bounds > wanted).any(axis=1)
-            closer = self._scan(prefix, self.search.first, scan.pairs[doubtful])
+            if longer:
+                doubtful = scan.pairs[(scan.bounds > wanted).any(axis=1)]
+                closer = self._scan(prefix, search.first, doubtful)
             if closer.bound > wanted and not self.found and self._refined(prefix, closer):
                 return scan, max([self.threshold, *(one.score for one in self.found)])
         return scan, closer.bound / divisor
@@ -1241,11 +1250,10 @@ class _Proof:
         search, wanted = self.search, self._wanted(prefix)
         rows, weights = prefix.rows, np.ascontiguousarray(self.weights[prefix.rows])
         own = np.flatnonzero(scan.interval_bounds > wanted)
-        pairs = [*scan.pairs.tolist(), *([j, j] for j in own.tolist())]
-        places = np.concatenate([scan.bounds > wanted, np.tile(INTERVAL, (len(own), 1))])
+        doubtful = np.flatnonzero((scan.bounds > wanted).any(axis=1))
+        pairs = [*scan.pairs[doubtful].tolist(), *([j, j] for j in own.tolist())]
+        places = np.concatenate([scan.bounds[doubtful] > wanted, np.tile(INTERVAL, (len(own), 1))])
         for (j, h), some in zip(pairs, places, strict=True):
-            if not some.any():
-                continue
             if not (search.ordered[j] or search.ordered[h]):  # no gaps
                 if prefix.inner.all():
                     continue

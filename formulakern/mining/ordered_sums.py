@@ -23,7 +23,7 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.mining.conjunctions.partition_sums import RowsInGroups
 from formulakern.mining.ordered import (
-    MAX_FINE_PAIRS,
+    MAX_CLOSE_PAIRS,
     Bins,
     Found,
     OrderedSearch,
@@ -100,7 +100,7 @@ class SummedSearch(OrderedSearch):
     def prove(self, weights: FloatArray, threshold: float, deadline: Deadline = UNLIMITED) -> Proof:
         """Find the best conjunctions; the bound is the best score.
 
-        If there are more than ``MAX_FINE_PAIRS`` pairs of columns, those that were best before are
+        If there are more than ``MAX_CLOSE_PAIRS`` pairs of columns, those that were best before are
         searched first.  If one of them scores more than the threshold, the bound is infinite.
         Raises TimeIsOver after the deadline.
         """
@@ -130,8 +130,8 @@ class SummedSearch(OrderedSearch):
                 return Proof(math.inf, sorted(found, key=rank))
             scores = np.concatenate(best)
             bound = max(bound, float(scores.max(initial=0.0)) / divisor)
-            if len(pairs) > MAX_FINE_PAIRS:
-                self.close = pairs[np.sort(np.argsort(-scores, kind="stable")[:MAX_FINE_PAIRS])]
+            if len(pairs) > MAX_CLOSE_PAIRS:
+                self.close = pairs[np.sort(np.argsort(-scores, kind="stable")[:MAX_CLOSE_PAIRS])]
         return Proof(bound, sorted(found, key=rank))
 
     def divide_at(self, nodes: Any) -> None:

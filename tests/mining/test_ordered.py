@@ -86,7 +86,7 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         patch.setattr(ordered, "FIRST_BINS", n_bins)
         patch.setattr(ordered, "COARSE_BINS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 2)))
-        patch.setattr(ordered, "MAX_FINE_PAIRS", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
@@ -168,7 +168,7 @@ def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
             spread,
             grouped=lambda net: (Partitioned(partitions), [net[own] for own in places]),
         )
-        patch.setattr(ordered_sums, "MAX_FINE_PAIRS", data.draw(st.sampled_from([1, 3000])))
+        patch.setattr(ordered_sums, "MAX_CLOSE_PAIRS", data.draw(st.sampled_from([1, 3000])))
         for least in (0.0, 0.7 * best, best):
             for _ in range(2):  # the second one may look at few pairs first
                 proof = search.prove(net, least)
