@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -44,8 +45,9 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
-#: Initial number of bins of a column, and the number of coarse bins with which a proof begins.
-FIRST_BINS, COARSE_BINS = 32, 8
+#: Initial number of bins of a column, the number of coarse bins with which a proof begins, and of
+#: fine bins with which it goes on; the smallest number of rows for fine bins.
+FIRST_BINS, COARSE_BINS, FINE_BINS, MIN_FINE_ROWS = 32, 8, 64, 500
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
@@ -57,7 +59,7 @@ FIRST_PARTS = 4
 MAX_CLOSE_PAIRS = 3_000
 #: How many of the best pairs have their gaps moved, first and later; the share of the goal that
 #: they must reach.
-FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
+FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.8
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: Up to this number of functions, their sums are added one after another.
@@ -955,7 +957,7 @@ class OrderedSearch:
         # without missing entries, x >= t has the sum of x <= t with the opposite sign
         known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
-        edges = [self._quantiles(j) for j in range(len(columns))]
+        edges = self._quantiles(FIRST_BINS)
         some = [own if len(own) < COARSE_BINS else own[places_in(len(own))] for own in edges]
         coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
         self.coarse, self.first, self.bins = (Bins(self, e) for e in (coarse, [*edges], edges))
@@ -964,21 +966,27 @@ class OrderedSearch:
         self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
         self.close = self.pairs[:0]
 
-    def _quantiles(self, j: int) -> NDArray[np.int32]:
+    @cached_property
+    def fine(self) -> Bins:
+        """The bins of a proof for pairs that are in doubt."""
+        return Bins(self, self._quantiles(FINE_BINS))
+
+    def _quantiles(self, n_bins: int) -> list[NDArray[np.int32]]:
         """Return the gaps between bins of about equal row counts; all gaps of a nominal column."""
-        n_values = int(self.n_values[j])
-        n_gaps = n_values - 1
-        if n_gaps < FIRST_BINS or not self.ordered[j]:
-            return np.arange(n_gaps, dtype=np.int32)
-        below = np.cumsum(np.bincount(self.codes[j], minlength=n_values)[:n_values])
-        goals = below[-1] * np.arange(1, FIRST_BINS) / FIRST_BINS
-        gaps = np.searchsorted(below, goals)
-        return np.unique(np.minimum(gaps, n_gaps - 1)).astype(np.int32)
+        found = []
+        for codes, n_values, ordered in zip(self.codes, self.n_values, self.ordered, strict=True):
+            gaps = np.arange(n_values - 1)
+            if len(gaps) >= n_bins and ordered:
+                below = np.cumsum(np.bincount(codes, minlength=n_values)[:n_values])
+                goals = below[-1] * np.arange(1, n_bins) / n_bins
+                gaps = np.unique(np.minimum(np.searchsorted(below, goals), len(gaps) - 1))
+            found.append(gaps.astype(np.int32))
+        return found
 
     def divide_at(self, nodes: Sequence[Node]) -> None:
         """Divide bins at these propositions; in crowded columns, remove their other ends first."""
         for j in np.flatnonzero(self.bins.number > MIN_REDUCED_BINS).tolist():
-            self.bins.edges[j] = self._quantiles(j)
+            self.bins.edges[j] = self.first.edges[j]
         places: dict[int, set[int]] = {}
         for j, number in (self.table.place(p) for node in nodes for p in node):
             if self.ordered[j]:
@@ -1005,33 +1013,31 @@ class OrderedSearch:
             for j, side in np.argwhere(scores > 0).tolist()
         ]
 
-    def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:
+    def best(self, weights: FloatArray, least: float = 0.0, *, every: bool = True) -> list[Found]:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
         The best pairs then move to gaps that no single move improves.  Of very many pairs of
-        columns, only those that were best at the last scan of all pairs are scanned; all are
-        scanned again if nothing scores more than ``least``.  Pairs that score far below ``least``
-        are left out.
+        columns, those that were best at the last scan of all pairs are scanned first.  The others
+        are scanned only if nothing scores more than ``least``, and, unless ``every``, only once.
+        Pairs that score far below ``least`` are left out.
         """
-        found = self.singles(weights)
-        if len(self.divisors) > 2:
-            prefix, far = self.everything(len(weights)), MIN_REFINED_SHARE * least
-            few = len(self.pairs) <= MAX_CLOSE_PAIRS
-            close = self.pairs if few else self.close
-            scan = self.scan(prefix, weights, weights, self.first, close)
-            found += self.listed((), scan, far)
-            if not few and max((one.score for one in found), default=0.0) <= least:
-                scan = self.scan(prefix, weights, weights, self.first, self.pairs)
-                best = np.argsort(-scan.scores.max(axis=1), kind="stable")
-                self.close = self.pairs[np.sort(best[:MAX_CLOSE_PAIRS])]
-                found += self.listed((), scan, far)
-        found.sort(key=rank)
-        near = [one for one in found if len(one.node) == 2]
-        for some in near[:FIRST_REFINED_PAIRS], near[FIRST_REFINED_PAIRS:REFINED_PAIRS]:
-            polished = self.polished(some, weights)
-            found = sorted({*found, *polished}, key=rank)
-            if found and found[0].score > least:
+        found, prefix = sorted(self.singles(weights), key=rank), self.everything(len(weights))
+        few = len(self.pairs) <= MAX_CLOSE_PAIRS
+        for pairs in [self.pairs] if few else [self.close, self.pairs]:
+            above = bool(found) and found[0].score > least
+            rest = pairs is self.pairs and not few
+            if len(self.divisors) < 3 or (rest and (above or (not every and len(self.close)))):
                 break
+            scan = self.scan(prefix, weights, weights, self.first, pairs)
+            if rest:
+                best = np.argsort(-scan.scores.max(axis=1), kind="stable")
+                self.close = pairs[np.sort(best[:MAX_CLOSE_PAIRS])]
+            near = sorted(self.listed((), scan, MIN_REFINED_SHARE * least), key=rank)
+            found = sorted({*found, *near}, key=rank)
+            for some in near[:FIRST_REFINED_PAIRS], near[FIRST_REFINED_PAIRS:REFINED_PAIRS]:
+                found = sorted({*found, *self.polished(some, weights)}, key=rank)
+                if found and found[0].score > least:
+                    break
         return found
 
     def polished(self, pairs: list[Found], weights: FloatArray) -> list[Found]:
@@ -1230,19 +1236,23 @@ class _Proof:
     def _pairs(self, prefix: _Prefix) -> tuple[_Scan, float]:
         """Scan pairs; return the scan, and a bound on their scores at all gaps.
 
-        Coarse bins are enough to bound longer conjunctions.
+        The first bins are coarse if they bound longer conjunctions too.  Pairs in doubt are scanned
+        in finer bins, and at last at every gap.
         """
         search, wanted = self.search, self._wanted(prefix)
         divisor = float(search.divisors[len(prefix.node) + 2])
         longer = len(prefix.node) + 3 < len(search.divisors)
         scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = np.count_nonzero(~prefix.inner) * COARSE_BINS > len(self.weights)
-        if scan.bound > wanted and not self.found and not unsure:
-            if longer:
-                doubtful = scan.pairs[(scan.bounds > wanted).any(axis=1)]
-                closer = self._scan(prefix, search.first, doubtful)
-            if closer.bound > wanted and not self.found and self._refined(prefix, closer):
-                return scan, max([self.threshold, *(one.score for one in self.found)])
+        finer = [search.first] if longer else []
+        finer += [search.fine] if len(prefix.rows) >= MIN_FINE_ROWS else []
+        while closer.bound > wanted and not self.found and not unsure:
+            if not finer:
+                if self._refined(prefix, closer):
+                    return scan, max([self.threshold, *(one.score for one in self.found)])
+                break
+            doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
+            closer = self._scan(prefix, finer.pop(0), doubtful)
         return scan, closer.bound / divisor
 
     def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:

@@ -93,7 +93,13 @@ class SummedSearch(OrderedSearch):
             own[end - n : end] = np.arange(n)
         self.bins = Bins(self, [np.arange(n - 1, dtype=np.int32) for n in self.n_values])
 
-    def best(self, weights: FloatArray, least: float = 0.0) -> list[Found]:  # noqa: ARG002
+    def best(
+        self,
+        weights: FloatArray,  # noqa: ARG002
+        least: float = 0.0,  # noqa: ARG002
+        *,
+        every: bool = True,  # noqa: ARG002
+    ) -> list[Found]:
         """Return no conjunctions: :meth:`prove` finds all of them."""
         return []
 

@@ -30,7 +30,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.learning.hkl.lasso import is_large, scope_of
+from formulakern.learning.hkl.lasso import is_large, longest_of, scope_of
 from formulakern.learning.hkl.options import Node, Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples, log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
@@ -60,6 +60,9 @@ LINEAR_PENALTY = 1.0
 #: rules and the logistic loss, it is ``DEPTH_OF_WORDS``, and ``C_OF_WORDS`` multiplies the
 #: automatic C.
 DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
+#: The automatic depth penalty of tables so large that only pairs of propositions are searched, and
+#: the factor of the automatic C and of ``LINEAR_PENALTY``.
+DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS = 2.0, 0.75
 #: The values of ``stopped_`` of a fit that keeps the best solution so far.
 STOPPED_EARLY = ("time_limit", "interrupted")
 #: The smallest share of a class.
@@ -191,18 +194,30 @@ class HierarchicalBase(RuleModel):
         automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         automatic *= self._C_factor / math.sqrt(max(1, n_thresholds))
         given = self.get_params(deep=False)
-        depth = given["depth_penalty"]
-        if isinstance(depth, str):
-            depth = DEPTH_OF_WORDS if self._C_factor > 1 else DEPTH
-        self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         together = len(names) > 1 and self.loss == "logistic"
         number = 1 if together else len(names)
+
+        def examples_of(k: int) -> MakeExamples:
+            if together or squared:
+                return lambda examples: examples
+            return (
+                cumulative_examples if n_thresholds else partial(_against, 1 if number == 1 else k)
+            )
+
+        rows = problems(examples_of(0))
+        depth, linear = given["depth_penalty"], LINEAR_PENALTY
+        if isinstance(depth, str):
+            depth = DEPTH_OF_WORDS if self._C_factor > 1 else DEPTH
+            if longest_of(rows.table) == 2:
+                depth, linear = DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS * LINEAR_PENALTY
+                automatic *= PENALTY_SHARE_OF_PAIRS
+        self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
         options = Options(
             "multinomial" if together else self.loss,
             self.C_,
             float(self.rho),
             float(depth),
-            LINEAR_PENALTY,
+            linear,
             float(self.tol),
             int(self.max_active),
             signs=signs_of(self._encoding),
@@ -218,12 +233,7 @@ class HierarchicalBase(RuleModel):
             until = deadline.part(1 / (number - k))
             if any(model.grown.status == "interrupted" for model in models):
                 until = Deadline.of(0.0)  # the remaining problems stop at once
-            if together or squared:
-                rows = problems(lambda examples: examples)
-            elif n_thresholds:
-                rows = problems(cumulative_examples)
-            else:
-                rows = problems(partial(_against, 1 if number == 1 else k))
+            rows = problems(examples_of(k)) if k else rows
             before = warm[k].grown if warm else None
             report = partial(self._report, [""] if shared else names[k:])
             most = share_of(self._limit, k, number)

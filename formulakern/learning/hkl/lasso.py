@@ -173,7 +173,7 @@ class ListedSearch:
             found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
         return Proof(max(bounds), sorted(found, key=lambda one: (-one.score, one.node)))
 
-    def best(self, net: FloatArray, least: float) -> list[Found]:  # noqa: ARG002
+    def best(self, net: FloatArray, least: float, *, every: bool) -> list[Found]:  # noqa: ARG002
         """Return the best propositions."""
         return self._mined(net, 1).found
 
@@ -236,12 +236,14 @@ def grow_lasso(
     rows: Rows,
     options: Options,
     tol: float,
+    enough: float,
     deadline: Deadline,
     start: GrownSolution | None,
     report: Report,
 ) -> GrownSolution:
-    """Solve the problem over all conjunctions to the relative duality gap ``tol``.
+    """Solve the problem over all conjunctions to the relative duality gap ``enough``.
 
+    Features are added as if the gap were to fall to ``tol``.
     After the deadline, a limit or Ctrl-C the best solution so far is returned, with its gap.
     """
     loss, active = rows.loss(options), Active(rows, options)
@@ -292,7 +294,7 @@ def grow_lasso(
                     )
                 )
                 report(0, history[-1])
-                if gap <= tol:
+                if gap <= enough:
                     status = "optimal"
                 elif deadline.over() or outside.out_of_time:
                     status = "time_limit"
@@ -373,9 +375,8 @@ class _Outside:
             return [], 0.0
         over = np.flatnonzero(self.others > self.threshold)
         wanted = [Found(float(self.others[j]), (-1 - j,)) for j in over.tolist()]
-        found = [
-            one for one in self.search.best(self.net, self.threshold) if one.score > self.threshold
-        ]
+        best = self.search.best(self.net, self.threshold, every=exact)
+        found = [one for one in best if one.score > self.threshold]
         bound, summed = 0.0, isinstance(self.search, SummedSearch)
         if summed or (self.options.proves and exact and not found and not wanted):
             proving = deadline if summed else deadline.part(PROOF_TIME_SHARE)

@@ -34,8 +34,10 @@ from formulakern.solvers.hierarchical.solve import (
     solve_hierarchical,
 )
 
-#: For ρ = 1 the gap is closed to this share of the tolerance; the rest shortens the model.
-PROOF_GAP_SHARE = 1 / 3
+#: For ρ = 1 the gap is closed to this share of the tolerance; the rest shortens the model.  With a
+#: limit of rules, which shortens it anyway, features are added up to the second share, and the
+#: whole tolerance is enough.
+PROOF_GAP_SHARE, LIMITED_PROOF_GAP_SHARE = 1 / 3, 2 / 3
 #: The share of the time for the problem without a limit of rules, if there is a limit.
 GROWTH_TIME_SHARE = 0.6
 
@@ -94,7 +96,10 @@ def learn(
     """
     growing = deadline if options.max_rules is None else deadline.part(GROWTH_TIME_SHARE)
     if options.rho == 1:
-        grown = grow_lasso(rows, options, PROOF_GAP_SHARE * options.tol, growing, start, report)
+        limited = options.max_rules is not None
+        tol = options.tol * (LIMITED_PROOF_GAP_SHARE if limited else PROOF_GAP_SHARE)
+        enough = options.tol if limited else tol
+        grown = grow_lasso(rows, options, tol, enough, growing, start, report)
         if grown.gap <= options.tol and grown.status != "interrupted":
             grown = replace(grown, status="optimal")
         path, interrupted = select_features(rows, options, grown, deadline, report)

@@ -61,7 +61,7 @@ def test_is_the_problem_over_all_conjunctions(seed, name):
     rows = Rows.merged(different, examples)
     loss = "logistic" if name == "ordinal" else name
     options = Options(loss, C=5.0, rho=1.0, depth_penalty=1.5, tol=1e-3)
-    grown = grow_lasso(rows, options, 1e-3, UNLIMITED, None, lambda *_: None)
+    grown = grow_lasso(rows, options, 1e-3, 1e-3, UNLIMITED, None, lambda *_: None)
     assert grown.status == "optimal"
     assert grown.gap <= 1e-3
     nodes = every_conjunction(table)
@@ -95,7 +95,7 @@ def test_listed_propositions_have_the_same_optimum(seed, name):
     for table in (packed, OrderedTable(columns, 60, np.zeros((60, 0)))):
         different, kind = table.distinct()
         rows = Rows.merged(different, Examples(kind, y, np.ones(60), np.zeros((60, 0))))
-        found.append(grow_lasso(rows, options, 1e-3, UNLIMITED, None, lambda *_: None))
+        found.append(grow_lasso(rows, options, 1e-3, 1e-3, UNLIMITED, None, lambda *_: None))
     for one, other in itertools.permutations(found):
         assert one.status == "optimal"
         assert one.lower_bound <= other.solution.objective * (1 + 1e-9)
@@ -112,7 +112,7 @@ def test_at_most_so_many(most):
     different, kind = table.distinct()
     rows = Rows.merged(different, Examples(kind, y, np.ones(200), table.linear_columns))
     options = Options("logistic", C=50.0, rho=1.0, depth_penalty=1.0, tol=1e-2, max_rules=most)
-    grown = grow_lasso(rows, options, 3e-3, UNLIMITED, None, lambda *_: None)
+    grown = grow_lasso(rows, options, 3e-3, 3e-3, UNLIMITED, None, lambda *_: None)
     few = select_features(rows, options, grown, UNLIMITED, lambda *_: None)[0][-1]
     assert 1 <= len(few.features) <= most
     assert few.objective >= grown.lower_bound
