@@ -18,6 +18,11 @@ by about
 
 A lower bound on the problem of all features holds for every S: the gap to it bounds the cost of a
 limit.
+
+*The best subset.*  For small limits branch and bound improves the choice and bounds P(S) from below
+for all S of at most k of the features.  A part of the choices includes some features and excludes
+others.  The problem without the excluded ones bounds it.  The part of the smallest bound is divided
+by the feature of largest weight that it does not include.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -54,6 +60,9 @@ REMOVED_SHARE = 0.3
 MAX_TRIED, MIN_IMPROVEMENT = 3, 1e-4
 #: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
 MAX_GAIN_RATIO = 2.0
+#: The largest limit for branch and bound, the largest number of parts, and that number times
+#: features, examples and the square of functions.
+MAX_PROVEN_SIZE, MAX_PARTS, MAX_PARTS_WORK = 5, 100, 1e6
 #: The largest share of the objective that weights in agreement with their evidence may cost.
 MAX_AGREEMENT_COST = 0.05
 
@@ -72,12 +81,16 @@ def rule_limit(max_rules: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Features with weights (k, K), by their ascending numbers."""
+    """Features with weights (k, K), by their ascending numbers.
+
+    ``lower_bound`` bounds the objective of their best weights.
+    """
 
     which: IntArray
     weights: FloatArray
     intercept: FloatArray
     objective: float
+    lower_bound: float = 0.0
 
     def __len__(self) -> int:
         return len(self.which)
@@ -115,6 +128,8 @@ class FeatureSelection:
     ----------
     interrupted : bool
         Whether Ctrl-C ended the search.
+    subset_bound : float or None
+        A lower bound on the objective of all choices within the limit, if branch and bound ran.
     """
 
     columns: Columns
@@ -127,6 +142,7 @@ class FeatureSelection:
     report: Callable[[Selection], None] | None = None
     sizes: Sequence[int] = PATH_SIZES
     interrupted: bool = field(init=False, default=False)
+    subset_bound: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.spread = np.sqrt(np.maximum(variances(self.columns, self.loss.c), 0.0))
@@ -148,7 +164,10 @@ class FeatureSelection:
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
                     if size <= max(most or 0, DEFAULT_MAX_RULES):
-                        here = self.sensible(self.exchanged(here))
+                        here = self.exchanged(here)
+                        if size == most:
+                            here = self.best_subset(here, start)
+                        here = self.sensible(here)
                     self.add(here, found)
                     if self.deadline.over():
                         break
@@ -179,7 +198,11 @@ class FeatureSelection:
         )
         used = solution.weights.any(axis=1)
         return Selection(
-            which[used], solution.weights[used], solution.intercept, solution.objective
+            which[used],
+            solution.weights[used],
+            solution.intercept,
+            solution.objective,
+            solution.lower_bound,
         )
 
     def without(self, here: Selection, leaving: IntArray) -> Selection:
@@ -252,6 +275,48 @@ class FeatureSelection:
             better = other.larger(better, entering)
         better = other.exchanged(better)
         return better if better.objective <= (1 + MAX_AGREEMENT_COST) * here.objective else here
+
+    def best_subset(self, here: Selection, start: Selection) -> Selection:
+        """Return the best choice within the limit that branch and bound finds, at least ``here``.
+
+        ``start`` is near the solution of the problem of all features.
+        """
+        n, most, width = len(self.penalties), self.most or 0, self.loss.n_functions
+        number = int(min(MAX_PARTS, MAX_PARTS_WORK / (n * len(self.loss.y) * width**2)))
+        if most > MAX_PROVEN_SIZE or number == 0:
+            return here
+        every, weights = np.arange(n), np.zeros((n, width))
+        weights[start.which] = start.weights
+        root = self.solved(every, weights, start.intercept)
+        parts: list[tuple[float, int, list[int], IntArray, Selection]] = []
+        heappush(parts, (root.lower_bound, 0, [], every, root))
+        closed = np.inf
+        for place in range(1, number):
+            goal = (1 - self.tol) * here.objective
+            if not parts or parts[0][0] >= goal or self.deadline.over():
+                break
+            bound, _, included, allowed, relaxed = heappop(parts)
+            order = relaxed.which[self.lightest(relaxed)[::-1]]
+            further = order[~np.isin(order, included)]
+            chosen = np.sort([*included, *further[: most - len(included)]]).astype(np.int64)
+            weights[:] = 0.0
+            weights[relaxed.which] = relaxed.weights
+            tried = self.solved(chosen, weights[chosen], relaxed.intercept)
+            here = min(here, tried, key=lambda one: one.objective)
+            if len(included) + len(further) <= most:  # no better choice in this part
+                closed = min(closed, bound)
+                continue
+            first = int(further[0])
+            if len(included) + 1 < most:
+                heappush(parts, (bound, 2 * place, [*included, first], allowed, relaxed))
+            else:
+                closed = min(closed, tried.lower_bound)
+            fewer = allowed[allowed != first]
+            rest = self.solved(fewer, weights[fewer], relaxed.intercept)
+            bound = max(bound, rest.lower_bound)
+            heappush(parts, (bound, 2 * place + 1, included, fewer, rest))
+        self.subset_bound = min(closed, here.objective, *(part[0] for part in parts))
+        return here
 
     def larger(self, here: Selection, entering: int) -> Selection:
         """Return the best functions with one more candidate."""

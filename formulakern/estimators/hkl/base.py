@@ -265,6 +265,13 @@ class HierarchicalBase(RuleModel):
             self.certificate_ += (
                 f" Without the limit on rules, {n} are at most {100 * gap:.2g} % above it."
             )
+        if len(self._models) == 1 and (compared := self._models[0].compared) is not None:
+            gap = relative_gap(self.objective_, compared[1])
+            if gap <= self.tol:
+                self.certificate_ += (
+                    f" No choice of {counted(self._limit or 0, 'rule')} from the {compared[0]} "
+                    f"candidates has an objective more than {100 * gap:.2g} % below it."
+                )
         self.n_weights_ = sum(one.n_weights for one in self._functions)
 
     @property

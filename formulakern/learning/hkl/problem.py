@@ -61,12 +61,14 @@ class HierarchicalModel:
     """The learned functions, their objective before joining, and the proven bound.
 
     ``path`` lists models of fewer and fewer features: their number, the functions, the objective.
+    ``compared`` is that of the selected features.
     """
 
     functions: list[ScoreFunction]
     objective: float
     grown: GrownSolution
     path: list[tuple[int, list[ScoreFunction], float]] = field(default_factory=list)
+    compared: tuple[int, float] | None = None
 
     @property
     def gap(self) -> float:
@@ -79,7 +81,7 @@ class HierarchicalModel:
         if not found:
             return self
         _, functions, objective = min(found, key=lambda own: own[2])
-        return replace(self, functions=functions, objective=objective)
+        return replace(self, functions=functions, objective=objective, compared=None)
 
 
 def learn(
@@ -106,7 +108,8 @@ def learn(
         if interrupted:
             grown = replace(grown, status="interrupted")
         listed = [(len(few), _functions_of(rows, few), few.objective) for few in path]
-        return HierarchicalModel(*listed[0][1:], grown, listed).limited(options.max_rules)
+        model = HierarchicalModel(*listed[0][1:], grown, listed).limited(options.max_rules)
+        return replace(model, compared=path[-1].compared)
     grown = grow(rows, options, options.tol / 2, growing, start, report)
     model = _shortened(rows, options, grown, deadline)
     kept = {rule for one in model.functions for rule in one.rules}

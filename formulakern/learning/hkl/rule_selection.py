@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,12 +25,17 @@ GAP_SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SelectedFeatures:
-    """Features, heaviest first, their weights (k, K), intercepts and the objective."""
+    """Features, heaviest first, their weights (k, K), intercepts and the objective.
+
+    ``compared`` is the number of candidates and a lower bound on the objective of all choices of as
+    many, if branch and bound compared them.
+    """
 
     features: list[Node | int]
     weights: FloatArray
     intercept: FloatArray
     objective: float
+    compared: tuple[int, float] | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -83,7 +88,10 @@ def select_features(
         goal = solution.objective * (1 + options.tol)
     whole = Selection(which, start[which], solution.intercept, solution.objective)
     path = search.path(whole, goal)
-    return [_named(rows, options, features, loss.c, here) for here in path], search.interrupted
+    found = [_named(rows, options, features, loss.c, here) for here in path]
+    if search.subset_bound is not None:
+        found[-1] = replace(found[-1], compared=(len(features), search.subset_bound))
+    return found, search.interrupted
 
 
 def _named(
