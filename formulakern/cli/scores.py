@@ -171,8 +171,11 @@ def fold_scores(
                 progress.at(done, f"fold {number + 1} of {n_folds}, {name}")
                 if score.failed:
                     continue
+                model = clone(every[name])
+                if hasattr(model, "_proves"):  # scores need no certificate and no path
+                    model._proves = model._has_path = False
                 try:
-                    score.add(clone(every[name]), train, held, numbers)
+                    score.add(model, train, held, numbers)
                     if presses() > before:  # Ctrl-C ended the fit early
                         raise KeyboardInterrupt
                 except FormulaKernError as error:

@@ -131,6 +131,7 @@ class HierarchicalBase(RuleModel):
     linear: bool = True
     loss: Any = field(init=False)
     _proves: bool = field(init=False, default=True)  # False in the folds of a cross-validation
+    _has_path: bool = field(init=False, default=True)  # False if only the scores are of interest
     C_: float = field(init=False)
     path_: RulePath = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
@@ -222,6 +223,7 @@ class HierarchicalBase(RuleModel):
             int(self.max_active),
             signs=signs_of(self._encoding),
             proves=self._proves,
+            has_path=self._has_path,
             leaves=self._encoding.leaves,
         )
         same = start is not None and start._encoding.leaves == self._encoding.leaves

@@ -59,8 +59,8 @@ class Options:
 
     The ``loss`` belongs to one function, or is "multinomial".  ``other_penalty`` is d of each
     feature that is not a conjunction.  The set of a function grows up to ``max_nodes``; the best
-    ``max_rules`` rules replace a larger number.  ``proves`` requires a proven bound for ρ = 1.
-    ``leaves`` are the propositions as formulas, if known.
+    ``max_rules`` rules replace a larger number.  For ρ = 1, ``proves`` requires a proven bound, and
+    ``has_path`` choices of further sizes.  ``leaves`` are the propositions as formulas, if known.
     """
 
     loss: str = "hinge"
@@ -73,6 +73,7 @@ class Options:
     max_rules: int | None = None
     signs: Signs | None = None
     proves: bool = True
+    has_path: bool = True
     leaves: Sequence[Formula] = ()
 
 

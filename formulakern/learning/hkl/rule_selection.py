@@ -76,7 +76,8 @@ def select_features(
         options.max_rules,
         deadline,
         reported,
-        PATH_SIZES if options.rho == 1 else (),  # for other rho the norm differs
+        # for other rho the norm differs
+        PATH_SIZES if options.has_path and options.rho == 1 else (),
     )
     none = np.zeros(loss.n_functions)
     listed = [weights.get(one, none) for one in features]
