@@ -22,10 +22,10 @@ LEARNERS = {
 }
 
 
-def rows_of(seed, m=1000):
+def rows_of(seed, m=500):
     generator = np.random.default_rng(seed)
-    X = generator.random((m, 60)) < 0.5
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(60)])
+    X = generator.random((m, 40)) < 0.5
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(40)])
     return frame.assign(y=(X[:, 0] & X[:, 3] | X[:, 5]) ^ (generator.random(m) < 0.2))
 
 

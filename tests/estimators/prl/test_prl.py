@@ -765,6 +765,7 @@ def test_progress_is_told(capsys):
     assert lines[0].startswith("epoch 1: margin")
 
 
+@settings(max_examples=8)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([("yes", "no"), (1, 2), (3, 2)]),
