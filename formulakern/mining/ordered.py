@@ -57,6 +57,8 @@ MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 FIRST_PARTS = 4
 #: The largest number of pairs of columns that are scanned in fine bins.
 MAX_CLOSE_PAIRS = 3_000
+#: The number of pairs of columns that are scanned between two looks at the deadline.
+PAIRS_AT_ONCE = 10_000
 #: How many of the best pairs have their gaps moved, first and later; the share of the goal that
 #: they must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.8
@@ -348,8 +350,8 @@ def scan_pairs(
         most = max(most, n_bins[j])
     scratch = np.empty((0 if given.shape[0] else most * most, many))
     planes = np.empty((many, most + 1, most + 1))
-    sums = np.zeros((4 * width, most, most))  # P, N, P' and N' of all cells
-    total, largest = np.empty((2, most, most)), np.empty(most)
+    sums = np.zeros((4 * width, most + 1, most + 1))  # P, N, P' and N' of all cells
+    total, largest = np.empty((2, most + 1, most + 1)), np.empty(most)
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
@@ -1072,10 +1074,12 @@ class OrderedSearch:
         pairs: NDArray[np.int64],
         longer: float = math.inf,
         given: FloatArray | None = None,
+        deadline: Deadline = UNLIMITED,
     ) -> _Scan:
         """Scan pairs of columns and all intervals; ``parts`` are the weights of its rows.
 
-        ``given`` are the sums of the pairs, if they are known.
+        ``given`` are the sums of the pairs, if they are known.  Pairs that the deadline leaves out
+        have infinite bounds.
         """
         q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
         of_row = bins.of_row
@@ -1090,7 +1094,14 @@ class OrderedSearch:
         common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
         own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
         known = np.zeros((0, own.shape[1])) if given is None else given
-        scan_pairs(*common, pairs, own, known, *kind, longer, *scan[2:6], scan.open_ones)
+        step = max(1, n) if given is not None else PAIRS_AT_ONCE
+        for begin in range(0, n, step):
+            some = slice(begin, begin + step)
+            found = [one[some] for one in scan[2:6]]
+            if begin and deadline.over():
+                scan.bounds[begin:] = scan.beyond[begin:] = math.inf
+                break
+            scan_pairs(*common, pairs[some], own, known, *kind, longer, *found, scan.open_ones)
         scan_intervals(*common, own, *kind, longer, *scan[6:10], scan.open_ones)
         return scan
 
@@ -1221,6 +1232,7 @@ class _Proof:
             bins,
             pairs,
             longer,
+            deadline=self.deadline,
         )
         if prefix.exact:
             self.found += self.search.listed(prefix.node, scan, self.threshold)
@@ -1285,6 +1297,8 @@ class _Proof:
 
     def _further(self, prefix: _Prefix, scan: _Scan) -> float:
         """Bound the scores of conjunctions that add three propositions or more to a prefix."""
+        if math.isinf(scan.rest):  # the deadline left out pairs
+            return math.inf
         bound = 0.0
         opened = scan.pairs[scan.beyond > self._wanted(prefix, 3)]
         for j in np.flatnonzero(scan.open_ones.any(axis=(1, 2))).tolist():

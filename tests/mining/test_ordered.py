@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from formulakern.deadline import Deadline
 from formulakern.encoding.ordered import GroupTable, OrderedColumn, OrderedTable
 from formulakern.mining import ordered, ordered_sums
 from formulakern.mining.conjunctions.partition_sums import RowsInGroups
@@ -87,6 +88,8 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         patch.setattr(ordered, "COARSE_BINS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 2)))
         patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "PAIRS_AT_ONCE", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "MIN_FINE_ROWS", data.draw(st.sampled_from([1, 500])))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
@@ -96,6 +99,9 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         proof = search.prove(weights, best * (1 + 1e-9) + 1e-9)
         assert not proof.found
         assert proof.bound == pytest.approx(best, abs=1e-6)
+        late = search.prove(weights, best * (1 + 1e-9) + 1e-9, Deadline.of(0.0))
+        assert not late.found
+        assert late.bound >= best * (1 - 1e-9)
         lower = 0.7 * best
         proof = search.prove(weights, lower)
         found = proof.found
