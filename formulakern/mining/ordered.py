@@ -46,8 +46,8 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
 #: Initial number of bins of a column, the number of coarse bins with which a proof begins, and of
-#: fine bins with which it goes on; the smallest number of rows for fine bins.
-FIRST_BINS, COARSE_BINS, FINE_BINS, MIN_FINE_ROWS = 32, 8, 64, 500
+#: fine bins with which it goes on; the smallest number of doubtful pairs for fine bins.
+FIRST_BINS, COARSE_BINS, FINE_BINS, MIN_FINE_PAIRS = 32, 8, 64, 3_000
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
@@ -61,7 +61,7 @@ MAX_CLOSE_PAIRS = 3_000
 PAIRS_AT_ONCE = 10_000
 #: How many of the best pairs have their gaps moved, first and later; the share of the goal that
 #: they must reach.
-FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.8
+FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: Up to this number of functions, their sums are added one after another.
@@ -1097,11 +1097,13 @@ class OrderedSearch:
         step = max(1, n) if given is not None else PAIRS_AT_ONCE
         for begin in range(0, n, step):
             some = slice(begin, begin + step)
-            found = [one[some] for one in scan[2:6]]
             if begin and deadline.over():
                 scan.bounds[begin:] = scan.beyond[begin:] = math.inf
                 break
-            scan_pairs(*common, pairs[some], own, known, *kind, longer, *found, scan.open_ones)
+            scan_pairs(
+                *common, pairs[some], own, known, *kind, longer, scan.scores[some],
+                scan.cells[some], scan.bounds[some], scan.beyond[some], scan.open_ones,
+            )  # fmt: skip
         scan_intervals(*common, own, *kind, longer, *scan[6:10], scan.open_ones)
         return scan
 
@@ -1256,15 +1258,17 @@ class _Proof:
         longer = len(prefix.node) + 3 < len(search.divisors)
         scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = np.count_nonzero(~prefix.inner) * COARSE_BINS > len(self.weights)
-        finer = [search.first] if longer else []
-        finer += [search.fine] if len(prefix.rows) >= MIN_FINE_ROWS else []
+        first = not longer
         while closer.bound > wanted and not self.found and not unsure:
-            if not finer:
-                if self._refined(prefix, closer):
-                    return scan, max([self.threshold, *(one.score for one in self.found)])
-                break
             doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
-            closer = self._scan(prefix, finer.pop(0), doubtful)
+            if not first:
+                closer, first = self._scan(prefix, search.first, doubtful), True
+            elif closer.bins is not search.fine and len(doubtful) >= MIN_FINE_PAIRS:
+                closer = self._scan(prefix, search.fine, doubtful)
+            elif self._refined(prefix, closer):
+                return scan, max([self.threshold, *(one.score for one in self.found)])
+            else:
+                break
         return scan, closer.bound / divisor
 
     def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:

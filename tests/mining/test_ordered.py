@@ -89,7 +89,7 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 2)))
         patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "PAIRS_AT_ONCE", data.draw(st.integers(1, 3)))
-        patch.setattr(ordered, "MIN_FINE_ROWS", data.draw(st.sampled_from([1, 500])))
+        patch.setattr(ordered, "MIN_FINE_PAIRS", data.draw(st.sampled_from([1, 500])))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
