@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import ClassRule, DecisionTree, RuleList, RuleSet
-from formulakern.rules import decision_tree
+from formulakern.rules import cases, decision_tree
 from tests import oracle
 from tests.rules.test_properties import GRID
 from tests.strategies import class_rules
@@ -140,6 +140,7 @@ def test_counts_go_to_what_decides_instead():
 
 
 def test_logic_that_is_too_large_leaves_the_list_as_it_is(monkeypatch):
+    monkeypatch.setattr(cases, "MAX_BOXES", 500)
     wide = " & ".join(f"(a{k} = 1 | b{k} = 1)" for k in range(20))
     rules = listed((wide, "x"), ("p = 1", "y"), default="z")
     assert rules.simplified() == rules

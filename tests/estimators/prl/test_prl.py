@@ -231,7 +231,7 @@ def test_the_bound_without_a_bias_rule(generator, C, features):
     assert value <= model.bound_ + 1e-6
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(binary_tables)
 def test_solvers_agree_within_their_gaps(generator):
     X = (generator.random((20, 5)) < 0.5).astype(int)
