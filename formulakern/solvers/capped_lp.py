@@ -135,6 +135,8 @@ class ConstraintMatrix:
 
 
 MAX_STEPS = 100
+#: Solutions of a linear system: the second one corrects rounding errors of the first.
+SOLVES = 2
 #: Share of the way to the boundary that a step takes.
 STEP_SHARE = 0.995
 #: Distances of a start from its bounds.
@@ -273,10 +275,14 @@ class _State:
             az, bx, sl = wanted
             h = r_dual - (bx - xi * r_cap) / beta + az / alpha
             right = self.matrix.transposed(h / D) + sl / lam - r_primal
-            d_lam = unit * cho_solve(factor, unit * right, check_finite=False)
-            d_alpha = (h - self.matrix.product(d_lam)) / D
+            d_lam = np.zeros(len(lam))
+            for _ in range(SOLVES):
+                d_lam += unit * cho_solve(factor, unit * right, check_finite=False)
+                d_alpha = (h - self.matrix.product(d_lam)) / D
+                d_s = (sl - s * d_lam) / lam
+                right = self.matrix.transposed(d_alpha) + d_s - r_primal
             d_beta = self.capped * (r_cap - d_alpha)
-            d_s, d_z = (sl - s * d_lam) / lam, (az - z * d_alpha) / alpha
+            d_z = (az - z * d_alpha) / alpha
             return (d_alpha, d_beta, d_s), (d_z, (bx - xi * d_beta) / beta, d_lam)
 
         products = [x * y for x, y in zip(self.primal, self.dual, strict=True)]

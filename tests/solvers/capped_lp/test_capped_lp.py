@@ -61,6 +61,13 @@ def test_games(generator, n, k):
     check(A, np.full(n, np.inf), solution, shift)
 
 
+def test_an_ill_conditioned_game():
+    """Without a correction the constraints would be violated by 3e-8."""
+    A = np.random.default_rng(9381).normal(size=(21, 6))
+    shift = 1.0 + np.abs(A).max()
+    check(A, np.full(21, np.inf), solve_capped_lp(A, np.full(21, np.inf), shift), shift)
+
+
 def test_blocks_are_the_whole(monkeypatch):
     generator = np.random.default_rng(0)
     A = generator.integers(-2, 3, (100, 6)).astype(np.int8)
