@@ -55,7 +55,7 @@ GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
 MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 #: Ranges into which the gaps of a first proposition are divided at once.
 FIRST_PARTS = 4
-#: The largest number of pairs of columns that are scanned in fine bins.
+#: The number of the best pairs of columns that are scanned before the others.
 MAX_CLOSE_PAIRS = 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
 PAIRS_AT_ONCE = 10_000

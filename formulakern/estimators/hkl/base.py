@@ -311,6 +311,8 @@ class HierarchicalBase(RuleModel):
 
     def _warn_if_open(self, stacklevel: int = 5) -> None:
         """Warn if the gap exceeds ``tol`` or the fit was interrupted."""
+        if self.stopped_ == "unproven":  # a fold, whose scores alone are of interest
+            return
         gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":
             message = f"interrupted at {size}: the fit keeps the best model so far. Its relative "
