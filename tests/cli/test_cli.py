@@ -205,6 +205,11 @@ def test_nominal(capsys, fruit, tmp_path):
     assert widths[3] == 3 + 12 + 2
 
 
+def test_folds_of_learn_do_not_warn_of_their_gap(capsys, fruit, tmp_path):
+    model = tmp_path / "model.json"
+    assert run(capsys, "learn", fruit, "--cv", "2", "-o", model)[::2] == (0, "")
+
+
 @pytest.mark.parametrize("model", ["svm", "hkl", "prl", "rules"])
 def test_learners_read_nominal_columns(capsys, fruit, tmp_path, model):
     options = ("--nominal", "size", "--cv", "0", "-o", tmp_path / "model.json")
