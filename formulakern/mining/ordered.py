@@ -46,15 +46,15 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
 #: Initial number of bins of a column, the number of coarse bins with which a proof begins, and of
-#: fine bins with which it goes on; the smallest number of doubtful pairs for fine bins.
-FIRST_BINS, COARSE_BINS, FINE_BINS, MIN_FINE_PAIRS = 32, 8, 64, 3_000
+#: fine bins with which it goes on.
+FIRST_BINS, COARSE_BINS, FINE_BINS = 32, 8, 64
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
 #: A column of more bins keeps only the bins in use; the largest number of bins.
 MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 #: Ranges into which the gaps of a first proposition are divided at once.
-FIRST_PARTS = 4
+FIRST_PARTS = 6
 #: The number of the best pairs of columns that are scanned before the others.
 MAX_CLOSE_PAIRS = 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
@@ -132,19 +132,11 @@ def _size(high: Any, low: Any, allowed: Any, spread: Any) -> Any:
 
 @compiled()
 def _bound(
-    outer: Any,
-    inner: Any,
-    ends: Any,
-    some: Any,
-    allowed: Any,
-    spread: Any,
-    high: Any,
-    low: Any,
-    inward: Any,
+    outer: Any, inner: Any, ends: Any, allowed: Any, spread: Any, high: Any, low: Any
 ) -> Any:
     """Return bounds on |S|: of any subset of the outer rows, and of those with the inner rows.
 
-    ``ends`` belong to the outer and to the inner rows; ``some`` is True if there may be inner rows.
+    ``ends`` belong to the outer and to the inner rows.
     """
     begin, end, within, within_end = ends
     width = high.shape[0]
@@ -152,11 +144,10 @@ def _bound(
         high[k] = outer[end, k] - outer[begin, k]
         low[k] = outer[begin, k + width] - outer[end, k + width]
     widest = size = _size(high, low, allowed, spread)
-    if some and within < within_end:
+    if within < within_end:
         for k in range(width):
-            low[k] += inner[within_end, k + inward] - inner[within, k + inward]
-            place = k + inward + width
-            high[k] -= inner[within_end, place] - inner[within, place]
+            low[k] += inner[within_end, k] - inner[within, k]
+            high[k] -= inner[within_end, k + width] - inner[within, k + width]
         size = _size(high, low, allowed, spread)
     return widest, size
 
@@ -295,7 +286,7 @@ def _largest(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], float64[:, ::1], int64, boolean, float64, float64[:, ::1],"
+    " float64[:, ::1], int64, float64[:, ::1], int64, boolean, float64, float64[:, ::1],"
     " int64[:, :, ::1], float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_pairs(
@@ -306,6 +297,7 @@ def scan_pairs(
     allowed: Any,
     pairs: Any,
     weights: Any,
+    n_inner: Any,
     given: Any,
     width: Any,
     spread: Any,
@@ -325,9 +317,10 @@ def scan_pairs(
     allowed : (columns, 2)
         Signs of the two sides, 0 for an excluded side.
     pairs : (number, 2)
-    weights : (m, ``width``, 2 ``width`` or 4 ``width``)
-        u; or, for a proof, its positive and its negative part; or these, and both on the inner
-        rows alone.
+    weights : (m, ``width`` or 2 ``width``)
+        u; or, for a proof, its positive and its negative part.
+    n_inner : int
+        The first rows, which are inner rows.
     given : (cells of all pairs, ``width``)
         The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
     longer : float
@@ -340,7 +333,8 @@ def scan_pairs(
         Output: True for bins at an end of a pair whose supersets may have more than ``longer``.
     """
     many = weights.shape[1]
-    proving, inward = many > width, many - 2 * width if many > width else 0
+    proving, divided = many > width, n_inner < bins.shape[1]
+    inward = many if divided else 0
     squared, steps = width > 1 and not spread, 1
     if proving:
         steps = 3 if longer < np.inf else 2
@@ -349,7 +343,7 @@ def scan_pairs(
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
     scratch = np.empty((0 if given.shape[0] else most * most, many))
-    planes = np.empty((many, most + 1, most + 1))
+    planes = np.empty((many + inward, most + 1, most + 1))  # of all rows, and of the inner rows
     sums = np.zeros((4 * width, most + 1, most + 1))  # P, N, P' and N' of all cells
     total, largest = np.empty((2, most + 1, most + 1)), np.empty(most)
     for c in range(pairs.shape[0]):
@@ -361,7 +355,12 @@ def scan_pairs(
         else:
             sums_of = scratch[: n_first * n_second]
             sums_of[:] = 0.0
-            added(bins[j], bins[h], n_first, n_second, weights, sums_of)
+            first, second = bins[j], bins[h]
+            if divided:
+                added(first[:n_inner], second[:n_inner], n_first, n_second, weights, sums_of)
+                _cumulated(sums_of, n_first, n_second, planes[many:])
+                first, second = first[n_inner:], second[n_inner:]
+            added(first, second, n_first, n_second, weights[bins.shape[1] - len(first) :], sums_of)
         _cumulated(sums_of, n_first, n_second, planes)
         kinds, numbers, parts = (ordered[j], ordered[h]), (n_first, n_second), (fine[j], fine[h])
         for place in range(scores.shape[1]):
@@ -397,7 +396,7 @@ def scan_pairs(
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, boolean, float64, float64[::1], int64[:, ::1],"
+    " float64[:, ::1], int64, int64, boolean, float64, float64[::1], int64[:, ::1],"
     " float64[::1], float64[::1], boolean[:, :, ::1])"
 )
 def scan_intervals(
@@ -407,6 +406,7 @@ def scan_intervals(
     fine: Any,
     allowed: Any,
     weights: Any,
+    n_inner: Any,
     width: Any,
     spread: Any,
     longer: Any,
@@ -421,20 +421,24 @@ def scan_intervals(
     ``scores``, ``bounds`` and ``beyond`` have the shape (columns,), ``cells`` (columns, 2).
     """
     many = weights.shape[1]
-    proving, inward = many > width, many - 2 * width if many > width else 0
+    proving = many > width
     high, low = np.empty(width), np.empty(width)
     for j in range(n_bins.shape[0]):
         signs, n = allowed[j, 0] & allowed[j, 1], n_bins[j]
         if not ordered[j] or signs == 0:
             continue
-        sums = np.zeros((n + 1, many))
+        inner = sums = np.zeros((n + 1, many))
         for i in range(bins.shape[1]):
+            if i == n_inner:
+                inner = sums.copy()
             if bins[j, i] < n:
                 for k in range(many):
                     sums[bins[j, i] + 1, k] += weights[i, k]
         for b in range(1, n + 1):
             for k in range(many):
                 sums[b, k] += sums[b - 1, k]
+                if n_inner < bins.shape[1]:
+                    inner[b, k] += inner[b - 1, k]
         for r in range(n):
             begin, _, within, _ = _ends(True, 1, r, n, fine[j, r])
             from_exact = _exact(True, 1, r, n)
@@ -457,7 +461,7 @@ def scan_intervals(
                 if not proving:
                     continue
                 ends = begin, end, within, within_end
-                widest, size = _bound(sums, sums, ends, True, signs, spread, high, low, inward)
+                widest, size = _bound(sums, inner, ends, signs, spread, high, low)
                 beyond[j] = max(beyond[j], widest)
                 if widest > longer:
                     open_ones[j, 1, r] = open_ones[j, 0, q] = True
@@ -582,7 +586,7 @@ def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any
 
 @compiled()
 def _sort_rows(
-    values: Any, n: Any, some: Any, inner: Any, count: Any, order: Any, start: Any
+    values: Any, n: Any, some: Any, n_inner: Any, count: Any, order: Any, start: Any
 ) -> Any:
     """Sort the inner rows whose values are not 0 into ``order``, from ``start`` on; return the end.
 
@@ -590,13 +594,13 @@ def _sort_rows(
     """
     places = np.zeros(n + 1, np.int64)
     for i in range(count):
-        if values[i] > 0 and inner[some[i]]:
+        if values[i] > 0 and some[i] < n_inner:
             places[values[i] + 1] += 1
     for v in range(n):
         places[v + 1] += places[v]
     end = start + places[n]
     for i in range(count):
-        if values[i] > 0 and inner[some[i]]:
+        if values[i] > 0 and some[i] < n_inner:
             order[start + places[values[i]]] = i
             places[values[i]] += 1
     return end
@@ -621,7 +625,7 @@ def _best_gaps(
     n_second: Any,
     some: Any,
     count: Any,
-    inner: Any,
+    n_inner: Any,
     weights: Any,
     signs: Any,
     spread: Any,
@@ -631,8 +635,8 @@ def _best_gaps(
 
     The rows are the first ``count`` of ``some``.  A rectangle of gaps whose bound is above
     ``wanted`` is divided into a grid of rectangles.  Returns the best |S| above ``wanted`` (or 0),
-    its gaps, and True if a bound is above ``wanted``.  Rows that are not ``inner`` may count or
-    not; if there are such rows, the first gaps with such a bound end the search.
+    its gaps, and True if a bound is above ``wanted``.  Rows from ``n_inner`` on may count or not;
+    if there are such rows, the first gaps with such a bound end the search.
     """
     width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
     loose, both, largest, least = width, 3 * width, 5 * width, 7 * width
@@ -650,10 +654,10 @@ def _best_gaps(
     parts, rows = np.empty((MAX_OPEN_RECTANGLES, 4), np.int64), np.empty(2 * count, np.int64)
     stack = np.empty(4 * count + 64, np.int64)
     parts[0, 0] = 0
-    parts[0, 1] = _sort_rows(first, n_first, some, inner, count, stack, 0)
-    parts[0, 2] = top = _sort_rows(second, n_second, some, inner, count, stack, parts[0, 1])
+    parts[0, 1] = _sort_rows(first, n_first, some, n_inner, count, stack, 0)
+    parts[0, 2] = top = _sort_rows(second, n_second, some, n_inner, count, stack, parts[0, 1])
     for i in range(count):
-        if not inner[some[i]]:
+        if some[i] >= n_inner:
             stack[top] = i
             top += 1
         elif first[i] == 0 and second[i] == 0:
@@ -776,7 +780,7 @@ def _best_gaps(
 
 
 @compiled(
-    "boolean(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[::1], boolean[::1],"
+    "boolean(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[::1], int64,"
     " float64[:, ::1], int64, int64, boolean[::1], boolean, float64, float64[::1], int64[:, ::1])"
 )
 def refine_pair(
@@ -785,7 +789,7 @@ def refine_pair(
     ordered: Any,
     allowed: Any,
     rows: Any,
-    inner: Any,
+    n_inner: Any,
     weights: Any,
     j: Any,
     h: Any,
@@ -798,7 +802,7 @@ def refine_pair(
     """Find the best pair of propositions of two columns at every gap, |S| above ``wanted``.
 
     ``places`` (4,) selects pairs of sides; ``scores`` (4,) and ``gaps`` (4, 2) receive the results.
-    Returns True if a bound is above ``wanted`` because rows are not ``inner``.
+    Returns True if a bound is above ``wanted`` because of rows that are not inner.
     """
     m = rows.shape[0]
     first, second = np.empty(m, np.int64), np.empty(m, np.int64)
@@ -820,7 +824,7 @@ def refine_pair(
                 best, s, t, doubt = _best_gaps(
                     first, second,
                     n_values[j] - 1 if ordered[j] else 1, n_values[h] - 1 if ordered[h] else 1,
-                    some, count, inner, weights, signs, spread, max(wanted, scores[place]),
+                    some, count, n_inner, weights, signs, spread, max(wanted, scores[place]),
                 )  # fmt: skip
                 if best > 0.0:
                     scores[place] = best
@@ -917,14 +921,14 @@ class _Scan(NamedTuple):
 class _Prefix:
     """Propositions, each possibly a range of gaps, and the propositions that may be added.
 
-    ``rows`` are those of the widest gaps; ``inner`` marks those that the narrowest gaps cover too.
+    ``rows`` are those of the widest gaps; the narrowest gaps cover the first ``n_inner`` of them.
     ``sides`` are the signs of the sides of the columns that may be added, in ``pairs``.  If
     ``exact``, ``node`` has the propositions of the widest gaps.
     """
 
     node: Node
     rows: NDArray[np.intp]
-    inner: NDArray[np.bool_]
+    n_inner: int
     sides: NDArray[np.int64]
     pairs: NDArray[np.int64]
     exact: bool = True
@@ -1063,7 +1067,7 @@ class OrderedSearch:
 
     def everything(self, m: int) -> _Prefix:
         """Return the prefix without propositions."""
-        return _Prefix((), np.arange(m), np.ones(m, np.bool_), self.sides, self.pairs)
+        return _Prefix((), np.arange(m), m, self.sides, self.pairs)
 
     def scan(
         self,
@@ -1075,15 +1079,17 @@ class OrderedSearch:
         longer: float = math.inf,
         given: FloatArray | None = None,
         deadline: Deadline = UNLIMITED,
+        alone: NDArray[np.bool_] | None = None,
     ) -> _Scan:
-        """Scan pairs of columns and all intervals; ``parts`` are the weights of its rows.
+        """Scan pairs of columns, and the intervals of columns; ``parts`` are the weights of rows.
 
-        ``given`` are the sums of the pairs, if they are known.  Pairs that the deadline leaves out
-        have infinite bounds.
+        ``given`` are the sums of the pairs, if they are known; ``alone`` marks the columns whose
+        intervals are scanned, by default all.  Pairs that the deadline leaves out have infinite
+        bounds.
         """
         q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
         of_row = bins.of_row
-        if len(prefix.rows) < len(weights):
+        if prefix.node:
             of_row = np.ascontiguousarray(of_row[:, prefix.rows])
         scan = _Scan(
             bins, pairs,
@@ -1091,7 +1097,7 @@ class OrderedSearch:
             np.zeros(q), np.zeros((q, 2), dtype=np.int64), np.zeros(q), np.zeros(q),
             np.zeros((q, 2, most), dtype=np.bool_),
         )  # fmt: skip
-        common = of_row, bins.number, self.ordered, bins.fine, prefix.sides
+        common = of_row, bins.number, self.ordered, bins.fine
         own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
         known = np.zeros((0, own.shape[1])) if given is None else given
         step = max(1, n) if given is not None else PAIRS_AT_ONCE
@@ -1101,10 +1107,14 @@ class OrderedSearch:
                 scan.bounds[begin:] = scan.beyond[begin:] = math.inf
                 break
             scan_pairs(
-                *common, pairs[some], own, known, *kind, longer, scan.scores[some],
+                *common, prefix.sides, pairs[some], own, prefix.n_inner, known, *kind, longer,
+                scan.scores[some],
                 scan.cells[some], scan.bounds[some], scan.beyond[some], scan.open_ones,
             )  # fmt: skip
-        scan_intervals(*common, own, *kind, longer, *scan[6:10], scan.open_ones)
+        sides = prefix.sides if alone is None else prefix.sides * alone[:, None]
+        scan_intervals(
+            *common, sides, own, prefix.n_inner, *kind, longer, *scan[6:10], scan.open_ones
+        )
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
@@ -1220,21 +1230,25 @@ class _Proof:
         length, divisors = len(prefix.node) + 3, self.search.divisors
         return scan.rest / float(divisors[length]) if length < len(divisors) else 0.0
 
-    def _scan(self, prefix: _Prefix, bins: Bins, pairs: NDArray[np.int64]) -> _Scan:
+    def _scan(
+        self,
+        prefix: _Prefix,
+        bins: Bins,
+        pairs: NDArray[np.int64],
+        alone: NDArray[np.bool_] | None = None,
+    ) -> _Scan:
         """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
-        own = self.weights[prefix.rows] if len(prefix.rows) < len(self.weights) else self.weights
-        parts = [np.maximum(own, 0.0), np.maximum(-own, 0.0)]
-        if not prefix.inner.all():
-            parts += [np.where(prefix.inner[:, None], part, 0.0) for part in parts]
+        own = self.weights[prefix.rows] if prefix.node else self.weights
         longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
             prefix,
             self.weights,
-            np.concatenate(parts, axis=1),
+            np.concatenate([np.maximum(own, 0.0), np.maximum(-own, 0.0)], axis=1),
             bins,
             pairs,
             longer,
             deadline=self.deadline,
+            alone=alone,
         )
         if prefix.exact:
             self.found += self.search.listed(prefix.node, scan, self.threshold)
@@ -1257,14 +1271,15 @@ class _Proof:
         divisor = float(search.divisors[len(prefix.node) + 2])
         longer = len(prefix.node) + 3 < len(search.divisors)
         scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
-        unsure = np.count_nonzero(~prefix.inner) * COARSE_BINS > len(self.weights)
+        unsure = (len(prefix.rows) - prefix.n_inner) * COARSE_BINS > len(self.weights)
         first = not longer
         while closer.bound > wanted and not self.found and not unsure:
             doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
+            alone = closer.interval_bounds > wanted
             if not first:
-                closer, first = self._scan(prefix, search.first, doubtful), True
-            elif closer.bins is not search.fine and len(doubtful) >= MIN_FINE_PAIRS:
-                closer = self._scan(prefix, search.fine, doubtful)
+                closer, first = self._scan(prefix, search.first, doubtful, alone), True
+            elif closer.bins is not search.fine:
+                closer = self._scan(prefix, search.fine, doubtful, alone)
             elif self._refined(prefix, closer):
                 return scan, max([self.threshold, *(one.score for one in self.found)])
             else:
@@ -1281,12 +1296,12 @@ class _Proof:
         places = np.concatenate([scan.bounds[doubtful] > wanted, np.tile(INTERVAL, (len(own), 1))])
         for (j, h), some in zip(pairs, places, strict=True):
             if not (search.ordered[j] or search.ordered[h]):  # no gaps
-                if prefix.inner.all():
+                if prefix.n_inner == len(rows):
                     continue
                 return False
             scores, gaps = np.zeros(4), np.zeros((4, 2), dtype=np.int64)
             doubt = refine_pair(
-                search.codes, search.n_values, search.ordered, prefix.sides, rows, prefix.inner,
+                search.codes, search.n_values, search.ordered, prefix.sides, rows, prefix.n_inner,
                 weights, j, h, some, search.spread, wanted, scores, gaps,
             )  # fmt: skip
             if prefix.exact:
@@ -1347,12 +1362,13 @@ class _Proof:
             outer, inner = own <= last, own <= (last if single else first - 1)
             exact = last < n_bins - 1
         else:
-            known = own < n_bins
-            outer, inner = known & (own >= first), known & (own >= (first if single else last + 1))
+            outer, inner = own >= first, own >= (first if single else last + 1)
             exact = first > 0
         if single and not exact:  # beyond the last gap
             return 0.0
-        rows = np.flatnonzero(outer & (own < n_bins))
+        outer &= own < n_bins
+        inner &= outer & (np.arange(len(own)) < prefix.n_inner)
+        rows = np.concatenate([np.flatnonzero(inner), np.flatnonzero(outer & ~inner)])
         opened = scan.open_ones.any(axis=2)
         sides = np.where(opened, prefix.sides & prefix.sides[j, side], 0)
         sides[:j] = 0
@@ -1364,7 +1380,7 @@ class _Proof:
         child = _Prefix(
             (*prefix.node, name),
             prefix.rows[rows],
-            (prefix.inner & inner)[rows],
+            int(np.count_nonzero(inner)),
             sides,
             pairs[usable[pairs].all(axis=1)],
             exact,

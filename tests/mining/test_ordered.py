@@ -86,10 +86,10 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "FIRST_BINS", n_bins)
         patch.setattr(ordered, "COARSE_BINS", data.draw(st.integers(1, 3)))
-        patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 2)))
+        patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "PAIRS_AT_ONCE", data.draw(st.integers(1, 3)))
-        patch.setattr(ordered, "MIN_FINE_PAIRS", data.draw(st.sampled_from([1, 500])))
+        patch.setattr(ordered, "FINE_BINS", n_bins + data.draw(st.integers(0, 4)))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
