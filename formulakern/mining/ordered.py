@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -1151,22 +1151,30 @@ class OrderedSearch:
 
     # -- proof --------------------------------------------------------------------------------
 
-    def prove(self, weights: FloatArray, threshold: float, deadline: Deadline = UNLIMITED) -> Proof:
-        """Bound the scores of all conjunctions at all gaps, or find some above the threshold.
+    def prove(
+        self,
+        weights: FloatArray,
+        threshold: float,
+        deadline: Deadline = UNLIMITED,
+        enough: int = 1,
+    ) -> Proof:
+        """Bound the scores of all conjunctions at all gaps, and find some above the threshold.
 
-        After the deadline the bound may be above the threshold although nothing was found.
+        ``enough`` conjunctions end the search.  After the deadline the bound may be above the
+        threshold although nothing was found.
         """
         singles = self.singles(weights)
         found = [one for one in singles if one.score > threshold]
         best = max([threshold, *(one.score for one in singles)])
         if len(self.divisors) < 3:
             return Proof(best, found)
-        if found:
+        if len(found) >= enough:
             return Proof(math.inf, found)
-        proof = _Proof(self, weights, threshold, deadline)
+        proof = _Proof(self, weights, threshold, deadline, enough, found)
         bound = max(best, proof.run())
         pairs = [one for one in proof.found if len(one.node) == 2]
-        return Proof(bound, sorted({*proof.found, *self.polished(pairs, weights)}, key=rank))
+        every = sorted({*proof.found, *self.polished(pairs, weights)}, key=rank)
+        return Proof(max([bound, *(one.score for one in every[:1])]), every)
 
 
 def sides_of(table: OrderedTable, asked: IntArray | None) -> NDArray[np.int64]:
@@ -1202,7 +1210,8 @@ class _Proof:
     weights: FloatArray
     threshold: float
     deadline: Deadline
-    found: list[Found] = field(default_factory=list)
+    enough: int
+    found: list[Found]
 
     def run(self) -> float:
         """Bound all conjunctions of two propositions or more."""
@@ -1273,46 +1282,51 @@ class _Proof:
         scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = (len(prefix.rows) - prefix.n_inner) * COARSE_BINS > len(self.weights)
         first = not longer
-        while closer.bound > wanted and not self.found and not unsure:
+        while closer.bound > wanted and len(self.found) < self.enough and not unsure:
             doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
             alone = closer.interval_bounds > wanted
             if not first:
                 closer, first = self._scan(prefix, search.first, doubtful, alone), True
             elif closer.bins is not search.fine:
                 closer = self._scan(prefix, search.fine, doubtful, alone)
-            elif self._refined(prefix, closer):
-                return scan, max([self.threshold, *(one.score for one in self.found)])
             else:
-                break
+                return scan, self._refined(prefix, closer) / divisor
         return scan, closer.bound / divisor
 
-    def _refined(self, prefix: _Prefix, scan: _Scan) -> bool:
-        """Examine doubtful pairs at every gap; return True if no doubt remains."""
+    def _refined(self, prefix: _Prefix, scan: _Scan) -> float:
+        """Examine doubtful pairs at every gap, the largest bounds first; return a bound on |S|."""
         search, wanted = self.search, self._wanted(prefix)
-        rows, weights = prefix.rows, np.ascontiguousarray(self.weights[prefix.rows])
+        weights = np.ascontiguousarray(self.weights[prefix.rows])
+        divisor = float(search.divisors[len(prefix.node) + 2])
         own = np.flatnonzero(scan.interval_bounds > wanted)
         doubtful = np.flatnonzero((scan.bounds > wanted).any(axis=1))
-        pairs = [*scan.pairs[doubtful].tolist(), *([j, j] for j in own.tolist())]
-        places = np.concatenate([scan.bounds[doubtful] > wanted, np.tile(INTERVAL, (len(own), 1))])
-        for (j, h), some in zip(pairs, places, strict=True):
+        pairs = np.concatenate([scan.pairs[doubtful], np.stack([own, own], axis=1)])
+        bounds = np.concatenate(
+            [scan.bounds[doubtful], scan.interval_bounds[own, None] * INTERVAL[None]]
+        )
+        best = wanted
+        for c in np.argsort(-bounds.max(axis=1), kind="stable").tolist():
+            (j, h), limit = pairs[c].tolist(), max(best, float(bounds[c].max()))
+            if len(self.found) >= self.enough or self.deadline.over():
+                return limit
             if not (search.ordered[j] or search.ordered[h]):  # no gaps
-                if prefix.n_inner == len(rows):
+                if prefix.n_inner == len(prefix.rows):
                     continue
-                return False
+                return limit
             scores, gaps = np.zeros(4), np.zeros((4, 2), dtype=np.int64)
             doubt = refine_pair(
-                search.codes, search.n_values, search.ordered, prefix.sides, rows, prefix.n_inner,
-                weights, j, h, some, search.spread, wanted, scores, gaps,
+                search.codes, search.n_values, search.ordered, prefix.sides, prefix.rows,
+                prefix.n_inner, weights, j, h, bounds[c] > wanted, search.spread, wanted, scores,
+                gaps,
             )  # fmt: skip
-            if prefix.exact:
-                divisor = float(search.divisors[len(prefix.node) + 2])
-                for place in np.flatnonzero(scores).tolist():
-                    sides = zip((j, h), divmod(place, 2), gaps[place].tolist(), strict=True)
-                    node = (*prefix.node, *(search.at_gap(*one) for one in sides))
-                    self.found.append(Found(float(scores[place]) / divisor, tuple(sorted(node))))
-            if doubt or self.deadline.over():
-                return False
-        return True
+            if doubt:
+                return limit
+            best = max(best, float(scores.max()))
+            for place in np.flatnonzero(scores).tolist() if prefix.exact else ():
+                sides = zip((j, h), divmod(place, 2), gaps[place].tolist(), strict=True)
+                node = (*prefix.node, *(search.at_gap(*one) for one in sides))
+                self.found.append(Found(float(scores[place]) / divisor, tuple(sorted(node))))
+        return best
 
     def _further(self, prefix: _Prefix, scan: _Scan) -> float:
         """Bound the scores of conjunctions that add three propositions or more to a prefix."""

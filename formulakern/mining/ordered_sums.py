@@ -103,7 +103,13 @@ class SummedSearch(OrderedSearch):
         """Return no conjunctions: :meth:`prove` finds all of them."""
         return []
 
-    def prove(self, weights: FloatArray, threshold: float, deadline: Deadline = UNLIMITED) -> Proof:
+    def prove(
+        self,
+        weights: FloatArray,
+        threshold: float,
+        deadline: Deadline = UNLIMITED,
+        enough: int = 1,  # noqa: ARG002
+    ) -> Proof:
         """Find the best conjunctions; the bound is the best score.
 
         If there are more than ``MAX_CLOSE_PAIRS`` pairs of columns, those that were best before are

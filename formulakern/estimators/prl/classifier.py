@@ -139,7 +139,8 @@ class PRLClassifier(PreferenceModel):
         Whether the rule that is always true may vote, in place of all propositions that are true
         on all training rows.  If False, such propositions are ordinary rules.
     tol : float, default=1e-2
-        Stop when the gap is at most this share of the bound.
+        Stop when the gap is at most this share of the bound; five times this share is enough if the
+        hypothesis has more rules than ``max_rules``.
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, the second minus the first) does not fall (1) or does not rise
         (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the

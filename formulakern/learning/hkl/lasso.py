@@ -177,7 +177,13 @@ class ListedSearch:
         """Return the best propositions."""
         return self._mined(net, 1).found
 
-    def prove(self, net: FloatArray, threshold: float, deadline: Deadline) -> Proof:
+    def prove(
+        self,
+        net: FloatArray,
+        threshold: float,
+        deadline: Deadline,
+        enough: int,  # noqa: ARG002
+    ) -> Proof:
         """Bound the scores of all conjunctions, or find some above the threshold."""
         return self._mined(net, MAX_CONJUNCTION_LENGTH, threshold=threshold, time_limit=deadline)
 
@@ -380,7 +386,7 @@ class _Outside:
         bound, summed = 0.0, isinstance(self.search, SummedSearch)
         if summed or (self.options.proves and exact and not found and not wanted):
             proving = deadline if summed else deadline.part(PROOF_TIME_SHARE)
-            proof = self.search.prove(self.net, self.threshold, proving)
+            proof = self.search.prove(self.net, self.threshold, proving, MIN_GROWTH)
             self.out_of_time = proving.over() and not proof.found
             found = proof.found
             if np.isfinite(proof.bound):

@@ -41,12 +41,21 @@ UNUSED_SHARE = 1e-5
 BASIC_UNUSED_SHARE = 1e-3
 #: If many groups of rows are distinguished, columns below this share are dropped.
 LIGHT_SHARE = 1e-2
-#: Columns that are unused for this many epochs are dropped.
-MAX_IDLE_EPOCHS = 15
+#: Columns below that share that pay less than the bound of the game, by more than SLACK_SHARE, for
+#: this many epochs are dropped.
+SLACK_SHARE, MAX_IDLE_EPOCHS = 0.05, 3
+#: A quick search is followed by a long one if it finds less than this share of the wanted columns.
+FEW_SHARE = 0.5
 #: A restricted game is solved again, a hundred times more accurately, down to this factor.
 MIN_GAP_FACTOR = 1e-9
 #: Seconds that the search for a solution with few rules may always take.
 MIN_FEW_RULES_SECONDS = 10.0
+#: Rules are chosen from this many of the heaviest features for each.
+CANDIDATES_PER_RULE = 10
+#: Features above this share of the largest weight have much weight.
+HEAVY_SHARE = 0.1
+#: The allowed gap, in units of the tolerance, of a hypothesis from which a few rules are chosen.
+LIMITED_GAP = 5.0
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -105,8 +114,9 @@ class ColumnGeneration:
     """The solver of a game over columns that are too many to list.
 
     Each epoch adds ``budget`` columns, until bound − value is at most the share ``tol`` of the
-    bound.  ``report`` is called with the history after every epoch, and ``known`` are the first
-    columns, from a similar game on the same rows.
+    bound, or LIMITED_GAP times this share if the hypothesis has more than ``most`` features.
+    ``report`` is called with the history after every epoch, and ``known`` are the first columns,
+    from a similar game on the same rows.
     """
 
     game: RestrictedGame
@@ -116,13 +126,15 @@ class ColumnGeneration:
     deadline: Deadline
     report: Callable[[Sequence[Epoch]], None]
     known: Sequence[Column] = ()
+    most: int | None = None
     outcome: Outcome = field(default_factory=Outcome, init=False)
 
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
         #: The payoff of the best known column.
         self._likely = np.inf
-        self._mean = np.zeros(0)
+        self._crossed: Solution | None = None
+        self._allowed = self.tol if self.most is None else LIMITED_GAP * self.tol
         #: Values up to this count as 0.
         self.zero = ZERO_SHARE * self.game.family.unit
 
@@ -156,11 +168,14 @@ class ColumnGeneration:
         elif self.deadline.limited:
             solution = self._first_rules(solution)
         idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCH_SHARE
+        left: set[Column] = set()
         for _ in range(self.epochs):
             priced = self._price(solution, share)
             share = SEARCH_SHARE if priced.columns else 1.0
             if self._closed():
-                break
+                if self._ended():
+                    break
+                continue
             if outcome.history and self._until.over():
                 outcome.reason = "time_limit"
                 break
@@ -177,14 +192,14 @@ class ColumnGeneration:
                     outcome.reason = "columns"
                     break
             solution = self._solve(max(self._accuracy() * sharper, 1e-13))
-            idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
-            idle[used(solution)] = 0
-            kept = (
-                used(solution, LIGHT_SHARE)
-                if game.family.crowded
-                else np.flatnonzero(idle < MAX_IDLE_EPOCHS)
-            )
+            # columns that come back stay
+            idle = np.append(idle, [-self.epochs * (column in left) for column in fresh]) + 1
+            heavy, good = used(solution, LIGHT_SHARE), (1 - SLACK_SHARE) * solution.bound
+            busy = np.union1d(heavy, np.flatnonzero(solution.paid >= good))
+            idle[busy] = np.minimum(idle[busy], 0)
+            kept = heavy if game.family.crowded else np.flatnonzero(idle < MAX_IDLE_EPOCHS)
             if len(kept) < len(idle):
+                left.update(np.delete(np.array(game.columns, dtype=object), kept).tolist())
                 game.keep(kept)
                 game.family.settle(game)
                 solution = replace(solution, p=game.moved(solution.p))
@@ -193,12 +208,21 @@ class ColumnGeneration:
             priced = self._price(solution)
             if priced.bound == np.inf:  # columns were found before a bound was proven
                 self._lowered(solution.p, priced.likely, self.budget, self._until)
-        closed = self._closed()
+        closed = self._closed() and self._ended()
         self._crossover()
-        if closed or self._closed():  # a basic solution is more accurate
+        if closed or (self._closed() and self._ended()):  # a basic solution is more accurate
             outcome.reason = "optimal"
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
+
+    def _ended(self) -> bool:
+        """Return True unless a hypothesis of at most ``most`` features has a gap above ``tol``."""
+        if self.most is not None:
+            self._crossover()
+            if len(features_of(self.outcome, self.game)) <= self.most:
+                self._allowed = self.tol
+                return self._closed()
+        return True
 
     def _solve(self, accuracy: float) -> Solution:
         """Solve the restricted game, which ends an epoch."""
@@ -222,43 +246,43 @@ class ColumnGeneration:
         return solution
 
     def _crossover(self) -> None:
-        """Replace a solution inside the optimal face by a basic solution of few rules."""
+        """Replace a solution inside the optimal face by a basic solution of few rules.
+
+        If more than ``most`` features have much weight, a choice of features follows instead.
+        """
         outcome = self.outcome
+        heavy = features_of(outcome, self.game, HEAVY_SHARE)
+        many = self.most is not None and len(heavy) > self.most
+        if many or outcome.solution is self._crossed:
+            return
         least = min(self.tol / 10, BASIC_UNUSED_SHARE) * max(outcome.weights, default=0.0)
         pairs = zip(outcome.columns, outcome.weights, strict=True)
-        heavy = {column for column, weight in pairs if weight > least}
-        places = np.flatnonzero([column in heavy for column in self.game.columns])
+        some = {column for column, weight in pairs if weight > least}
+        places = np.flatnonzero([column in some for column in self.game.columns])
         if not len(places) or self._until.over():
             return
         basic = self.game.basic_solution(places, self._crossover_deadline())
         if basic is not None and basic.value >= outcome.value * (1 - self.tol / 10) - self.zero:
             self._remember(basic, at_any_rate=True)
+        self._crossed = outcome.solution
 
     def _threshold(self, solution: Solution) -> float:
         """Return the payoff that a useful column must exceed."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
-        return float(max(secured * (1 + 0.9 * self.tol), self.zero))
+        return float(max(secured * (1 + 0.9 * self._allowed), self.zero))
 
     def _price(self, solution: Solution, share: float = SEARCH_SHARE) -> Priced:
-        """Return best responses to a strategy, after they lowered the bound.
-
-        If a quick search finds none, a proof uses the mean of strategies, against which fewer
-        columns exceed the threshold.  If all these columns are known, the last strategy is used.
-        """
+        """Return best responses to a strategy; a long search follows a quick one that finds few."""
         game, searching = self.game, self._until.part(share)
         options = self._threshold(solution), self.budget, searching
         if not game.family.guesses:
             priced = self._lowered(solution.p, *options)
         else:
-            self._mean = (self._mean + solution.p) / 2 if len(self._mean) else solution.p
             priced = game.price(solution.p, *options, quick=True)
-            if not priced.columns or searching.over():
-                known = set(game.columns)
-                priced = self._lowered(self._mean, *options)
-                if not self._closed() and known.issuperset(priced.columns):
-                    self._mean = solution.p
-                    priced = self._lowered(solution.p, *options)
+            fresh = set(priced.columns).difference(game.columns)
+            if len(fresh) < FEW_SHARE * self.budget or searching.over():
+                priced = self._lowered(solution.p, *options)
         self._likely = min(self.outcome.bound, max(priced.likely, solution.slack_bound))
         return priced
 
@@ -290,7 +314,7 @@ class ColumnGeneration:
         outcome = self.outcome
         if outcome.solution is None or outcome.bound == np.inf:
             return False
-        within = max(self.tol * outcome.bound, 4 * self.zero)
+        within = max(self._allowed * outcome.bound, 4 * self.zero)
         return bool(outcome.bound - outcome.value <= within)
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
@@ -317,6 +341,19 @@ def used(solution: Solution, share: float = UNUSED_SHARE) -> NDArray[np.intp]:
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))
 
 
+def features_of(outcome: Outcome, game: RestrictedGame, share: float = 0.0) -> list[Any]:
+    """Return the features of a hypothesis that count as rules, the heaviest first.
+
+    They have more than this share of the largest weight.
+    """
+    weight: dict[Any, float] = {}
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
+        if not game.free(column):
+            weight[column.feature] = weight.get(column.feature, 0.0) + q
+    least = share * max(weight.values(), default=0.0)
+    return sorted((one for one in weight if weight[one] > least), key=lambda one: -weight[one])
+
+
 def best_hypothesis(
     generation: ColumnGeneration,
     C: float,
@@ -332,7 +369,7 @@ def best_hypothesis(
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
-        generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE))
+        generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE), most=most)
     outcome = generation.run()
     if game.C is None and game.exact and outcome.value <= generation.zero:
         game = RestrictedGame(game.preferences, game.family, C)
@@ -340,11 +377,7 @@ def best_hypothesis(
         reason = soft.reason if soft.reason in ("interrupted", "time_limit") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
-    weight: dict[Any, float] = {}
-    for column, q in zip(outcome.columns, outcome.weights, strict=True):
-        if not game.free(column):
-            weight[column.feature] = weight.get(column.feature, 0.0) + q
-    features = sorted(weight, key=lambda feature: -weight[feature])
+    features = features_of(outcome, game)
     if most is None or len(features) <= most:
         return outcome
     if deadline.over():  # keep the heaviest, with the votes of their own game
@@ -353,6 +386,7 @@ def best_hypothesis(
         solution = _exact(game.of(columns, game.C), deadline)
         weights = solution.q.tolist()
         return replace(outcome, columns=columns, weights=weights, solution=solution)
+    features = features[: CANDIDATES_PER_RULE * most]
     few = select_votes(game, features, most, signs(features), ordered, deadline)
     if few is None:  # one class wins everywhere
         return replace(outcome, columns=[], weights=[])

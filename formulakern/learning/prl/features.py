@@ -30,7 +30,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.learning.prl.preferences import Preferences, ThresholdStep
 from formulakern.mining.conjunctions.search import MinedConjunctions, mine_conjunctions
-from formulakern.mining.ordered import OrderedSearch, sides_of
+from formulakern.mining.ordered import OrderedSearch, rank, sides_of
 from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import BIAS, Conjunction, Feature, Instance, Monomial
@@ -291,15 +291,15 @@ class OrderedConjunctions(FeatureFamily):
         deadline: Deadline = UNLIMITED,
         quick: bool = False,
     ) -> Priced:
-        """Return the best columns of the current bins; if there are none, prove a bound."""
+        """Return the best columns of the current bins; unless ``quick``, prove a bound, too."""
         own = 2 * weights[:, 1:] if weights.shape[1] == 2 else weights
         found = [one for one in self._search.best(own, threshold) if one.score > threshold]
         bound, proven = math.inf, True
-        if not quick and (not found or deadline.over()):
-            level = max([threshold, *(one.score for one in found)])
-            proof = self._search.prove(own, level, deadline)
-            found, bound = found + proof.found, max(level, proof.bound)
-            proven = bool(found) or bound <= level
+        if not quick:
+            proof = self._search.prove(own, threshold, deadline, top)
+            found = sorted({*found, *proof.found}, key=rank)
+            bound = max([threshold, proof.bound, *(one.score for one in found[:1])])
+            proven = bool(found) or bound <= threshold
         features = [Conjunction(one.node) for one in found[: RESULTS_PER_COLUMN * top]]
         listed = [(feature, feature.values(self.table) @ weights) for feature in features]
         rounding = self.rounding(weights)

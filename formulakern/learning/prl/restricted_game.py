@@ -68,6 +68,7 @@ class Solution:
     ``q`` are weights of the columns, with sum 1, or less with slack columns; ``p`` are weights of
     the preferences, with sum 1.  q secures ``value``, with the best use of its slack; p concedes at
     most ``bound``, of which ``slack_bound`` is due to slack columns (−inf for the hard margin).
+    ``paid`` are the payoffs of the columns against p.
     """
 
     q: FloatArray
@@ -75,6 +76,7 @@ class Solution:
     value: float
     bound: float
     slack_bound: float
+    paid: FloatArray
 
 
 @dataclass(eq=False)
@@ -225,7 +227,7 @@ class RestrictedGame:
         total = float(weights.sum())
         slack = -np.inf if self.C is None else 1.0 / (self.C * total)
         worth = max(slack, 0.0)
-        return Solution(np.zeros(0), weights / total, worth, worth, slack)
+        return Solution(np.zeros(0), weights / total, worth, worth, slack, np.zeros(0))
 
     def solve(
         self, tol: float = 1e-8, secured: float = -np.inf, deadline: Deadline = UNLIMITED
@@ -307,13 +309,14 @@ class RestrictedGame:
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
         margins, paid = products(self._payoffs, scales * q, p)
-        payoff = float((paid * scales).max(initial=-np.inf))
+        paid *= scales
+        payoff = float(paid.max(initial=-np.inf))
         if self.C is None:
             total = float(q.sum()) or 1.0
-            return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
+            return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf, paid)
         slack = self.slack_bound(p)
         value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
-        return Solution(q, p, value, max(payoff, slack), slack)
+        return Solution(q, p, value, max(payoff, slack), slack, paid)
 
 
 def products(payoffs: NDArray[Any], x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -232,7 +232,8 @@ def test_few_rules_of_a_hard_margin():
     assert np.isinf(model.C_)
     with pytest.warns(UserWarning, match="no vote of the selected rules separates"):
         few = PRLClassifier("conjunctions", 3, margin="hard", max_rules=4).fit(X, y)
-    assert few.bound_ == model.bound_
+    assert model.value_ <= few.bound_ * (1 + 1e-6)
+    assert few.bound_ * (1 - 5 * few.tol) <= model.bound_
     assert few.value_ <= 1e-9
     assert few.score(X, y) > 0.7
     assert np.isfinite(few.C_)
