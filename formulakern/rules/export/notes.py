@@ -43,7 +43,7 @@ def table_notes(ensemble: VotingRules) -> list[str]:
     lines = [BELOW_BASE_RATE] if any(below_base_rate(ensemble)) else []
     if any(isinstance(rule, LinearTerm) for rule in ensemble.rules):
         lines.append(LINEAR.format(amount="votes" if several else ensemble.AMOUNT))
-    return lines if several else lines + sums_by_column(ensemble)
+    return lines + sums_by_column(ensemble)
 
 
 def sums_by_column(ensemble: VotingRules) -> list[str]:
@@ -57,7 +57,16 @@ def sums_by_column(ensemble: VotingRules) -> list[str]:
     >>> print("\\n".join(sums_by_column(RuleEnsemble.of(items))).replace(GLUE, " "))
     Sums of the rules about a single column:
       x: up to 3: +1.6; above 3 to 5: +0.4; above 5: 0
+
+    Several classes have a sum each.
+
+    >>> votes = [[1.5, -0.5, 0.0], [0.0, 0.0, 1.0]]
+    >>> items = [WeightedRule.of_votes(rule(text), v, "abc") for text, v in zip(listed, votes)]
+    >>> print("\\n".join(sums_by_column(RuleEnsemble.of(items, "abc"))).replace(GLUE, " "))
+    Sums of the rules about a single column, for a, b, c:
+      x: up to 3: +1.5, -0.5, +1.0; above 3 to 5: 0, 0, +1.0; above 5: 0
     """
+    several = ensemble.classes is not None and not ensemble.is_pairwise
     places: dict[str, list[int]] = defaultdict(list)
     for place, rule in enumerate(ensemble.rules):
         if _numbers_in(rule):
@@ -71,19 +80,24 @@ def sums_by_column(ensemble: VotingRules) -> list[str]:
         if values.sum(axis=1).max() <= 1:
             continue
         first = np.flatnonzero([True, *(values[1:] != values[:-1]).any(axis=1)])
-        sums = (values[first] @ rules.votes[:, -1]).tolist()
-        points = ensemble.AMOUNT == "points"
-        texts = [f"{x:+.0f}" if x else "" for x in sums] if points else signed(sums)
-        ends = zip(first.tolist(), [*(first[1:] - 1).tolist(), -1], texts, strict=True)
+        sums = values[first] @ (rules.votes if several else rules.votes[:, -1:])
+        points, numbers = ensemble.AMOUNT == "points", sums.ravel().tolist()
+        texts = [f"{x:+.0f}" if x else "" for x in numbers] if points else signed(numbers)
+        cells = np.array([text or "0" for text in texts]).reshape(sums.shape).tolist()
+        joined = [", ".join(row) if any(own) else "0" for row, own in zip(cells, sums, strict=True)]
+        ends = zip(first.tolist(), [*(first[1:] - 1).tolist(), -1], joined, strict=True)
         parts = [
-            f"{_range(ranges[low][0], ranges[high][1])}: {text or 0}".replace(" ", GLUE)
+            f"{_range(ranges[low][0], ranges[high][1])}: {text}".replace(" ", GLUE)
             for low, high, text in ends
         ]
         more = " (without its linear term)" if column in linear else ""
         lines.append(f"  {spell(column)}{more}: {'; '.join(parts)}")
     if not lines:
         return []
-    which = "" if ensemble.classes is None else ", (for {1}) - (for {0})".format(*ensemble.classes)
+    which = ""
+    if ensemble.classes is not None:
+        each = ", ".join(map(str, ensemble.classes))
+        which = f", for {each}" if several else ", (for {1}) - (for {0})".format(*ensemble.classes)
     return [f"Sums of the rules about a single column{which}:", *lines]
 
 

@@ -164,7 +164,7 @@ def decision_sentences(ensemble: VotingRules) -> str:
         return f"Add the weights of the rules that hold. {how}"
     if not any(start):
         return "Add the votes of the rules that hold. Predict the class with the largest sum."
-    known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True))
+    known = ", ".join(f"{name}{GLUE}{x:+.4g}" for name, x in zip(names, start, strict=True))
     return (
         "Add the votes of the rules that hold to the intercept of each class. Predict the class "
         f"with the largest sum. Intercepts: {known}"
