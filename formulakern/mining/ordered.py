@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -45,9 +44,14 @@ from formulakern.compilation import compiled
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ordered import OrderedTable
 
-#: Initial number of bins of a column, the number of coarse bins with which a proof begins, and of
-#: fine bins with which it goes on.
-FIRST_BINS, COARSE_BINS, FINE_BINS = 32, 8, 64
+#: Initial number of bins of a column, more (up to MAX_FIRST_BINS) if there are many rows for each
+#: cell of two columns; the number of coarse bins with which a proof begins, and the numbers of fine
+#: bins with which it goes on.
+FIRST_BINS, MAX_FIRST_BINS, ROWS_PER_CELL = 32, 256, 8
+COARSE_BINS, FINE_BINS = 8, (64, 256, 512)
+#: Cells of finer bins for each row, times functions, up to which a scan is faster than a search at
+#: every gap.
+MAX_CELLS_PER_ROW = 16
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
@@ -59,9 +63,10 @@ FIRST_PARTS = 6
 MAX_CLOSE_PAIRS = 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
 PAIRS_AT_ONCE = 10_000
-#: How many of the best pairs have their gaps moved, first and later; the share of the goal that
-#: they must reach.
+#: How many of the best pairs have their gaps moved, first and later, and how many rows that may
+#: concern; the share of the goal that the pairs must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
+FIRST_REFINED_ROWS, REFINED_ROWS = 1_000_000, 5_000_000
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: Up to this number of functions, their sums are added one after another.
@@ -963,19 +968,22 @@ class OrderedSearch:
         # without missing entries, x >= t has the sum of x <= t with the opposite sign
         known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
-        edges = self._quantiles(FIRST_BINS)
+        many = min(MAX_FIRST_BINS, math.isqrt(self.codes.shape[1] // ROWS_PER_CELL))
+        edges = self._quantiles(max(FIRST_BINS, many))
         some = [own if len(own) < COARSE_BINS else own[places_in(len(own))] for own in edges]
         coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
+        self._fine: dict[int, Bins] = {}
         self.coarse, self.first, self.bins = (Bins(self, e) for e in (coarse, [*edges], edges))
         usable = np.flatnonzero(self.sides.any(axis=1))
         first, second = np.triu_indices(len(usable), 1)
         self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
         self.close = self.pairs[:0]
 
-    @cached_property
-    def fine(self) -> Bins:
-        """The bins of a proof for pairs that are in doubt."""
-        return Bins(self, self._quantiles(FINE_BINS))
+    def fine(self, n_bins: int) -> Bins:
+        """Return the bins of a proof for pairs that are in doubt."""
+        if n_bins not in self._fine:
+            self._fine[n_bins] = Bins(self, self._quantiles(n_bins))
+        return self._fine[n_bins]
 
     def _quantiles(self, n_bins: int) -> list[NDArray[np.int32]]:
         """Return the gaps between bins of about equal row counts; all gaps of a nominal column."""
@@ -1040,7 +1048,9 @@ class OrderedSearch:
                 self.close = pairs[np.sort(best[:MAX_CLOSE_PAIRS])]
             near = sorted(self.listed((), scan, MIN_REFINED_SHARE * least), key=rank)
             found = sorted({*found, *near}, key=rank)
-            for some in near[:FIRST_REFINED_PAIRS], near[FIRST_REFINED_PAIRS:REFINED_PAIRS]:
+            first = min(FIRST_REFINED_PAIRS, 1 + FIRST_REFINED_ROWS // len(weights))
+            last = min(REFINED_PAIRS, 1 + REFINED_ROWS // len(weights))
+            for some in near[:first], near[first:last]:
                 found = sorted({*found, *self.polished(some, weights)}, key=rank)
                 if found and found[0].score > least:
                     break
@@ -1282,13 +1292,15 @@ class _Proof:
         scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = (len(prefix.rows) - prefix.n_inner) * COARSE_BINS > len(self.weights)
         first = not longer
+        most = MAX_CELLS_PER_ROW * len(prefix.rows) // self.weights.shape[1]
+        finer = (n for n in FINE_BINS if n == FINE_BINS[0] or n * n <= most)
         while closer.bound > wanted and len(self.found) < self.enough and not unsure:
             doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
             alone = closer.interval_bounds > wanted
             if not first:
                 closer, first = self._scan(prefix, search.first, doubtful, alone), True
-            elif closer.bins is not search.fine:
-                closer = self._scan(prefix, search.fine, doubtful, alone)
+            elif n_bins := next(finer, None):
+                closer = self._scan(prefix, search.fine(n_bins), doubtful, alone)
             else:
                 return scan, self._refined(prefix, closer) / divisor
         return scan, closer.bound / divisor

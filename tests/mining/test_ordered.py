@@ -89,7 +89,8 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "PAIRS_AT_ONCE", data.draw(st.integers(1, 3)))
-        patch.setattr(ordered, "FINE_BINS", n_bins + data.draw(st.integers(0, 4)))
+        finer = n_bins + data.draw(st.integers(0, 4))
+        patch.setattr(ordered, "FINE_BINS", (finer, finer + data.draw(st.integers(1, 4))))
         search = OrderedSearch(table, divisors, sides, spread)
         listed = search.best(weights)
         for score, node in listed:
