@@ -123,7 +123,7 @@ piece = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=45, deadline=None)
 @example(content=b'""', name="t.csv")
 @given(
     content=st.lists(piece, max_size=12).map(b"".join),

@@ -102,7 +102,7 @@ def plain(text: str) -> str:
 EXPECTED = {tag for tag, _ in Page(report_of("x")).elements} | {"b", "i"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(texts, st.booleans())
 def test_what_is_given_is_text(text, numbers):
     found = Page(report_of(text, numbers))

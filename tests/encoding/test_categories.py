@@ -59,7 +59,7 @@ def test_values_that_training_did_not_show_are_rare():
     strict.fit({"city": ["Paris", "Paris", "Lund"]}).transform({"city": ["Lund", "Paris"]})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_size=12),
     st.integers(1, 4),

@@ -52,7 +52,7 @@ def test_text_of_values_reads_back(value):
     assert parse_rule(str(Comparison("when", "in", (value, 3)))).value == (value, 3)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=38, deadline=None)
 @given(st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31)))
 def test_text_of_stamps_is_iso_8601(moment):
     value = read_temporal(moment.isoformat())
@@ -180,7 +180,7 @@ def test_comparisons_are_those_of_whole_numbers(case):
         np.testing.assert_array_equal(same, ~table.missing("x"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=5),
     st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=5),
@@ -205,7 +205,7 @@ def test_two_columns_of_different_units(left, right, unit):
         assert fk.rule(f"a {relation} `b`")(table).tolist() == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.datetimes(dt.datetime(1800, 1, 1))), min_size=1, max_size=4)
 )
@@ -317,7 +317,7 @@ def first_round_after(moment, level):
     return start + ((moment - start) // step + 1) * step
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=38, deadline=None)
 @given(
     st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2030, 1, 1)),
     st.one_of(
@@ -519,7 +519,7 @@ def test_the_calendar_is_learned():
         assert "weekday(when) = S" in str(model.rules_)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from([*ORDERS]), st.integers(-2, 2), st.booleans()),

@@ -35,7 +35,7 @@ def same(table, X):
     assert np.array_equal(table.counts, X.sum(axis=1))
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(
     tables(st.integers(1, 200), st.integers(1, 70)), st.sampled_from(["rows", "columns", "sparse"])
 )
@@ -43,7 +43,7 @@ def test_views_hold_the_same_entries(X, how):
     same(made(X, how), X)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(st.integers(0, 700), st.integers(1, 200), st.integers(0, 99))
 def test_large_tables_are_turned_by_compiled_code(m, p, seed):
     X = (np.random.default_rng(seed).random((m, p)) < 0.5).astype(np.uint8)
@@ -56,7 +56,7 @@ def test_large_tables_are_turned_by_compiled_code(m, p, seed):
         assert np.array_equal(select_bits(pack_rows(X), p, some), pack_rows(X[:, some]))
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(
     tables(st.integers(1, 200), st.integers(1, 70)),
     st.sampled_from(HOW),
@@ -75,7 +75,7 @@ def test_parts(X, how, data):
     assert np.array_equal(table.entries(rows, np.array(some)), X[rows, some] != 0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(tables(st.integers(1, 200), st.integers(1, 70)), st.data())
 def test_covers(X, data):
     table, p = read_packed(X), X.shape[1]
@@ -88,7 +88,7 @@ def test_covers(X, data):
         assert np.array_equal(table.cover(w), covered)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(tables(st.integers(1, 60), st.integers(1, 70)))
 def test_equal_rows_and_columns(X):
     table = read_packed(X)

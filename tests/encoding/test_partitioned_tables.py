@@ -26,7 +26,7 @@ def partitioned(table: fk.Table, ends: list[int]) -> PartitionedTable:
 
 
 @given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=45, deadline=None)
 def test_partitions_are_the_table(rows, ends, data):
     flags, numbers, texts, codes = map(np.array, zip(*rows, strict=True))
     table = fk.Table({"flag": flags, "same": flags, "number": numbers, "text": texts.tolist()})

@@ -60,7 +60,7 @@ def every_condition(column):
     return [*found, (EQUAL, top), (UNEQUAL, top)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(tables())
 def test_conditions_say_what_they_are(frame):
     table = fk.Table.of(frame)

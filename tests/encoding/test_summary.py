@@ -104,7 +104,7 @@ def test_many_cuts_of_a_column_with_one_frequent_value():
     st.sampled_from([7, 1000]),
     st.sampled_from(["quantile", "uniform"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_dates(counts, dtype, missing, ends, many, strategy):
     if dtype == "M8[D]":
         counts = [count // 10**6 for count in counts]
@@ -119,7 +119,7 @@ def test_dates(counts, dtype, missing, ends, many, strategy):
     st.lists(st.integers(0, 40), max_size=4),
     st.sampled_from([1, 3, 0.2]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_texts(texts, ends, least):
     assert_same_plans(fk.Table({"a": texts}), ends, 1000, min_frequency=least, negations=True)
 
@@ -132,7 +132,7 @@ def test_texts(texts, ends, least):
     ),
     st.lists(st.integers(0, 50), max_size=4),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_cuts_by_classes(rows, ends):
     numbers, texts, classes = zip(*rows, strict=True)
     table = fk.Table({"a": list(numbers), "b": list(texts)})
@@ -200,7 +200,7 @@ def test_what_needs_all_values_has_them():
 
 
 @given(st.integers(1, 2000), st.sampled_from([0.025, 0.975, 0.5]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_nearest_rank(n, share):
     assert np.quantile(np.arange(n), share, method="nearest") == nearest_rank(share, n) - 1
 

@@ -141,7 +141,7 @@ def written(tmp_path_factory):
     return path.read_bytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(data=st.data())
 def test_damage_is_told(written, data, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / "model.json"

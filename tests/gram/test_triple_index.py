@@ -50,7 +50,7 @@ def code(s, p, q, same) -> float:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.data())
 def test_every_pair_has_its_triple(data):
     n = data.draw(st.integers(1, 9))
@@ -98,7 +98,7 @@ def test_too_many_triples_are_refused():
 # -- kernels -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.data())
 def test_values_are_those_of_the_definition(data):
     reading = data.draw(st.sampled_from(["bound", "free", "distinct"]))

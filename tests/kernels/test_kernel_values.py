@@ -65,7 +65,7 @@ def test_every_backend_equals_the_definition(text, reading):
         assert k.dimension({None: 4, "g": 2, "h": 2}) == size
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(
     countable(4, (None, "g")),
     tables(st.integers(0, 4), 4),

@@ -135,7 +135,7 @@ def naive_alignment(K: np.ndarray, L: np.ndarray, centered: bool) -> float:
     return float(np.trace(K @ L) / math.sqrt(np.trace(K @ K) * np.trace(L @ L)))
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(POINTS, st.data(), st.booleans())
 def test_alignment_is_the_cosine(points, data, centered):
     K = points @ points.T
@@ -163,7 +163,7 @@ def test_alignment_with_the_target_is_one():
         assert measures.alignment(np.outer(y, y), y, centered=centered) == pytest.approx(1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(POINTS)
 def test_spectral_ratio_is_that_of_the_norms_of_the_eigenvalues(points):
     assume(points.any())

@@ -76,7 +76,7 @@ def every_score(table, weights, divisors, sides, spread):
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(tables(), st.integers(1, 4), st.booleans(), st.integers(1, 4), st.data())
 def test_is_enumeration(given_table, longest, spread, n_bins, data):
     table, weights = given_table
@@ -144,7 +144,7 @@ def test_many_values_are_bounded_together(seed, n_values, kind):
         assert all(score == pytest.approx(every[node]) for score, node in found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(tables(), st.integers(1, 2), st.booleans(), st.data())
 def test_sums_of_partitions_are_enumeration(given_table, longest, spread, data):
     """Rows get their shares of the weights of groups, of which partitions have numbers."""

@@ -18,7 +18,7 @@ RULES = [rule for name in NAMES for rule in rules(name)]
 readings = st.sampled_from(sorted(READINGS))
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(countable(max_leaves=10), readings)
 def test_programs_count_the_same(formula, reading):
     before, after = lower(formula, reading), lower(rewrite(formula, reading).formula, reading)
@@ -27,7 +27,7 @@ def test_programs_count_the_same(formula, reading):
     assert on_all_counts(before) == on_all_counts(after)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(formulas(), readings)
 def test_result_is_and_or_xor_with_negated_leaves(formula, reading):
     for node in postorder(rewrite(formula, reading).formula):
@@ -37,7 +37,7 @@ def test_result_is_and_or_xor_with_negated_leaves(formula, reading):
             assert inner is None or inner.name == "xor"
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(formulas(), readings)
 def test_trace_replays(formula, reading):
     trace = rewrite(formula, reading)
@@ -60,14 +60,14 @@ def _replays(step: RewriteStep, reading: str) -> None:
     assert all(reading in rule.sound_for for rule in candidates)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(formulas(), readings)
 def test_rewriting_twice_changes_nothing(formula, reading):
     once = rewrite(formula, reading).formula
     assert rewrite(once, reading).passes == ()
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(formulas(max_leaves=8), readings, st.randoms(use_true_random=False))
 def test_commuted_formulas_become_equal(formula, reading, random):
     def shuffled(node: fk.Formula) -> fk.Formula:
@@ -109,7 +109,7 @@ def test_repeated_names_stay_two_occurrences_under_free(text):
     assert str(after) == FREE[text]
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(formulas())
 def test_free_keeps_every_variable_occurrence(formula):
     def occurrences(node: fk.Formula) -> list[fk.Formula]:

@@ -44,7 +44,7 @@ def naive(rule, label, base, table, y, weights, m):
     }  # fmt: skip
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(
     st.lists(st.tuples(class_rules(KINDS), class_rules(KINDS)), max_size=4),
     st.sampled_from([0, 1, 2.5]), st.booleans(), st.integers(0, 2**31),

@@ -34,7 +34,7 @@ def rows_of(table):
     return [dict(zip(entries, row, strict=True)) for row in zip(*entries.values(), strict=True)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(rule_lists, st.integers(0, 2**31), st.booleans())
 def test_predictions_and_probabilities(rules, seed, counted):
     rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def test_predictions_and_probabilities(rules, seed, counted):
     assert rules.predict(table).dtype == dtype
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(rule_lists)
 def test_equivalent_sets_trees_and_shorter_lists(rules):
     expected = rules.predict(GRID).tolist()
@@ -78,7 +78,7 @@ def test_equivalent_sets_trees_and_shorter_lists(rules):
     assert len(shorter) == len(set(shorter.first_match(GRID).tolist()) - {len(shorter)})
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(rule_lists, st.integers(0, 2**31))
 def test_shorter_lists_on_a_domain(rules, seed):
     whole = GRID[~np.any([GRID.missing(name) for name in GRID], axis=0)]
@@ -88,7 +88,7 @@ def test_shorter_lists_on_a_domain(rules, seed):
     assert shorter.predict(few).tolist() == rules.predict(few).tolist()
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(rule_lists, st.integers(0, 2**31))
 def test_counts_that_are_left_are_right(rules, seed):
     rng = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ rules = class_rules().map(lambda item: item.rule)
 options = st.sampled_from([*OPTIONS])
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(rules, options, st.sampled_from(["shortest", "dnf", "cnf"]))
 def test_simplified_rules_are_true_of_the_same_rows(rule, name, form):
     known, rows = OPTIONS[name]

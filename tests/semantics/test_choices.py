@@ -52,7 +52,7 @@ def test_a_choice_equals_enumeration(reading, formula, X, Z):
 
 @pytest.mark.parametrize("reading", ["bound", "free"])
 @given(formula=choosing(), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_choices_among_variables_equal_enumeration(reading, formula, X, Z):
     if count(formula, reading) is None:
         return

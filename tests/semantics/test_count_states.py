@@ -27,7 +27,7 @@ def lowered_and_counted(formula, reading):
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     st.one_of(*[countable(9, domains) for domains in ((None,), ("g", "h"), (None, "g"))]),
     st.sampled_from(["bound", "distinct"]),

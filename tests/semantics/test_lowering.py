@@ -38,7 +38,7 @@ def counted(
     return value // program.divisor, sizes
 
 
-@settings(max_examples=120)
+@settings(max_examples=90)
 @given(
     st.one_of(
         *[
@@ -85,7 +85,7 @@ def _absorbed(f: fk.Formula, g: fk.Formula) -> list[fk.Formula]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(countable(4, (None, "g")), countable(3, (None, "g")), st.integers(0, 10))
 def test_equivalent_formulas_have_equal_kernels(f, g, which):
     merged = {}  # one domain for each name in both
@@ -164,7 +164,7 @@ def _symmetries(formula: fk.Formula) -> int:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(countable(10, (None, "g"), letters="abcde"))
 def test_divisor_is_the_number_of_symmetries(formula):
     assert lower(formula, "distinct").divisor == _symmetries(formula)

@@ -73,7 +73,7 @@ def size_of_smallest(lower, upper, n=N):
     raise AssertionError
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions, functions)
 @example(0b01111110, 0b01111110)  # a cycle: each point in two primes
 def test_smallest_covers(one, other):
@@ -99,7 +99,7 @@ def test_smallest_covers_of_four_variables(function, free):
     assert (len(found.cubes), found.n_literals) == size_of_smallest(lower, upper, 4)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions, functions)
 @pytest.mark.parametrize(
     "limits",
@@ -124,7 +124,7 @@ def test_bounds_hold_where_nothing_is_proved(limits, one, other):
     assert not union & ~upper
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions)
 def test_primes_are_those_that_no_other_implicant_contains(function):
     d = Diagrams()
@@ -135,7 +135,7 @@ def test_primes_are_those_that_no_other_implicant_contains(function):
         assert prime_implicants(d, diagram(d, function), len(prime) - 1) is None
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions, functions)
 def test_nothing_can_be_left_out_of_an_irredundant_cover(one, other):
     lower, upper = one & other, one | other
@@ -151,7 +151,7 @@ def test_nothing_can_be_left_out_of_an_irredundant_cover(one, other):
         assert lower & ~rest
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions)
 def test_models(function):
     d = Diagrams()
@@ -164,7 +164,7 @@ def test_models(function):
     assert models_with_each(d, top, N) == [sum(p >> k & 1 for p in found) for k in range(N)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(functions, functions, st.sets(st.integers(0, N - 1)))
 def test_operations_follow_their_truth_tables(one, other, levels):
     d = Diagrams()
@@ -185,7 +185,7 @@ def test_operations_follow_their_truth_tables(one, other, levels):
         assert d.quantified(tops[0], levels, truth) == diagram(d, wanted)
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(
     st.lists(st.integers(1, 63), max_size=8), st.lists(st.integers(0, 3), min_size=6, max_size=6)
 )

@@ -102,7 +102,7 @@ def test_listed_forms(form, f):
             assert not shorter.equivalent(f)
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(countable(6, letters="abc"))
 def test_definitions_keep_the_number_of_models(f):
     found = f.to_cnf(tseitin=True)

@@ -34,7 +34,7 @@ def product(request, monkeypatch):
     monkeypatch.setattr(module, "ADDITIONS_PER_FEATURE", 1e9 if request.param == "dense" else 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.sampled_from(["a", "AB", "ACGT", "\U0001f600é\x00"]).flatmap(strings))
 @pytest.mark.usefixtures("road", "product")
 def test_generated_spectra_equal_the_definition(case):

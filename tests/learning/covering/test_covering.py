@@ -126,7 +126,7 @@ def description(learner, rules):
     return theory + exception_bits(share, covered, own + other - covered, fp, own - right)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_two_thirds_grow_and_one_prunes(seed, fractions):
     learner = one_class(seed)

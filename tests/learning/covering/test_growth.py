@@ -71,7 +71,7 @@ def score(measure, target, sums):
     return float((shares * np.log2(shares)).sum())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from([ENTROPY, LAPLACE]), st.sampled_from([0.0, 2.0]))
 def test_candidates_are_worth_what_they_say(problem, measure, least_ratio):
     ranks, n_values, relations, weights = problem
@@ -131,7 +131,7 @@ SECOND = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.integers(0, 1))
 @example(UPWARD, 0)
 @example(DOWNWARD, 0)

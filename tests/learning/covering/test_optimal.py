@@ -109,7 +109,7 @@ def check(X, weights, options, found):
     assert objectives == sorted(objectives, reverse=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(cases())
 def test_equals_enumeration(case):
     X, weights, options = case
@@ -122,7 +122,7 @@ def test_equals_enumeration(case):
     assert found.gap <= 2 * found.rounding + CLOSE
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(cases(), st.randoms())
 def test_weights_that_differ_much(case, random):
     """Too many different weights to group: laid out by their bits, with a stated rounding."""
@@ -138,7 +138,7 @@ def test_weights_that_differ_much(case, random):
     assert found.objective - 2 * found.rounding - CLOSE <= found.bound <= best + CLOSE
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(cases(), st.integers(0, 40))
 def test_bound_holds_wherever_it_stops(case, slices):
     X, weights, options = case

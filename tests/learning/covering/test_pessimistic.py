@@ -33,7 +33,7 @@ def slow_upper_error(errors, covered, confidence):
     return high
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 0.99))
 def test_upper_error(errors, right, confidence):
     found = float(upper_error(errors, errors + right, confidence))
@@ -78,7 +78,7 @@ def slow_error(truths, rule, codes, weights, label, confidence):
     return float(upper_error(max(covered - right, 0.0), covered, confidence))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from([0.05, 0.25, 0.5]), st.booleans())
 def test_generalising(problem, confidence, small_blocks):
     truths, members, sizes, labels, codes, K, weights = problem
@@ -114,7 +114,7 @@ def test_generalising(problem, confidence, small_blocks):
         assert own == sorted(rule)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(problems())
 def test_covers_and_what_rules_decide(problem):
     truths, members, sizes, _, codes, K, weights = problem
@@ -136,7 +136,7 @@ def slow_length(slow, chosen, bits, codes, weights, label):
     return float(exception_bits(0.5, *sums)) + sum(bits[r] for r in chosen)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.floats(0, 8))
 def test_subsets(problem, bits_each):
     truths, members, sizes, _, codes, K, weights = problem
@@ -158,7 +158,7 @@ def test_subsets(problem, bits_each):
             assert length <= slow_length(slow, rival, bits, codes, weights, label) + 1e-6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems())
 def test_order(problem):
     truths, members, sizes, labels, codes, K, weights = problem

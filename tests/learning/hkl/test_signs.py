@@ -179,7 +179,7 @@ def test_ordered_classes_over_all_conjunctions(seed, p, K, rho, log_C, signed):
     np.testing.assert_allclose(chances, -np.diff(padded, axis=0).T, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 8), st.floats(-3, 2))
 def test_decisions_are_the_largest_adjusted_chance(seed, K, log_spread):
     rng = np.random.default_rng(seed)

@@ -37,7 +37,7 @@ def partitions_of(X, weights, division):
     return Partitioned(values), vectors
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(cases(), st.just(100_000) | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
 def test_equals_enumeration_on_partitions(case, top, division, batch):
     X, weights, options = case

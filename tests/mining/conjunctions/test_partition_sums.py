@@ -49,7 +49,7 @@ def asked(pairs, nodes, items, columns):
     )
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(cases(), st.booleans(), st.sampled_from([1, 128]), st.sampled_from([0.0, 0.25]))
 def test_equals_the_sums_over_all_rows(case, whole, long, idle):
     """Also if rows of one weight are merged, and if those without weight are left out."""

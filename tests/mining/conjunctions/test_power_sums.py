@@ -47,7 +47,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_what_is_not_listed_is_bounded(case):
     X, weights, powers, unit, goal, cuts = case
     every = all_of(X, weights, powers, unit)

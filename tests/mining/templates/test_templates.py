@@ -130,7 +130,7 @@ def data(draw, largest=4):
     return X, weights.reshape(len(X), k), draw(st.sampled_from(kinds))
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(
     plain,
     data(),
@@ -238,7 +238,7 @@ def test_slots_say_which_copy_they_are_in():
     assert [slot.copy for slot in result.expansion.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.data())
 def test_the_program_is_the_formula(seed, more):
     formula = fk.random_formula(random_state=seed)

@@ -157,7 +157,7 @@ def naive_hedge(M: np.ndarray, rounds: int, priors=None):
 # -- against them -----------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(TINY)
 def test_every_method_encloses_the_exact_value(M):
     exact = float(naive_value(M))
@@ -186,7 +186,7 @@ def test_methods_agree_within_their_gaps(M):
         assert solution.gap <= 0.2 * float(np.ptp(M)) + 1e-9
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(hnp.arrays(np.float64, (2, 2), elements=st.integers(-9, 9)))
 def test_closed_form_of_two_by_two(M):
     (a, b), (c, d) = M

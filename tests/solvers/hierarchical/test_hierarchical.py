@@ -156,7 +156,7 @@ def test_all_64_nodes(rho, loss):
     assert solution.objective <= other * (1 + 1.1e-4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),
@@ -227,7 +227,7 @@ def test_few_rounds_give_a_valid_bound_too():
 # the norm
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 4), st.floats(1.01, 2.0), st.floats(1.0, 5.0))
 def test_norm_and_dual_norm(seed, p, rho, a):
     rng = np.random.default_rng(seed)

@@ -172,7 +172,7 @@ def test_separable_classes_and_large_penalties():
         assert (found.scores.argmax(axis=1) == codes).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.floats(-9, 6))
 def test_the_dual_bound_is_that_of_the_best_multiple(seed, K, power):
     random = np.random.default_rng(seed)

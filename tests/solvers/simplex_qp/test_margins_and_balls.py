@@ -86,7 +86,7 @@ def naive_distance(K: np.ndarray, signs: np.ndarray) -> float:
 # -- against them -----------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(POINTS)
 def test_ball_is_the_enumerated_one(points):
     K = gram_of(points.astype(float))
@@ -103,7 +103,7 @@ def test_ball_is_the_enumerated_one(points):
     assert ((points - centre) ** 2).sum(axis=1).max() <= ball.upper_bound * (1 + 1e-9) + 1e-9
 
 
-@settings(max_examples=50)
+@settings(max_examples=38)
 @given(classed_points())
 def test_hard_margin_is_the_enumerated_distance_of_hulls(data):
     points, signs = data
@@ -127,7 +127,7 @@ def test_hard_margin_is_the_enumerated_distance_of_hulls(data):
 
 
 @given(classed_points(), st.sampled_from([0.01, 1.0, 30.0]))
-@settings(max_examples=50)
+@settings(max_examples=38)
 def test_soft_margins_are_those_of_libsvm(data, C):
     points, signs = data
     K = gram_of(points)
