@@ -89,7 +89,7 @@ def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
     place = folder / f"{table}-{rows}"
     place.mkdir(parents=True, exist_ok=True)
     size = 0.0
-    most = min(FILE_ROWS, -(-rows // 4))
+    most = min(FILE_ROWS, -(-rows // 2))
     for number, start in enumerate(range(0, rows, most)):
         file = place / f"part-{number:05}.parquet"
         count = min(most, rows - start)
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = 1_000 if options.quick else options.rows
+    rows = 4_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
     names = "learner table rows GB workers s local-CPU-s gap-% parts worker-MB local-MB"
     titles = names.split()

