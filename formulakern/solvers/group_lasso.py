@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
@@ -50,14 +51,17 @@ SWEEPS, POLISH_ROUNDS, MAX_NEWTON_STEPS = 10, 20, 100
 #: The curvature between functions is used for at most MAX_JOINT_WEIGHTS weights, and at most
 #: MAX_JOINT_WORK as the square of their number times rows.
 MAX_JOINT_WEIGHTS, MAX_JOINT_WORK = 1500, 4e9
-#: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap.
-STEP_GAP_SHARE = 1e-6
+#: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap;
+#: a larger share if the curvature is a bound.
+STEP_GAP_SHARE, BOUND_GAP_SHARE = 1e-6, 1e-4
 #: The smallest part of a step that is tried.
 MIN_STEP = 2.0**-30
 #: Features with sums below this share of the threshold for a weight are left out of a step.
 MIN_THRESHOLD_SHARE = 0.9
 #: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
+#: Curvatures of separate functions are used again until this share of them has changed.
+MAX_CHANGE = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK_ENTRIES = 1 << 22
 #: The share of its curvature that is added to each feature's curvature, to keep divisions finite,
@@ -161,6 +165,15 @@ def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _Curvature:
+    """Curvatures (K, m) of the loss, and their Grams (K, k, k) of some ``features`` (k,)."""
+
+    curvature: FloatArray
+    features: IntArray
+    grams: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class LassoSolution:
     """The best functions found, with a bound on the optimum.
 
@@ -249,6 +262,7 @@ class _Iteration:
         self.groups = np.ones((1, len(loss.y)))
         if self.width == 1 and len(loss.cold) > 1:
             self.groups = (loss.group == np.arange(len(loss.cold))[:, None]).astype(np.float64)
+        self.kept: _Curvature | None = None
         self.objective, self.lower, self.square = math.inf, 0.0, 0.0
         self.dual = np.zeros((len(loss.y), self.width) if self.width > 1 else len(loss.y))
 
@@ -312,21 +326,18 @@ class _Iteration:
         value = 0.5 * norm**2 + here.value
         least = MIN_THRESHOLD_SHARE * min(norm, float(self.shares.max(initial=0.0)))
         some = np.flatnonzero(weights.any(axis=1) | (self.shares >= least))
-        few, n = self.columns.take(some), len(some)
-        if (
-            self.width > 1
-            and n * self.width <= MAX_JOINT_WEIGHTS
-            and (n * self.width) ** 2 * len(u) <= MAX_JOINT_WORK
-        ):
+        few, n, floor = self.columns.take(some), len(some), RIDGE * self.loss.c
+        joint = self.width > 1 and n * self.width <= MAX_JOINT_WEIGHTS
+        joint = joint and (n * self.width) ** 2 * len(u) <= MAX_JOINT_WORK
+        if joint:
             gram = self.joint_gram(few, here)
             bends = np.linalg.eigvalsh(gram.diagonal(0, 2, 3).T)[:, -1].copy()
         else:
-            floor = RIDGE * self.loss.c
-            parts = [self.gram(few, np.maximum(own, floor)) for own in curvatures(self.loss, here)]
-            gram = np.stack(parts)[:, None]
+            gram = self.separate_grams(some, np.maximum(curvatures(self.loss, here), floor))
             bends = gram.diagonal(0, 2, 3).max(axis=(0, 1))
         moved, slopes = weights[some], -sums_in(few, here.beta)
-        enough = STEP_GAP_SHARE * max(self.gap, self.tol) ** 2 * value
+        share = STEP_GAP_SHARE if joint or self.width == 1 else BOUND_GAP_SHARE
+        enough = share * max(self.gap, self.tol) ** 2 * value
         penalties, signs = self.penalties[some], self.signs[some]
         for _ in range(POLISH_ROUNDS):
             sizes = np.sqrt(np.square(moved).sum(axis=1))
@@ -362,19 +373,57 @@ class _Iteration:
             if part < MIN_STEP:
                 return weights, u, b, here, True
 
-    def gram(self, columns: Columns, curvature: FloatArray) -> FloatArray:
-        """Return Σ_i h_i φ_j(x_i) φ_l(x_i) minus the means of each group, float32 for K > 1."""
-        k, weights = len(columns), self.groups * curvature
-        means = sums_in(columns, weights.T) / weights.sum(axis=1)
-        gram, most = np.zeros((k, k)), float(curvature.max())
-        roots = np.sqrt(curvature / most)
-        for rows in slices(k, len(curvature)):
-            block = columns.entries(slice(0, k), rows) - means @ self.groups[:, rows]
-            block = (block * roots[rows]).astype(np.float32 if self.width > 1 else np.float64)
-            gram += block @ block.T
-        gram *= most
-        gram.flat[:: k + 1] += RIDGE * float(curvature.sum())
-        return gram
+    def separate_grams(self, some: IntArray, curvature: FloatArray) -> FloatArray:
+        """Return the curvature of each function along some features, (K, 1, k, k).
+
+        Earlier curvatures are used again while they differ little: the objective determines the
+        length of a step.
+        """
+        before = self.kept.curvature if self.kept else np.zeros_like(curvature)
+        changed = np.abs(curvature - before).sum() > MAX_CHANGE * curvature.sum()
+        kept = None if changed else self.kept
+        known = kept.features if kept else some[:0]
+        features = np.union1d(known, some)
+        if len(features) > len(known):
+            fresh = ~np.isin(features, known)
+            grams = np.empty((self.width, len(features), len(features)))
+            if kept is not None:
+                curvature = kept.curvature
+                places = np.flatnonzero(~fresh)
+                grams[:, places[:, None], places] = kept.grams
+            rows = self.grams(self.columns.take(features), curvature, fresh)
+            grams[:, fresh] = rows
+            grams[:, :, fresh] = rows.transpose(0, 2, 1)
+            self.kept = kept = _Curvature(curvature, features, grams)
+        assert kept is not None
+        places = np.searchsorted(features, some)
+        return np.ascontiguousarray(kept.grams[:, places[:, None], places])[:, None]
+
+    def grams(
+        self, columns: Columns, curvature: FloatArray, some: NDArray[np.bool_]
+    ) -> FloatArray:
+        """Return Σ_i h_ik φ_j(x_i) φ_l(x_i) minus the means of groups for some j and all l.
+
+        Sums are in float32 for several functions.
+        """
+        k, most, total = len(columns), float(curvature.max()), float(self.loss.c.sum())
+        kind = np.float32 if self.width > 1 else np.float64
+        centre = columns.sums(self.loss.c) / total
+        roots = np.sqrt(curvature / most).astype(kind)
+        grams = np.zeros((self.width, int(np.count_nonzero(some)), k))
+        for rows in slices(k, curvature.shape[1]):
+            entries = (columns.entries(slice(0, k), rows) - centre[:, None]).astype(kind)
+            for own, root in enumerate(roots[:, rows]):
+                block = entries * root
+                grams[own] += (block if some.all() else block[some]) @ block.T
+        for own, h in enumerate(curvature):
+            weights = self.groups * h
+            sums = weights.sum(axis=1)
+            means = sums_in(columns, weights.T) / sums - centre[:, None]
+            grams[own] = most * grams[own] - (sums * means[some]) @ means.T
+            ridge = RIDGE if self.width == 1 else ROUNDED
+            grams[own, np.arange(len(grams[own])), np.flatnonzero(some)] += ridge * float(h.sum())
+        return grams
 
     def joint_gram(self, columns: Columns, here: Expansion) -> FloatArray:
         """Return the second derivatives of the loss at the best intercepts, (K, K, k, k).

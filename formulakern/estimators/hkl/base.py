@@ -209,7 +209,7 @@ class HierarchicalBase(RuleModel):
         depth, linear = given["depth_penalty"], LINEAR_PENALTY
         if isinstance(depth, str):
             depth = DEPTH_OF_WORDS if self._C_factor > 1 else DEPTH
-            if longest_of(rows.table) == 2:
+            if longest_of(rows.table, len(names) if together else 1) == 2:
                 depth, linear = DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS * LINEAR_PENALTY
                 automatic *= PENALTY_SHARE_OF_PAIRS
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
@@ -258,7 +258,8 @@ class HierarchicalBase(RuleModel):
         self.objective_ = float(sum(model.objective for model in self._models))
         self.lower_bound_ = float(sum(model.grown.lower_bound for model in self._models))
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
-        most, scope = f"{100 * self.gap_:.2g} %", scope_of(rows.table)
+        most = f"{100 * self.gap_:.2g} %"
+        scope = scope_of(rows.table, len(self._models[0].grown.nodes))
         self.certificate_ = f"The objective is at most {most} above the minimum over {scope}."
         whole = [model.path[0] for model in self._models if model.path]
         gap = relative_gap(sum(own[2] for own in whole), self.lower_bound_)

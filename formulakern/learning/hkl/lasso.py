@@ -40,8 +40,9 @@ from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relativ
 GROWTH_SHARE, MIN_GROWTH = 0.25, 25
 #: The longest conjunctions, and the largest penalty.
 MAX_CONJUNCTION_LENGTH, MAX_PENALTY = 12, 1e100
-#: Columns of codes, and entries, beyond which only pairs of propositions are searched.
-MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES = 80, 300_000
+#: Columns of codes, entries, and functions times rows times the cube of columns, beyond which only
+#: pairs of propositions are searched.
+MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES, MAX_TRIPLE_WORK = 80, 300_000, 4e9
 #: The gap to which a round is solved: this share of the last gap, at most MAX_ROUND_GAP.
 ROUND_GAP_SHARE, MAX_ROUND_GAP = 0.2, 0.05
 #: The share of the gap allowed for missing features; below 1, so that rounding does not matter.
@@ -198,12 +199,13 @@ def powers(options: Options, longest: int = MAX_CONJUNCTION_LENGTH + 1) -> Float
     return np.minimum(found, MAX_PENALTY)
 
 
-def longest_of(table: Any) -> int:
+def longest_of(table: Any, n_functions: int = 1) -> int:
     """Return the length of the longest conjunctions that are searched: 2 in large tables."""
     if not isinstance(table, OrderedTable):
         return MAX_CONJUNCTION_LENGTH
-    grouped = isinstance(table, GroupTable)
-    return 2 if grouped or is_large(len(table.columns), table.n_rows) else MAX_CONJUNCTION_LENGTH
+    n, m = len(table.columns), table.n_rows
+    large = is_large(n, m) or n_functions * m * n**3 > MAX_TRIPLE_WORK
+    return 2 if large or isinstance(table, GroupTable) else MAX_CONJUNCTION_LENGTH
 
 
 def is_large(n_columns: int, n_rows: int) -> bool:
@@ -211,19 +213,19 @@ def is_large(n_columns: int, n_rows: int) -> bool:
     return n_columns > MAX_TRIPLE_COLUMNS or n_columns * n_rows > MAX_TRIPLE_ENTRIES
 
 
-def scope_of(table: Any) -> str:
+def scope_of(table: Any, n_functions: int = 1) -> str:
     """Return the set of conjunctions that a proof covers, in words.
 
     >>> scope_of(OrderedTable([], 0, np.zeros((0, 0))))
     'all conjunctions of its propositions, cut at every gap between two values'
     """
-    longest = longest_of(table)
+    longest = longest_of(table, n_functions)
     least = f" of at most {longest} conditions" if longest < MAX_CONJUNCTION_LENGTH else ""
     cuts = f", cut at {table.cuts}" if isinstance(table, OrderedTable) else ""
     return f"all conjunctions{least} of its propositions{cuts}"
 
 
-def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
+def searched(rows: Rows, options: Options, n_functions: int) -> OrderedSearch | ListedSearch:
     """Return the search over the conjunctions of the rows, with the required signs."""
     table: Any = rows.table
     signs = options.signs
@@ -231,7 +233,7 @@ def searched(rows: Rows, options: Options) -> OrderedSearch | ListedSearch:
         asked = None if signs is None else signs.propositions
         return ListedSearch(rows, options.depth_penalty, asked)
     sides = sides_of(table, None if signs is None else signs.propositions)
-    longest = min(longest_of(table), int(np.count_nonzero(sides)))
+    longest = min(longest_of(table, n_functions), int(np.count_nonzero(sides)))
     divisors = powers(options, longest)
     if not isinstance(rows, Groups):
         return OrderedSearch(table, divisors, sides)
@@ -253,7 +255,7 @@ def grow_lasso(
     After the deadline, a limit or Ctrl-C the best solution so far is returned, with its gap.
     """
     loss, active = rows.loss(options), Active(rows, options)
-    search = searched(rows, options)
+    search = searched(rows, options, loss.n_functions)
     intercept = loss.cold
     if start is not None:
         known = start.weights
@@ -400,7 +402,7 @@ class _Outside:
 
     def longer(self) -> float:
         """Bound the scores of conjunctions that are longer than the searched ones."""
-        if longest_of(self.rows.table) < MAX_CONJUNCTION_LENGTH:
+        if longest_of(self.rows.table, self.net.shape[1]) < MAX_CONJUNCTION_LENGTH:
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
         most = float(np.linalg.norm(np.maximum(above, below)))
