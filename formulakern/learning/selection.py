@@ -40,6 +40,7 @@ from formulakern.checks import check_integer
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.interrupts import held, interruptible
 from formulakern.solvers.group_lasso import (
+    Curvature,
     curvatures,
     dual_norms,
     predicted,
@@ -145,6 +146,7 @@ class FeatureSelection:
     subset_bound: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        self.curvature: Curvature | None = None
         self.spread = np.sqrt(np.maximum(variances(self.columns, self.loss.c), 0.0))
         if self.loss.n_functions == 1:
             beta = self.loss.intercept(np.zeros(len(self.loss.y)), self.loss.cold)[1].beta
@@ -187,6 +189,11 @@ class FeatureSelection:
 
     def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Selection:
         """Return the best functions of some candidates, without candidates of weight zero."""
+        kept = self.curvature
+        if kept is not None:
+            numbers = np.full(len(self.columns), -1)
+            numbers[which] = np.arange(len(which))
+            kept = kept.at(numbers[kept.features])
         solution = solve_group_lasso(
             self.columns.take(which),
             self.penalties[which],
@@ -194,8 +201,12 @@ class FeatureSelection:
             tol=self.tol,
             start=(weights, intercept),
             signs=None if self.signs is None else self.signs[which],
+            curvature=kept,
             deadline=self.deadline,
         )
+        after = solution.curvature
+        if after is not None and (kept is None or after.curvature is not kept.curvature):
+            self.curvature = after.at(which[after.features])
         used = solution.weights.any(axis=1)
         return Selection(
             which[used],

@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -67,6 +68,8 @@ PAIRS_AT_ONCE = 10_000
 #: concern; the share of the goal that the pairs must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
 FIRST_REFINED_ROWS, REFINED_ROWS = 1_000_000, 5_000_000
+#: Bins of rows that a gap passes in one move.
+REACHED_BINS = 8
 #: The sides of an interval, x ≥ c with x ≤ d, among the pairs of sides.
 INTERVAL = np.array([False, False, True, False])
 #: Up to this number of functions, their sums are added one after another.
@@ -518,62 +521,89 @@ def scan_columns(
                     places[j, side] = v if side == 0 else n - 1 + v
 
 
+@compiled()
+def _inside(code: Any, ordered: Any, side: Any, place: Any, n: Any) -> Any:
+    """Return True if the proposition at a place covers a row."""
+    if not ordered:
+        return code == place
+    return code <= place if side == 0 else place <= code < n
+
+
 @compiled(
-    "void(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], float64[:, ::1], boolean,"
-    " int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1])"
+    "void(int32[:, ::1], int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], float64[:, ::1],"
+    " boolean, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1])"
 )
 def polish(
     codes: Any,
+    order: Any,
     n_values: Any,
     ordered: Any,
     allowed: Any,
     weights: Any,
     spread: Any,
+    reach: Any,
     columns: Any,
     sides: Any,
     places: Any,
     scores: Any,
 ) -> None:
-    """Move the gaps of pairs of propositions, one at a time, to where |S| is largest.
+    """Move the gaps of pairs of propositions, one at a time, to where |S| is largest nearby.
 
+    ``order`` sorts the rows of each column.  A move passes at most ``reach`` rows, or one value.
     ``columns``, ``sides`` and ``places`` have the shape (number, 2); a place is a value at which
     x ≤ t ends or x ≥ t begins; ``scores`` (number,) are raised.
     """
-    width, most = weights.shape[1], 0
-    for j in range(n_values.shape[0]):
-        most = max(most, n_values[j])
-    sums, high = np.empty((most + 1, width)), np.empty(width)
+    width, m = weights.shape[1], codes.shape[1]
+    sums, high, best = np.empty(width), np.empty(width), np.empty(width)
     for c in range(columns.shape[0]):
-        signs = allowed[columns[c, 0], sides[c, 0]] & allowed[columns[c, 1], sides[c, 1]]
+        j, side, at = columns[c, 0], sides[c, 0], places[c, 0]
+        h, other, fixed = columns[c, 1], sides[c, 1], places[c, 1]
+        signs = allowed[j, side] & allowed[h, other]
+        sums[:] = 0.0
+        for i in range(m):
+            if _inside(codes[j, i], ordered[j], side, at, n_values[j]) and _inside(
+                codes[h, i], ordered[h], other, fixed, n_values[h]
+            ):
+                for k in range(width):
+                    sums[k] += weights[i, k]
         still, one = 0, 0
         while still < 2:
-            j, side = columns[c, one], sides[c, one]
-            h, other, at = columns[c, 1 - one], sides[c, 1 - one], places[c, 1 - one]
+            j, side, at = columns[c, one], sides[c, one], places[c, one]
+            h, other, fixed = columns[c, 1 - one], sides[c, 1 - one], places[c, 1 - one]
             n, better = n_values[j], False
             if ordered[j]:
-                sums[: n + 1] = 0.0
-                for i in range(codes.shape[1]):
-                    v = codes[h, i]
-                    if ordered[h]:
-                        inside = v <= at if other == 0 else at <= v < n_values[h]
+                low, edge = 0, m  # the number of rows before the gap
+                while low < edge:
+                    middle = (low + edge) // 2
+                    if codes[j, order[j, middle]] < at + 1 - side:
+                        low = middle + 1
                     else:
-                        inside = v == at
-                    if inside and codes[j, i] < n:
-                        for k in range(width):
-                            sums[codes[j, i] + 1, k] += weights[i, k]
-                for v in range(1, n + 1):
-                    for k in range(width):
-                        sums[v, k] += sums[v - 1, k]
-                for v in range(n - 1):
-                    for k in range(width):
-                        high[k] = sums[v + 1, k]
-                        if side == 1:
-                            high[k] = sums[n, k] - high[k]
-                    size = _size(high, high, signs, spread)
-                    if size > scores[c] * (1 + 1e-12):
-                        scores[c] = size
-                        places[c, one] = v + side
-                        better = True
+                        edge = middle
+                for way in range(2):
+                    place, passed = edge if way == 0 else edge - 1, 0
+                    high[:] = sums
+                    step = 1 if way == 0 else -1
+                    sign = 1.0 if way == side else -1.0
+                    while 0 <= place < m:
+                        v = codes[j, order[j, place]]
+                        if v >= n or (v == n - 1 if way == 0 else v == 0):
+                            break  # no gap beyond
+                        while 0 <= place < m and codes[j, order[j, place]] == v:
+                            i = order[j, place]
+                            if _inside(codes[h, i], ordered[h], other, fixed, n_values[h]):
+                                for k in range(width):
+                                    high[k] += sign * weights[i, k]
+                            place += step
+                            passed += 1
+                        size = _size(high, high, signs, spread)
+                        if size > scores[c] * (1 + 1e-12):
+                            scores[c], better = size, True
+                            places[c, one] = v + side if way == 0 else v - 1 + side
+                            best[:] = high
+                        if passed >= reach:
+                            break
+                if better:
+                    sums[:] = best
             still = 0 if better else still + 1
             one = 1 - one
 
@@ -969,7 +999,9 @@ class OrderedSearch:
         known = self.codes < self.n_values[:, None]
         self.complete = self.ordered & known.all(axis=1)
         many = min(MAX_FIRST_BINS, math.isqrt(self.codes.shape[1] // ROWS_PER_CELL))
-        edges = self._quantiles(max(FIRST_BINS, many))
+        many = max(FIRST_BINS, many)
+        self.reach = REACHED_BINS * self.codes.shape[1] // many
+        edges = self._quantiles(many)
         some = [own if len(own) < COARSE_BINS else own[places_in(len(own))] for own in edges]
         coarse = [one if o else e for one, e, o in zip(some, edges, self.ordered, strict=True)]
         self._fine: dict[int, Bins] = {}
@@ -978,6 +1010,11 @@ class OrderedSearch:
         first, second = np.triu_indices(len(usable), 1)
         self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
         self.close = self.pairs[:0]
+
+    @cached_property
+    def order(self) -> NDArray[np.int32]:
+        """The rows in the order of each column."""
+        return np.argsort(self.codes, axis=1, kind="stable").astype(np.int32)
 
     def fine(self, n_bins: int) -> Bins:
         """Return the bins of a proof for pairs that are in doubt."""
@@ -1068,8 +1105,8 @@ class OrderedSearch:
         places = np.where(sides == 1, numbers - n_gaps + 1, numbers)
         scores = np.array([one.score * divisor for one in pairs])
         polish(
-            self.codes, self.n_values, self.ordered, self.sides, np.ascontiguousarray(weights),
-            self.spread, columns, sides, places, scores,
+            self.codes, self.order, self.n_values, self.ordered, self.sides,
+            np.ascontiguousarray(weights), self.spread, self.reach, columns, sides, places, scores,
         )  # fmt: skip
         numbers = table.starts[columns] + np.where(sides == 1, places + n_gaps - 1, places)
         nodes = [tuple(node) for node in np.sort(numbers, axis=1).tolist()]

@@ -18,7 +18,8 @@ the loss, over the features that matter; its intercepts are eliminated.  A block
 a closed-form optimum, a shrunken multiple, once its curvature is bounded by a multiple of the
 identity, so blocks are set in turn.  The objective then determines the length of the step.  For
 many classes and features the curvature of the multinomial loss is bounded by the curvature of K
-separate functions, 2 c_i p_ik (1 − p_ik), which needs less memory and more steps.
+separate functions, 2 c_i p_ik (1 − p_ik), which needs less memory and more steps.  Later steps and
+similar problems use a curvature again until it has changed much, unless the loss is a hinge.
 
 References
 ----------
@@ -60,7 +61,7 @@ MIN_STEP = 2.0**-30
 MIN_THRESHOLD_SHARE = 0.9
 #: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
-#: Curvatures of separate functions are used again until this share of them has changed.
+#: Curvatures are used again until this share of them has changed, unless the loss is a hinge.
 MAX_CHANGE = 0.2
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK_ENTRIES = 1 << 22
@@ -165,12 +166,17 @@ def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Curvature:
-    """Curvatures (K, m) of the loss, and their Grams (K, k, k) of some ``features`` (k,)."""
+class Curvature:
+    """Curvatures (K, m) of the loss, and their Grams (K, k, k) of ascending ``features`` (k,)."""
 
     curvature: FloatArray
     features: IntArray
-    grams: FloatArray
+    grams: NDArray[np.floating]
+
+    def at(self, numbers: IntArray) -> Curvature:
+        """Return it with new numbers of the features, −1 for features to leave out."""
+        order = np.argsort(numbers, kind="stable")[int(np.count_nonzero(numbers < 0)) :]
+        return Curvature(self.curvature, numbers[order], self.grams[:, order[:, None], order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +184,8 @@ class LassoSolution:
     """The best functions found, with a bound on the optimum.
 
     ``weights`` are F, float64 (k, K); a prediction is Σ_j F_j φ_j(x) − b.  ``dual`` is β, of shape
-    (m,) or (m, K), and ``square`` is Ω*(g)² over the features.
+    (m,) or (m, K), and ``square`` is Ω*(g)² over the features.  ``curvature`` is useful for similar
+    problems.
     """
 
     weights: FloatArray
@@ -189,6 +196,7 @@ class LassoSolution:
     square: float
     iterations: int
     status: str
+    curvature: Curvature | None
 
 
 def dual_norms(
@@ -208,6 +216,7 @@ def solve_group_lasso(
     tol: float,
     start: tuple[FloatArray, FloatArray] | None = None,
     signs: IntArray | None = None,
+    curvature: Curvature | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> LassoSolution:
     """Solve the problem on given features to a relative duality gap.
@@ -224,6 +233,8 @@ def solve_group_lasso(
         Weights and intercepts.
     signs : int64 (k,), optional
         For the weights of one function: 1 for at least 0, −1 for at most 0, 0 for free.
+    curvature : Curvature, optional
+        Of the same examples.
     deadline : Deadline, optional
 
     Returns
@@ -233,7 +244,9 @@ def solve_group_lasso(
     A step costs O(m k²) for the k features that matter, and a round of blocks O(k² K).
     """
     with one_thread():
-        return _Iteration(columns, penalties, loss, tol, start, signs, deadline).run()
+        iteration = _Iteration(columns, penalties, loss, tol, start, signs, deadline)
+        iteration.kept = curvature
+        return iteration.run()
 
 
 class _Iteration:
@@ -253,6 +266,7 @@ class _Iteration:
         self.tol, self.deadline = tol, deadline
         self.signs = np.zeros(len(columns), dtype=np.int64) if signs is None else signs
         self.width = loss.n_functions
+        self.kind = np.float64 if self.width == 1 else np.float32  # of sums
         self.weights = np.zeros((len(columns), self.width))
         self.intercept = loss.cold
         if start is not None:
@@ -262,7 +276,7 @@ class _Iteration:
         self.groups = np.ones((1, len(loss.y)))
         if self.width == 1 and len(loss.cold) > 1:
             self.groups = (loss.group == np.arange(len(loss.cold))[:, None]).astype(np.float64)
-        self.kept: _Curvature | None = None
+        self.kept: Curvature | None = None
         self.objective, self.lower, self.square = math.inf, 0.0, 0.0
         self.dual = np.zeros((len(loss.y), self.width) if self.width > 1 else len(loss.y))
 
@@ -296,7 +310,14 @@ class _Iteration:
                 break
             weights, u, b, here, stuck = self.step(weights, u, b, here)
         return LassoSolution(
-            *self.best, self.objective, self.lower, self.dual, self.square, steps, status
+            *self.best,
+            self.objective,
+            self.lower,
+            self.dual,
+            self.square,
+            steps,
+            status,
+            self.kept,
         )
 
     def norm(self, weights: FloatArray) -> float:
@@ -305,7 +326,9 @@ class _Iteration:
 
     def judge(self, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion) -> float:
         """Bound the optimum from both sides; return the cost of smoothing the loss."""
-        true_b, value = self.loss.true_intercept(u, b)
+        true_b, value = b, here.value
+        if self.loss.name == "hinge":
+            true_b, value = self.loss.true_intercept(u, b)
         objective = 0.5 * self.norm(weights) ** 2 + value
         if objective < self.objective:
             self.objective, self.best = objective, (weights, true_b)
@@ -380,13 +403,14 @@ class _Iteration:
         length of a step.
         """
         before = self.kept.curvature if self.kept else np.zeros_like(curvature)
-        changed = np.abs(curvature - before).sum() > MAX_CHANGE * curvature.sum()
+        most = 0.0 if "hinge" in self.loss.name else MAX_CHANGE
+        changed = np.abs(curvature - before).sum() > most * curvature.sum()
         kept = None if changed else self.kept
         known = kept.features if kept else some[:0]
         features = np.union1d(known, some)
         if len(features) > len(known):
             fresh = ~np.isin(features, known)
-            grams = np.empty((self.width, len(features), len(features)))
+            grams = np.empty((self.width, len(features), len(features)), dtype=self.kind)
             if kept is not None:
                 curvature = kept.curvature
                 places = np.flatnonzero(~fresh)
@@ -394,28 +418,30 @@ class _Iteration:
             rows = self.grams(self.columns.take(features), curvature, fresh)
             grams[:, fresh] = rows
             grams[:, :, fresh] = rows.transpose(0, 2, 1)
-            self.kept = kept = _Curvature(curvature, features, grams)
+            self.kept = kept = Curvature(curvature, features, grams)
         assert kept is not None
         places = np.searchsorted(features, some)
-        return np.ascontiguousarray(kept.grams[:, places[:, None], places])[:, None]
+        found = kept.grams[:, places[:, None], places]
+        return np.ascontiguousarray(found, dtype=np.float64)[:, None]
 
-    def grams(
-        self, columns: Columns, curvature: FloatArray, some: NDArray[np.bool_]
-    ) -> FloatArray:
+    def grams(self, columns: Columns, curvature: FloatArray, some: NDArray[np.bool_]) -> FloatArray:
         """Return Σ_i h_ik φ_j(x_i) φ_l(x_i) minus the means of groups for some j and all l.
 
         Sums are in float32 for several functions.
         """
         k, most, total = len(columns), float(curvature.max()), float(self.loss.c.sum())
-        kind = np.float32 if self.width > 1 else np.float64
         centre = columns.sums(self.loss.c) / total
-        roots = np.sqrt(curvature / most).astype(kind)
+        roots = np.sqrt(curvature / most).astype(self.kind)
         grams = np.zeros((self.width, int(np.count_nonzero(some)), k))
         for rows in slices(k, curvature.shape[1]):
-            entries = (columns.entries(slice(0, k), rows) - centre[:, None]).astype(kind)
+            entries = columns.entries(slice(0, k), rows)
+            entries = np.subtract(entries, centre[:, None], dtype=self.kind, casting="unsafe")
             for own, root in enumerate(roots[:, rows]):
-                block = entries * root
-                grams[own] += (block if some.all() else block[some]) @ block.T
+                if some.all():  # the product of a matrix and its own transpose is faster
+                    block = entries * root
+                    grams[own] += block @ block.T
+                else:
+                    grams[own] += (entries[some] * root**2) @ entries.T
         for own, h in enumerate(curvature):
             weights = self.groups * h
             sums = weights.sum(axis=1)

@@ -88,6 +88,7 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         patch.setattr(ordered, "COARSE_BINS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "FIRST_PARTS", data.draw(st.integers(1, 3)))
         patch.setattr(ordered, "MAX_CLOSE_PAIRS", data.draw(st.integers(1, 3)))
+        patch.setattr(ordered, "REACHED_BINS", data.draw(st.sampled_from([0, 8])))
         patch.setattr(ordered, "PAIRS_AT_ONCE", data.draw(st.integers(1, 3)))
         finer = n_bins + data.draw(st.integers(0, 4))
         patch.setattr(ordered, "FINE_BINS", (finer, finer + data.draw(st.integers(1, 4))))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from formulakern.solvers import group_lasso
 from formulakern.solvers.group_lasso import dual_norms, polish, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import MultinomialLoss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
@@ -119,6 +120,21 @@ def test_several_intercepts():
     assert np.abs(np.bincount(group, solution.dual)).max() <= 1e-9 * np.abs(solution.dual).sum()
     found = objective_of(solution, columns, np.full(len(columns), 3.0), grouped)
     assert found == pytest.approx(solution.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "multinomial"])
+def test_curvatures_of_other_weights_and_features(monkeypatch, name):
+    monkeypatch.setattr(group_lasso, "MAX_JOINT_WEIGHTS", 0)
+    _, _, loss, columns = problem(name, 8)
+    penalties, few = np.random.default_rng(8).uniform(1, 5, len(columns)), np.arange(1, 27, 2)
+    before = solve_group_lasso(columns.take(few), penalties[few], loss, tol=0.1).curvature
+    known = before.at(few[before.features])
+    np.testing.assert_array_equal(known.at(known.features[::-1] - 1).features % 2, 0)
+    solution = solve_group_lasso(columns, penalties, loss, tol=1e-5, curvature=known)
+    assert solution.status == "optimal"
+    cold = solve_group_lasso(columns, penalties, problem(name, 8)[2], tol=1e-5)
+    assert solution.objective == pytest.approx(cold.objective, rel=2e-5)
+    assert set(solution.curvature.features) >= set(np.flatnonzero(solution.weights.any(axis=1)))
 
 
 def test_a_start_is_gone_on_with():

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
@@ -31,7 +32,7 @@ from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.ordered import Found, OrderedSearch, Proof, sides_of
 from formulakern.mining.ordered_sums import SummedSearch
-from formulakern.solvers.group_lasso import LassoSolution, dual_norms, solve_group_lasso
+from formulakern.solvers.group_lasso import Curvature, LassoSolution, dual_norms, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, relative_gap
@@ -71,6 +72,8 @@ class Active:
         self.idle: dict[Node | int, int] = {}
         self.left: set[Node] = set()
         self.tried: dict[Node, None] = {}
+        self.curvature: tuple[Curvature, list[Node | int]] | None = None
+        self.values: dict[Node, NDArray[np.uint8]] = {}
 
     @property
     def features(self) -> list[Node | int]:
@@ -93,9 +96,23 @@ class Active:
     def columns(self, deadline: Deadline) -> Columns:
         """Return the values of the features on the examples."""
         table, examples = self.rows.table, self.rows.examples
-        bits = table.truths(table.covers(self.nodes))[:, examples.kind]
+        known = {} if isinstance(self.rows, Groups) else self.values  # groups may be divided
+        fresh = [node for node in self.nodes if node not in known]
+        bits = table.truths(table.covers(fresh))[:, examples.kind].view(np.uint8)
+        self.values = known | dict(zip(fresh, bits, strict=True))
+        self.values = {node: self.values[node] for node in self.nodes}
+        listed = [*self.values.values()]
+        bits = np.array(listed, dtype=np.uint8).reshape(len(listed), len(examples.kind))
         others = np.ascontiguousarray(examples.others[:, self.others].T)
-        return Columns(np.ascontiguousarray(bits).view(np.uint8), others, deadline)
+        return Columns(bits, others, deadline)
+
+    def known_curvature(self) -> Curvature | None:
+        """Return the curvature of the last solution, if the examples are the same."""
+        if self.curvature is None:
+            return None
+        places = {one: place for place, one in enumerate(self.features)}
+        curvature, features = self.curvature
+        return curvature.at(np.array([places.get(one, -1) for one in features], dtype=np.int64))
 
     def start(self, width: int) -> FloatArray:
         """Return the known weights, float64 (features, ``width``)."""
@@ -273,7 +290,7 @@ def grow_lasso(
             while not status:
                 inner = sharper * max(tol / 2, min(MAX_ROUND_GAP, ROUND_GAP_SHARE * gap))
                 if rows.split_groups(active.nodes, active.others, deadline if kept else UNLIMITED):
-                    loss = rows.loss(options)
+                    loss, active.curvature = rows.loss(options), None
                 solution = solve_group_lasso(
                     active.columns(deadline),
                     active.penalties,
@@ -281,8 +298,12 @@ def grow_lasso(
                     tol=inner,
                     start=(active.start(loss.n_functions), intercept),
                     signs=active.signs,
+                    curvature=active.known_curvature(),
                     deadline=deadline,
                 )
+                if (curvature := solution.curvature) is not None:
+                    names = active.features
+                    active.curvature = curvature, [names[j] for j in curvature.features.tolist()]
                 intercept = solution.intercept
                 if kept is None or solution.objective <= kept[0].objective:
                     kept = solution, [*active.nodes], [*active.others]

@@ -105,8 +105,9 @@ class Loss:
         c, y, u = self.c, self.y, u - self.offset
         if self.name == "logistic":
             z = y * u
-            share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
-            value = float(c @ np.logaddexp(0, -z))
+            small = np.exp(-np.abs(z))  # exp(z) can overflow
+            value = float(c @ np.log1p(small)) - float(c @ np.minimum(z, 0))
+            share = np.where(z > 0, small, 1.0) / (1 + small)  # 1 / (1 + exp(z))
             return Expansion(value, c * y * share, c * share * (1 - share))
         if self.name == "squared":  # the whole parabola
             rest = y - u
