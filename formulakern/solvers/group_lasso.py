@@ -19,7 +19,7 @@ a closed-form optimum, a shrunken multiple, once its curvature is bounded by a m
 identity, so blocks are set in turn.  The objective then determines the length of the step.  For
 many classes and features the curvature of the multinomial loss is bounded by the curvature of K
 separate functions, 2 c_i p_ik (1 − p_ik), which needs less memory and more steps.  Later steps and
-similar problems use a curvature again until it has changed much, unless the loss is a hinge.
+large similar problems use a curvature again until it has changed much, unless the loss is a hinge.
 
 References
 ----------
@@ -61,8 +61,9 @@ MIN_STEP = 2.0**-30
 MIN_THRESHOLD_SHARE = 0.9
 #: The share of the gap that the smoothing of the hinge may cost.
 SMOOTHING = 0.2
-#: Curvatures are used again until this share of them has changed, unless the loss is a hinge.
-MAX_CHANGE = 0.2
+#: Curvatures are used again until this share of them has changed, unless the loss is a hinge or
+#: there are fewer values of features.
+MAX_CHANGE, MIN_KEPT_ENTRIES = 0.2, 1 << 19
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK_ENTRIES = 1 << 22
 #: The share of its curvature that is added to each feature's curvature, to keep divisions finite,
@@ -403,13 +404,18 @@ class _Iteration:
         length of a step.
         """
         before = self.kept.curvature if self.kept else np.zeros_like(curvature)
-        most = 0.0 if "hinge" in self.loss.name else MAX_CHANGE
+        small = len(some) * curvature.size < MIN_KEPT_ENTRIES
+        most = 0.0 if small or "hinge" in self.loss.name else MAX_CHANGE
         changed = np.abs(curvature - before).sum() > most * curvature.sum()
         kept = None if changed else self.kept
-        known = kept.features if kept else some[:0]
-        features = np.union1d(known, some)
-        if len(features) > len(known):
-            fresh = ~np.isin(features, known)
+        known = np.zeros(len(self.columns), dtype=np.bool_)
+        if kept is not None:
+            known[kept.features] = True
+        if kept is None or not known[some].all():
+            every = known.copy()
+            every[some] = True
+            features = np.flatnonzero(every)
+            fresh = ~known[features]
             grams = np.empty((self.width, len(features), len(features)), dtype=self.kind)
             if kept is not None:
                 curvature = kept.curvature
@@ -419,8 +425,7 @@ class _Iteration:
             grams[:, fresh] = rows
             grams[:, :, fresh] = rows.transpose(0, 2, 1)
             self.kept = kept = Curvature(curvature, features, grams)
-        assert kept is not None
-        places = np.searchsorted(features, some)
+        places = np.searchsorted(kept.features, some)
         found = kept.grams[:, places[:, None], places]
         return np.ascontiguousarray(found, dtype=np.float64)[:, None]
 

@@ -125,6 +125,7 @@ def test_several_intercepts():
 @pytest.mark.parametrize("name", [*LOSSES, "multinomial"])
 def test_curvatures_of_other_weights_and_features(monkeypatch, name):
     monkeypatch.setattr(group_lasso, "MAX_JOINT_WEIGHTS", 0)
+    monkeypatch.setattr(group_lasso, "MIN_KEPT_ENTRIES", 0)
     _, _, loss, columns = problem(name, 8)
     penalties, few = np.random.default_rng(8).uniform(1, 5, len(columns)), np.arange(1, 27, 2)
     before = solve_group_lasso(columns.take(few), penalties[few], loss, tol=0.1).curvature
