@@ -139,8 +139,9 @@ class PRLClassifier(PreferenceModel):
         Whether the rule that is always true may vote, in place of all propositions that are true
         on all training rows.  If False, such propositions are ordinary rules.
     tol : float, default=1e-2
-        Stop when the gap is at most this share of the bound; five times this share is enough if the
-        hypothesis has more rules than ``max_rules``.
+        Stop when the gap is at most this share of the bound.  With h > ``max_rules`` rules of much
+        weight, 5·h/``max_rules`` times this share is enough, up to 1/4, and a soft margin's game
+        ends at 40 columns per rule of the limit (at 600 for fewer than 15 rules).
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, the second minus the first) does not fall (1) or does not rise
         (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the
@@ -176,10 +177,11 @@ class PRLClassifier(PreferenceModel):
         The proven statement, with the rules that it covers.
     history_ : EpochHistory
         Value and bound of every epoch.
-    stopped_ : {"optimal", "epochs", "time_limit", "interrupted", "columns", "inseparable"}
-        The reason for the end of the game without a limit of rules.  ``"columns"``: no new column
-        improves it.  ``"inseparable"``: the hard margin is 0, and the soft margin for ``C_`` is
-        used.
+    stopped_ : str
+        The reason for the end of the game without a limit of rules: ``"optimal"``, ``"epochs"``,
+        ``"time_limit"``, ``"interrupted"``, ``"max_rules"`` (it has far more columns than rules
+        are allowed), ``"columns"`` (no new column improves it) or ``"inseparable"`` (the hard
+        margin is 0, and the soft margin for ``C_`` is used).
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         Epochs.

@@ -33,6 +33,7 @@ from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.prl.vote_selection import SelectedVotes, select_votes
+from formulakern.learning.selection import DEFAULT_MAX_RULES
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
@@ -54,8 +55,12 @@ MIN_FEW_RULES_SECONDS = 10.0
 CANDIDATES_PER_RULE = 10
 #: Features above this share of the largest weight have much weight.
 HEAVY_SHARE = 0.1
-#: The allowed gap, in units of the tolerance, of a hypothesis from which a few rules are chosen.
-LIMITED_GAP = 5.0
+#: With more heavy features than their limit allows, the allowed gap is the tolerance times this
+#: factor and their ratio, up to MAX_LIMITED_GAP.
+GAP_FACTOR, MAX_LIMITED_GAP = 5.0, 0.25
+#: A soft margin's game with more columns than this per rule of the limit, or of the default limit,
+#: ends.
+COLUMNS_PER_RULE = 40
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -89,9 +94,10 @@ class Epoch:
 class Outcome:
     """The columns of positive weight, their weights, strategies, and the history of the search.
 
-    ``reason`` is "optimal", "epochs", "time_limit", "interrupted", "columns" (no new columns) or
-    "inseparable" (the hard margin is 0); if ``softened``, a soft margin therefore determined the
-    weights.  ``selected`` are the features and votes within a limit.
+    ``reason`` is "optimal", "max_rules" (far more columns than rules are allowed), "epochs",
+    "time_limit", "interrupted", "columns" (no new columns) or "inseparable" (the hard margin is 0);
+    if ``softened``, a soft margin therefore determined the weights.  ``selected`` are the features
+    and votes within a limit.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -114,7 +120,8 @@ class ColumnGeneration:
     """The solver of a game over columns that are too many to list.
 
     Each epoch adds ``budget`` columns, until bound − value is at most the share ``tol`` of the
-    bound, or LIMITED_GAP times this share if the hypothesis has more than ``most`` features.
+    bound.  A hypothesis of h > ``most`` heavy features may end at GAP_FACTOR·h/``most`` times this
+    share, at most at MAX_LIMITED_GAP, or once the game is far larger: the limit costs far more.
     ``report`` is called with the history after every epoch, and ``known`` are the first columns,
     from a similar game on the same rows.
     """
@@ -134,7 +141,8 @@ class ColumnGeneration:
         #: The payoff of the best known column.
         self._likely = np.inf
         self._crossed: Solution | None = None
-        self._allowed = self.tol if self.most is None else LIMITED_GAP * self.tol
+        self._allowed = self.tol
+        self._crowded = False
         #: Values up to this count as 0.
         self.zero = ZERO_SHARE * self.game.family.unit
 
@@ -176,6 +184,11 @@ class ColumnGeneration:
                 if self._ended():
                     break
                 continue
+            if self._crowded:
+                if outcome.bound == np.inf:
+                    self._lowered(solution.p, priced.likely, self.budget, self._until)
+                outcome.reason = "max_rules"
+                break
             if outcome.history and self._until.over():
                 outcome.reason = "time_limit"
                 break
@@ -224,10 +237,21 @@ class ColumnGeneration:
                 return self._closed()
         return True
 
+    def _allow(self) -> None:
+        """Set the allowed gap, and whether the game has far more columns than rules are allowed."""
+        if self.most is not None:
+            heavy = len(features_of(self.outcome, self.game, HEAVY_SHARE))
+            wide = min(GAP_FACTOR * heavy / self.most * self.tol, MAX_LIMITED_GAP)
+            self._allowed = max(wide, self.tol) if heavy > self.most else self.tol
+            largest = COLUMNS_PER_RULE * max(self.most, DEFAULT_MAX_RULES)
+            large = self.game.C is not None and len(self.game.columns) > largest
+            self._crowded = large and heavy > self.most
+
     def _solve(self, accuracy: float) -> Solution:
         """Solve the restricted game, which ends an epoch."""
         solution = self.game.solve(accuracy, self.outcome.value, self._until)
         self._remember(solution)
+        self._allow()
         self._end_epoch()
         return solution
 
