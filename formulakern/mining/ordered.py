@@ -49,10 +49,10 @@ from formulakern.encoding.ordered import OrderedTable
 #: cell of two columns; the number of coarse bins with which a proof begins, and the numbers of fine
 #: bins with which it goes on.
 FIRST_BINS, MAX_FIRST_BINS, ROWS_PER_CELL = 32, 256, 8
-COARSE_BINS, FINE_BINS = 8, (64, 256, 512)
+COARSE_BINS, FINE_BINS = 8, (64, 128, 256, 512)
 #: Cells of finer bins for each row, times functions, up to which a scan is faster than a search at
 #: every gap.
-MAX_CELLS_PER_ROW = 16
+MAX_CELLS_PER_ROW = 40
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
