@@ -52,10 +52,11 @@ def select_features(
     """
     active = Active(rows, options)
     weights: dict[Node | int, FloatArray] = {}
-    for k, known in enumerate(grown.weights):
-        for one, weight in known.items():
+    known = grown.weights
+    for k, own in enumerate(known):
+        for one, weight in own.items():
             if weight:
-                weights.setdefault(one, np.zeros(len(grown.weights)))[k] = weight
+                weights.setdefault(one, np.zeros(len(known)))[k] = weight
     nodes = [*dict.fromkeys([*(v for own in grown.nodes for v in own), *grown.tried])]
     nodes.sort(key=lambda node: node not in weights)  # nodes with weight come first
     active.enter(nodes, len(nodes))
