@@ -130,7 +130,7 @@ class PRLClassifier(PreferenceModel):
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; smaller values give fewer rules.
         ``"auto"`` is 8/√(Σw), or 4/√(Σw) if a search cuts numbers, where Σw is the total weight of
-        the preferences.
+        the preferences; it is divided by 4 while the game has more columns than below.
     budget : int, optional
         New columns per epoch; by default 30, or 5 if more than 100,000 rows stay in partitions.
     epochs : int, default=200
@@ -141,7 +141,7 @@ class PRLClassifier(PreferenceModel):
     tol : float, default=1e-2
         Stop when the gap is at most this share of the bound.  With h > ``max_rules`` rules of much
         weight, 5·h/``max_rules`` times this share is enough, up to 1/4, and a soft margin's game
-        ends at 40 columns per rule of the limit (at 600 for fewer than 15 rules).
+        ends at 30 columns per rule of the limit (at 450 for fewer than 15 rules).
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, the second minus the first) does not fall (1) or does not rise
         (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the
@@ -455,10 +455,9 @@ class PRLClassifier(PreferenceModel):
         )
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
-        outcome = best_hypothesis(
-            generation, given, rule_limit(self.max_rules), self._signs, self.ordinal
-        )
-        self.C_ = np.inf if C is None and not outcome.softened else given
+        most, automatic = rule_limit(self.max_rules), isinstance(self.C, str)
+        outcome = best_hypothesis(generation, given, most, self._signs, self.ordinal, automatic)
+        self.C_ = float(outcome.C)
         if isinstance(rows, RowGroups):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
             rows = RowCounts(rows.numbers, rows.of_class)
@@ -475,8 +474,8 @@ class PRLClassifier(PreferenceModel):
             self._set_rules(found, names, preferences.shares() if nothing else start)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
-        most = f"{100 * open_share(self.value_, self.bound_):.2g} %"
-        self.certificate_ = f"The margin is at most {most} below the largest over {family.scope}."
+        below = f"{100 * open_share(self.value_, self.bound_):.2g} %"
+        self.certificate_ = f"The margin is at most {below} below the largest over {family.scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
         if outcome.selected is not None:  # votes are log odds
             self._margin = 1.0

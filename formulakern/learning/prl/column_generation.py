@@ -59,8 +59,8 @@ HEAVY_SHARE = 0.1
 #: factor and their ratio, up to MAX_LIMITED_GAP.
 GAP_FACTOR, MAX_LIMITED_GAP = 5.0, 0.25
 #: A soft margin's game with more columns than this per rule of the limit, or of the default limit,
-#: ends.
-COLUMNS_PER_RULE = 40
+#: ends; an automatic penalty parameter is then divided by C_DIVISOR.
+COLUMNS_PER_RULE, C_DIVISOR = 30, 4
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -96,8 +96,8 @@ class Outcome:
 
     ``reason`` is "optimal", "max_rules" (far more columns than rules are allowed), "epochs",
     "time_limit", "interrupted", "columns" (no new columns) or "inseparable" (the hard margin is 0);
-    if ``softened``, a soft margin therefore determined the weights.  ``selected`` are the features
-    and votes within a limit.
+    if ``softened``, a soft margin therefore determined the weights.  ``C`` is the penalty parameter
+    in use, inf for a hard margin.  ``selected`` are the features and votes within a limit.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -107,6 +107,7 @@ class Outcome:
     reason: str = "epochs"
     history: list[Epoch] = field(default_factory=list)
     softened: bool = False
+    C: float = np.inf
     selected: SelectedVotes | None = None
 
     @property
@@ -384,10 +385,13 @@ def best_hypothesis(
     most: int | None = None,
     signs: Callable[[Sequence[Any]], IntArray | None] = lambda _: None,
     ordered: bool = False,
+    automatic: bool = False,
 ) -> Outcome:
     """Solve a game; then choose at most ``most`` features, and soften a hard margin of value 0.
 
     C is the penalty parameter of the soft margin; value and bound remain those of the hard margin.
+    An ``automatic`` C falls while the game has far more columns than rules are allowed, and more
+    than ``most`` features remain.
     The bias does not count towards ``most``.  The iterated solvers need no softening: their mean
     strategies are usable votes.  ``signs`` are the required signs of the votes of features.
     """
@@ -395,12 +399,24 @@ def best_hypothesis(
     if most is not None:
         generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE), most=most)
     outcome = generation.run()
+    while automatic and most is not None and outcome.reason == "max_rules":
+        kept = {*features_of(outcome, game)[: CANDIDATES_PER_RULE * most]}
+        known = [c for c in outcome.columns if c.feature in kept or game.free(c)]
+        smaller = RestrictedGame(game.preferences, game.family, C / C_DIVISOR)
+        generation = replace(generation, game=smaller, known=known)
+        found = generation.run()
+        if len(features_of(found, smaller)) <= most:
+            break
+        C, game, outcome = C / C_DIVISOR, smaller, found
+    outcome.C = C if game.C is not None else np.inf
     if game.C is None and game.exact and outcome.value <= generation.zero:
         game = RestrictedGame(game.preferences, game.family, C)
         soft = replace(generation, game=game, deadline=deadline).run()
         reason = soft.reason if soft.reason in ("interrupted", "time_limit") else "inseparable"
         columns, weights = soft.columns, soft.weights
-        outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
+        outcome = replace(
+            outcome, columns=columns, weights=weights, C=C, reason=reason, softened=True
+        )
     features = features_of(outcome, game)
     if most is None or len(features) <= most:
         return outcome
@@ -422,11 +438,13 @@ def best_hypothesis(
     solution = _exact(eased.of(columns, game.C), deadline) if columns else eased.start()
     own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
+    softened = outcome.softened or (game.C is None and not separates)
     return replace(
         outcome,
         **(own if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
-        softened=outcome.softened or (game.C is None and not separates),
+        softened=softened,
+        C=C if softened else outcome.C,
         selected=None if separates else few,
     )
 

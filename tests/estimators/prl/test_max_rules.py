@@ -255,6 +255,17 @@ def test_the_limit_of_rules_ends_a_large_game():
     assert few.value_ < free.value_ <= few.bound_
 
 
+def test_an_automatic_penalty_parameter_falls_with_the_limit_of_rules():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 30))
+    y = X[:, 0] * X[:, 1] + generator.normal(size=200) > 0
+    few = PRLClassifier(max_rules=2, budget=150).fit(X, y)
+    assert few.C_ in [4 / np.sqrt(200) / 4**k for k in range(1, 6)]
+    assert len(few.rules_) <= 2
+    free = PRLClassifier(C=few.C_, max_rules=None).fit(X, y)
+    assert few.value_ <= free.value_ * (1 + 1e-6) <= few.bound_ * (1 + 1e-5)
+
+
 def test_a_limit_of_epochs_is_told_beside_a_limit_of_rules():
     X, y = table(np.random.default_rng(0), 2, m=60)
     with pytest.warns(ConvergenceWarning, match="of the bound after 1 epoch, above") as limited:
