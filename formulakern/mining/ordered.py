@@ -60,8 +60,8 @@ GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
 MIN_REDUCED_BINS, MAX_BINS = 256, 1 << 14
 #: Ranges into which the gaps of a first proposition are divided at once.
 FIRST_PARTS = 6
-#: The number of the best pairs of columns that are scanned before the others.
-MAX_CLOSE_PAIRS = 3_000
+#: The pairs of columns above this share of the goal, and at most this many, are scanned first.
+CLOSE_SHARE, MAX_CLOSE_PAIRS = 0.75, 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
 PAIRS_AT_ONCE = 10_000
 #: How many of the best pairs have their gaps moved, first and later, and how many rows that may
@@ -1067,22 +1067,23 @@ class OrderedSearch:
     def best(self, weights: FloatArray, least: float = 0.0, *, every: bool = True) -> list[Found]:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
-        The best pairs then move to gaps that no single move improves.  Of very many pairs of
-        columns, those that were best at the last scan of all pairs are scanned first.  The others
-        are scanned only if nothing scores more than ``least``, and, unless ``every``, only once.
-        Pairs that score far below ``least`` are left out.
+        The best pairs then move to gaps that no single move improves.  The pairs that were close to
+        ``least`` at the last scan are scanned first.  The others are scanned only if nothing scores
+        more than ``least``; very many others, unless ``every``, only once.  Pairs that score far
+        below ``least`` are left out.
         """
         found, prefix = sorted(self.singles(weights), key=rank), self.everything(len(weights))
-        few = len(self.pairs) <= MAX_CLOSE_PAIRS
-        for pairs in [self.pairs] if few else [self.close, self.pairs]:
+        tried = [self.close, self.pairs] if len(self.close) else [self.pairs]
+        for pairs in tried if len(self.divisors) > 2 else ():
             above = bool(found) and found[0].score > least
-            rest = pairs is self.pairs and not few
-            if len(self.divisors) < 3 or (rest and (above or (not every and len(self.close)))):
+            many = len(pairs) > MAX_CLOSE_PAIRS
+            if pairs is not tried[0] and (above or (many and not every)):
                 break
             scan = self.scan(prefix, weights, weights, self.first, pairs)
-            if rest:
-                best = np.argsort(-scan.scores.max(axis=1), kind="stable")
-                self.close = pairs[np.sort(best[:MAX_CLOSE_PAIRS])]
+            best = scan.scores.max(axis=1)
+            order = np.argsort(-best, kind="stable")[:MAX_CLOSE_PAIRS]
+            close = order[best[order] >= CLOSE_SHARE * least * self.divisors[2]]
+            self.close = pairs[np.sort(close)]
             near = sorted(self.listed((), scan, MIN_REFINED_SHARE * least), key=rank)
             found = sorted({*found, *near}, key=rank)
             first = min(FIRST_REFINED_PAIRS, 1 + FIRST_REFINED_ROWS // len(weights))
