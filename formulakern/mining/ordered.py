@@ -1068,21 +1068,23 @@ class OrderedSearch:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
         The best pairs then move to gaps that no single move improves.  The pairs that were close to
-        ``least`` at the last scan are scanned first.  The others are scanned only if nothing scores
-        more than ``least``; very many others, unless ``every``, only once.  Pairs that score far
-        below ``least`` are left out.
+        ``least`` at the last scan are scanned first, and the others only if nothing scores more than
+        ``least``.  Very many others wait for this at the first scan, too, and, unless ``every``,
+        are scanned only once.  Pairs that score far below ``least`` are left out.
         """
         found, prefix = sorted(self.singles(weights), key=rank), self.everything(len(weights))
         tried = [self.close, self.pairs] if len(self.close) else [self.pairs]
-        for pairs in tried if len(self.divisors) > 2 else ():
+        many = len(self.pairs) > MAX_CLOSE_PAIRS
+        share = 0.0 if many else CLOSE_SHARE
+        for again, pairs in enumerate(tried if len(self.divisors) > 2 else ()):
             above = bool(found) and found[0].score > least
-            many = len(pairs) > MAX_CLOSE_PAIRS
-            if pairs is not tried[0] and (above or (many and not every)):
+            enough = above or (again and not every) if many else above and again
+            if pairs is self.pairs and enough:
                 break
             scan = self.scan(prefix, weights, weights, self.first, pairs)
             best = scan.scores.max(axis=1)
             order = np.argsort(-best, kind="stable")[:MAX_CLOSE_PAIRS]
-            close = order[best[order] >= CLOSE_SHARE * least * self.divisors[2]]
+            close = order[best[order] >= share * least * self.divisors[2]]
             self.close = pairs[np.sort(close)]
             near = sorted(self.listed((), scan, MIN_REFINED_SHARE * least), key=rank)
             found = sorted({*found, *near}, key=rank)
