@@ -1068,9 +1068,9 @@ class OrderedSearch:
         """Return the best of each column, and of each pair of columns and sides at ends of bins.
 
         The best pairs then move to gaps that no single move improves.  The pairs that were close to
-        ``least`` at the last scan are scanned first, and the others only if nothing scores more than
-        ``least``.  Very many others wait for this at the first scan, too, and, unless ``every``,
-        are scanned only once.  Pairs that score far below ``least`` are left out.
+        ``least`` at the last scan are scanned first, and the others only if nothing scores more.
+        Very many others wait for this at the first scan, too, and, unless ``every``, are scanned
+        only once.  Pairs that score far below ``least`` are left out.
         """
         found, prefix = sorted(self.singles(weights), key=rank), self.everything(len(weights))
         tried = [self.close, self.pairs] if len(self.close) else [self.pairs]
