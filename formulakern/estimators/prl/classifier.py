@@ -141,7 +141,8 @@ class PRLClassifier(PreferenceModel):
     tol : float, default=1e-2
         Stop when the gap is at most this share of the bound.  With h > ``max_rules`` rules of much
         weight, 5·h/``max_rules`` times this share is enough, up to 1/4, and a soft margin's game
-        ends at 30 columns per rule of the limit (at 450 for fewer than 15 rules).
+        ends at 30 columns per rule of the limit (at 450 for fewer than 15 rules, and earlier for
+        more than 20,000 preferences).
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, the second minus the first) does not fall (1) or does not rise
         (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the

@@ -19,6 +19,7 @@ bounds the cost of the limit.  The bias and thresholds are free: they belong to 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,8 +60,9 @@ HEAVY_SHARE = 0.1
 #: factor and their ratio, up to MAX_LIMITED_GAP.
 GAP_FACTOR, MAX_LIMITED_GAP = 5.0, 0.25
 #: A soft margin's game with more columns than this per rule of the limit, or of the default limit,
-#: ends; an automatic penalty parameter is then divided by C_DIVISOR.
-COLUMNS_PER_RULE, C_DIVISOR = 30, 4
+#: ends; an automatic penalty parameter is then divided by C_DIVISOR.  With more than
+#: MANY_PREFERENCES, the number of columns falls with the root of their number.
+COLUMNS_PER_RULE, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -245,7 +247,8 @@ class ColumnGeneration:
             wide = min(GAP_FACTOR * heavy / self.most * self.tol, MAX_LIMITED_GAP)
             self._allowed = max(wide, self.tol) if heavy > self.most else self.tol
             largest = COLUMNS_PER_RULE * max(self.most, DEFAULT_MAX_RULES)
-            large = self.game.C is not None and len(self.game.columns) > largest
+            fewer = min(1.0, math.sqrt(MANY_PREFERENCES / len(self.game.preferences)))
+            large = self.game.C is not None and len(self.game.columns) > fewer * largest
             self._crowded = large and heavy > self.most
 
     def _solve(self, accuracy: float) -> Solution:
