@@ -407,8 +407,15 @@ def best_hypothesis(
         known = [c for c in outcome.columns if c.feature in kept or game.free(c)]
         smaller = RestrictedGame(game.preferences, game.family, C / C_DIVISOR)
         generation = replace(generation, game=smaller, known=known)
-        found = generation.run()
-        if len(features_of(found, smaller)) <= most:
+        try:
+            found = generation.run()
+        except KeyboardInterrupt:  # in its first epoch
+            warnings.warn(f"interrupted: the rules for C={C:.3g} are kept.", stacklevel=4)
+            outcome.reason = "interrupted"
+            break
+        if len(features_of(found, smaller)) <= most or found.bound == np.inf:
+            if found.reason in ("interrupted", "time_limit"):
+                outcome.reason = found.reason
             break
         C, game, outcome = C / C_DIVISOR, smaller, found
     outcome.C = C if game.C is not None else np.inf

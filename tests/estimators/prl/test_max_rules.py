@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
+from formulakern.learning.prl import restricted_game
 from formulakern.learning.selection import FeatureSelection
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "encoder": None}
@@ -264,6 +265,28 @@ def test_an_automatic_penalty_parameter_falls_with_the_limit_of_rules():
     assert len(few.rules_) <= 2
     free = PRLClassifier(C=few.C_, max_rules=None).fit(X, y)
     assert few.value_ <= free.value_ * (1 + 1e-6) <= few.bound_ * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_an_interrupt_keeps_the_rules_of_the_larger_penalty_parameter(monkeypatch, rounds):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 30))
+    y = X[:, 0] * X[:, 1] + generator.normal(size=200) > 0
+    solve, calls = restricted_game.RestrictedGame.solve, []
+
+    def interrupted(self, *given, **named):
+        calls.append(self.C)
+        if calls.count(self.C) == rounds + 1 and calls[0] > self.C:
+            raise KeyboardInterrupt
+        return solve(self, *given, **named)
+
+    monkeypatch.setattr(restricted_game.RestrictedGame, "solve", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = PRLClassifier(max_rules=2, budget=150).fit(X, y)
+    assert model.stopped_ == "interrupted"
+    assert 1 <= len(model.rules_) <= 2
+    assert model.C_ in (calls[0], calls[0] / 4)
+    assert model.value_ <= model.bound_ < np.inf
 
 
 def test_a_limit_of_epochs_is_told_beside_a_limit_of_rules():
