@@ -130,7 +130,7 @@ class PRLClassifier(PreferenceModel):
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; smaller values give fewer rules.
         ``"auto"`` is 8/√(Σw), or 4/√(Σw) if a search cuts numbers, where Σw is the total weight of
-        the preferences; it is divided by 4 while the game has more columns than below.
+        the preferences; it is divided by 4 while its game ends at too many columns; see ``tol``.
     budget : int, optional
         New columns per epoch; by default 30, or 5 if more than 100,000 rows stay in partitions.
     epochs : int, default=200
@@ -139,10 +139,10 @@ class PRLClassifier(PreferenceModel):
         Whether the rule that is always true may vote, in place of all propositions that are true
         on all training rows.  If False, such propositions are ordinary rules.
     tol : float, default=1e-2
-        Stop when the gap is at most this share of the bound.  With h > ``max_rules`` rules of much
-        weight, 5·h/``max_rules`` times this share is enough, up to 1/4, and a soft margin's game
-        ends at 30 columns per rule of the limit (at 450 for fewer than 15 rules, and earlier for
-        more than 20,000 preferences).
+        Stop when the gap is at most this share of the bound; five times this share is enough if the
+        hypothesis has more rules than ``max_rules``.  If the game has more than 10 columns per rule
+        of this limit (150 for fewer than 15 rules), a gap of 1/4 is enough, and at 30 columns per
+        rule (fewer for more than 20,000 preferences) the game of a soft margin ends.
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, the second minus the first) does not fall (1) or does not rise
         (−1) with a numeric or Boolean column, given by name or position.  The game leaves out the

@@ -19,9 +19,8 @@ bounds the cost of the limit.  The bias and thresholds are free: they belong to 
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,13 +55,15 @@ MIN_FEW_RULES_SECONDS = 10.0
 CANDIDATES_PER_RULE = 10
 #: Features above this share of the largest weight have much weight.
 HEAVY_SHARE = 0.1
-#: With more heavy features than their limit allows, the allowed gap is the tolerance times this
-#: factor and their ratio, up to MAX_LIMITED_GAP.
-GAP_FACTOR, MAX_LIMITED_GAP = 5.0, 0.25
-#: A soft margin's game with more columns than this per rule of the limit, or of the default limit,
-#: ends; an automatic penalty parameter is then divided by C_DIVISOR.  With more than
-#: MANY_PREFERENCES, the number of columns falls with the root of their number.
-COLUMNS_PER_RULE, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
+#: The allowed gap, in units of the tolerance, of a hypothesis from which a few rules are chosen.
+LIMITED_GAP = 5.0
+#: In a game of more columns than this per rule of the limit, or of the default limit, LARGE_GAP is
+#: enough.
+LARGE_COLUMNS, LARGE_GAP = 10, 0.25
+#: A soft margin's game ends at this number of columns per rule; an automatic penalty parameter is
+#: then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the number of columns falls with the
+#: root of their number.
+MAX_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -123,8 +124,8 @@ class ColumnGeneration:
     """The solver of a game over columns that are too many to list.
 
     Each epoch adds ``budget`` columns, until bound − value is at most the share ``tol`` of the
-    bound.  A hypothesis of h > ``most`` heavy features may end at GAP_FACTOR·h/``most`` times this
-    share, at most at MAX_LIMITED_GAP, or once the game is far larger: the limit costs far more.
+    bound, or LIMITED_GAP times this share if the hypothesis has more than ``most`` features.  A
+    game that is large beside this limit ends at LARGE_GAP, or without: the limit costs far more.
     ``report`` is called with the history after every epoch, and ``known`` are the first columns,
     from a similar game on the same rows.
     """
@@ -144,7 +145,7 @@ class ColumnGeneration:
         #: The payoff of the best known column.
         self._likely = np.inf
         self._crossed: Solution | None = None
-        self._allowed = self.tol
+        self._allowed = self.tol if self.most is None else LIMITED_GAP * self.tol
         self._crowded = False
         #: Values up to this count as 0.
         self.zero = ZERO_SHARE * self.game.family.unit
@@ -242,14 +243,14 @@ class ColumnGeneration:
 
     def _allow(self) -> None:
         """Set the allowed gap, and whether the game has far more columns than rules are allowed."""
-        if self.most is not None:
-            heavy = len(features_of(self.outcome, self.game, HEAVY_SHARE))
-            wide = min(GAP_FACTOR * heavy / self.most * self.tol, MAX_LIMITED_GAP)
-            self._allowed = max(wide, self.tol) if heavy > self.most else self.tol
-            largest = COLUMNS_PER_RULE * max(self.most, DEFAULT_MAX_RULES)
-            fewer = min(1.0, math.sqrt(MANY_PREFERENCES / len(self.game.preferences)))
-            large = self.game.C is not None and len(self.game.columns) > fewer * largest
-            self._crowded = large and heavy > self.most
+        if self.most is None:
+            return
+        heavy = len(features_of(self.outcome, self.game, HEAVY_SHARE)) > self.most
+        per_rule = len(self.game.columns) / max(self.most, DEFAULT_MAX_RULES)
+        if heavy and per_rule > LARGE_COLUMNS and self._allowed > self.tol:
+            self._allowed = max(self._allowed, LARGE_GAP)
+        fewer = min(1.0, (MANY_PREFERENCES / len(self.game.preferences)) ** 0.5)
+        self._crowded = heavy and self.game.C is not None and per_rule > fewer * MAX_COLUMNS
 
     def _solve(self, accuracy: float) -> Solution:
         """Solve the restricted game, which ends an epoch."""
@@ -402,23 +403,10 @@ def best_hypothesis(
     if most is not None:
         generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE), most=most)
     outcome = generation.run()
-    while automatic and most is not None and outcome.reason == "max_rules":
-        kept = {*features_of(outcome, game)[: CANDIDATES_PER_RULE * most]}
-        known = [c for c in outcome.columns if c.feature in kept or game.free(c)]
-        smaller = RestrictedGame(game.preferences, game.family, C / C_DIVISOR)
-        generation = replace(generation, game=smaller, known=known)
-        try:
-            found = generation.run()
-        except KeyboardInterrupt:  # in its first epoch
-            warnings.warn(f"interrupted: the rules for C={C:.3g} are kept.", stacklevel=4)
-            outcome.reason = "interrupted"
-            break
-        if len(features_of(found, smaller)) <= most or found.bound == np.inf:
-            if found.reason in ("interrupted", "time_limit"):
-                outcome.reason = found.reason
-            break
-        C, game, outcome = C / C_DIVISOR, smaller, found
-    outcome.C = C if game.C is not None else np.inf
+    if automatic and most is not None:
+        game, outcome = _smaller(generation, outcome, most)
+    if game.C is not None:
+        outcome.C = C = game.C
     if game.C is None and game.exact and outcome.value <= generation.zero:
         game = RestrictedGame(game.preferences, game.family, C)
         soft = replace(generation, game=game, deadline=deadline).run()
@@ -432,7 +420,7 @@ def best_hypothesis(
         return outcome
     if deadline.over():  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
-        columns = [c for c in outcome.columns if c.feature in kept or game.free(c)]
+        columns = _with(kept, outcome.columns, game)
         solution = _exact(game.of(columns, game.C), deadline)
         weights = solution.q.tolist()
         return replace(outcome, columns=columns, weights=weights, solution=solution)
@@ -459,11 +447,42 @@ def best_hypothesis(
     )
 
 
+def _smaller(
+    generation: ColumnGeneration, outcome: Outcome, most: int
+) -> tuple[RestrictedGame, Outcome]:
+    """Divide C while the game has far more columns than rules are allowed.
+
+    Return the last game of more than ``most`` features with a proven bound, and its outcome.
+    """
+    game = generation.game
+    while outcome.reason == "max_rules" and game.C is not None:
+        features = features_of(outcome, game)[: CANDIDATES_PER_RULE * most]
+        known = _with({*features}, outcome.columns, game)
+        next_game = RestrictedGame(game.preferences, game.family, game.C / C_DIVISOR)
+        try:
+            found = replace(generation, game=next_game, known=known).run()
+        except KeyboardInterrupt:  # in its first epoch
+            warnings.warn(f"interrupted: the rules for C={game.C:.3g} are kept.", stacklevel=5)
+            outcome.reason = "interrupted"
+            break
+        if len(features_of(found, next_game)) <= most or found.bound == np.inf:
+            if found.reason in ("interrupted", "time_limit"):
+                outcome.reason = found.reason
+            break
+        game, outcome = next_game, found
+    return game, outcome
+
+
+def _with(features: Set[Any], columns: Iterable[Column], game: RestrictedGame) -> list[Column]:
+    """Return the columns of some features, and the free columns."""
+    return [column for column in columns if column.feature in features or game.free(column)]
+
+
 def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> list[Column]:
     """Return the columns of some features, with all pairs of classes, and the free columns."""
     kept, fresh = set(features), True
     while fresh:
-        columns = [c for c in game.columns if c.feature in kept or game.free(c)]
+        columns = _with(kept, game.columns, game)
         solution = game.start()
         if columns:
             solution = game.of(columns, game.C).solve(ROUGH_GAP, deadline=deadline)

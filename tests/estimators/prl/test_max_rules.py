@@ -141,15 +141,12 @@ def test_the_limit_of_rules():
     X, y = X[::3], y[::3]
     free = PRLClassifier("conjunctions", 3, C=0.1, max_rules=None).fit(X, y)
     enough = PRLClassifier("conjunctions", 3, C=0.1, max_rules=len(free.rules_)).fit(X, y)
-    assert enough.stopped_ == "optimal"
-    assert enough.gap_ <= enough.tol * enough.bound_
-    assert {str(item.rule) for item in enough.rules_} == {str(item.rule) for item in free.rules_}
+    assert str(enough.rules_) == str(free.rules_)
     values = []
     for k in (2, 8):
         model = PRLClassifier("conjunctions", 3, C=0.1, max_rules=k).fit(X, y)
         assert len(model.rules_) <= k
-        assert free.value_ <= model.bound_ * (1 + 1e-9)
-        assert model.bound_ * 0.75 <= free.bound_
+        assert model.bound_ == free.bound_
         values.append(model.value_)
     assert values == sorted(values)
     assert model.score(X, y) >= 0.99  # the eight lines
@@ -237,7 +234,7 @@ def test_few_rules_of_a_hard_margin():
     with pytest.warns(UserWarning, match="no vote of the selected rules separates"):
         few = PRLClassifier("conjunctions", 3, margin="hard", max_rules=4).fit(X, y)
     assert model.value_ <= few.bound_ * (1 + 1e-6)
-    assert few.bound_ * 0.75 <= model.bound_
+    assert few.bound_ * (1 - 5 * few.tol) <= model.bound_
     assert few.value_ <= 1e-9
     assert few.score(X, y) > 0.7
     assert np.isfinite(few.C_)
