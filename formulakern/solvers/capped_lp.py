@@ -32,8 +32,9 @@ from formulakern.solvers.blas import one_thread
 #: A of at most this many bytes is converted to floats once; otherwise in blocks of rows.
 MAX_FLOAT_BYTES = 1 << 28
 BLOCK_ROWS = 16_384
-#: Below this share of nonzero entries, sums over them are faster than BLAS over all.
-MAX_SPARSE_SHARE = 0.2
+#: Below this share of nonzero entries, sums over them are faster than BLAS over all; in single
+#: precision below this part of the share.
+MAX_SPARSE_SHARE, SINGLE_PART = 0.15, 2 / 3
 #: From this tolerance on, single precision suffices.
 MIN_FLOAT32_TOL = 1e-4
 #: Sums of squares of larger numbers would overflow in single precision.
@@ -67,9 +68,11 @@ class ConstraintMatrix:
         self, A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED
     ) -> None:
         self.shape, self.shift = (A.shape[0], A.shape[1]), shift
-        few = A.size > MIN_SPARSE_ENTRIES and np.count_nonzero(A) < MAX_SPARSE_SHARE * A.size
+        large, rough = A.size > MIN_SPARSE_ENTRIES, tol >= MIN_FLOAT32_TOL
+        most = MAX_SPARSE_SHARE * (SINGLE_PART if rough else 1.0)
+        few = large and np.count_nonzero(A) < most * A.size
         self.sparse = few and rows_normal.ready(deadline, wait=False)
-        single = tol >= MIN_FLOAT32_TOL and A.size > MIN_SPARSE_ENTRIES and not self.sparse
+        single = large and rough and not self.sparse
         self.dtype = np.dtype(np.float32 if single else np.float64)
         #: Relative error of the entries of :meth:`normal`.
         self.rounding = 4e-7 if single else 1e-14
@@ -77,9 +80,12 @@ class ConstraintMatrix:
         if self.sparse:
             from scipy.sparse import csr_array
 
-            self.A = csr_array(A).astype(self.dtype)
-            indices = self.A.indptr.astype(np.int64), self.A.indices.astype(np.int32)
-            self.entries = *indices, self.A.data
+            there = A != 0
+            starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+            entries = np.flatnonzero(there)
+            places, values = entries % A.shape[1], A.ravel()[entries].astype(self.dtype)
+            self.A = csr_array((values, places, starts), shape=A.shape)
+            self.entries = starts.astype(np.int64), places.astype(np.int32), values
         elif A.size * self.dtype.itemsize <= MAX_FLOAT_BYTES:
             self.A = A.astype(self.dtype)
 
@@ -135,7 +141,8 @@ class ConstraintMatrix:
 
 
 MAX_STEPS = 100
-#: Solutions of a linear system: the second one corrects rounding errors of the first.
+#: Solutions of a linear system below MIN_FLOAT32_TOL: the second corrects rounding errors of the
+#: first.
 SOLVES = 2
 #: Share of the way to the boundary that a step takes.
 STEP_SHARE = 0.995
@@ -187,6 +194,7 @@ def solve_capped_lp(
     best, steps = (np.inf, np.inf), 0
     with one_thread():
         state = _State(ConstraintMatrix(A, shift, tol, deadline), u, start)
+        state.solves = 1 if tol >= MIN_FLOAT32_TOL else SOLVES
         alpha, multipliers, since = state.alpha, state.lam, 0
         began, seconds = Deadline.clock(), 0.0
         while True:
@@ -217,6 +225,8 @@ class _State:
     They are (α, z), z the dual slack; (β, ξ) with β = u − α; and (s, λ) with s = 1 − Aᵀα.  Without
     caps β stays 1 and ξ stays 0.
     """
+
+    solves = SOLVES
 
     def __init__(
         self, matrix: ConstraintMatrix, u: FloatArray, start: tuple[FloatArray, FloatArray] | None
@@ -274,13 +284,12 @@ class _State:
             """Return the Newton step for these changes of the products of the pairs."""
             az, bx, sl = wanted
             h = r_dual - (bx - xi * r_cap) / beta + az / alpha
-            right = self.matrix.transposed(h / D) + sl / lam - r_primal
-            d_lam = np.zeros(len(lam))
-            for _ in range(SOLVES):
+            d_alpha, d_s, d_lam = h / D, sl / lam, np.zeros(len(lam))
+            for _ in range(self.solves):
+                right = self.matrix.transposed(d_alpha) + d_s - r_primal
                 d_lam += unit * cho_solve(factor, unit * right, check_finite=False)
                 d_alpha = (h - self.matrix.product(d_lam)) / D
                 d_s = (sl - s * d_lam) / lam
-                right = self.matrix.transposed(d_alpha) + d_s - r_primal
             d_beta = self.capped * (r_cap - d_alpha)
             d_z = (az - z * d_alpha) / alpha
             return (d_alpha, d_beta, d_s), (d_z, (bx - xi * d_beta) / beta, d_lam)

@@ -64,6 +64,8 @@ LARGE_COLUMNS, LARGE_GAP = 10, 0.25
 #: then divided by C_DIVISOR.  With more than MANY_PREFERENCES, the number of columns falls with the
 #: root of their number.
 MAX_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
+#: The largest relative gap of the solution of a restricted game.
+MAX_GAP = 0.05
 #: Relative gap of the first restricted game if it has columns of another game.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
@@ -76,6 +78,8 @@ ZERO_SHARE = 1e-7
 GAME_TIME_SHARE = 0.5
 #: Relative gap of the linear programs on the way to few rules, and of the last one.
 ROUGH_GAP, EXACT_GAP = 1e-6, 1e-10
+#: Relative gap of the game of few rules if its margin is soft and it has MANY_PREFERENCES.
+LARGE_GAME_GAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         game.enter(self.known)
         if game.columns:
-            solution = self._solve(KNOWN_COLUMNS_GAP)
+            solution = self._solve(max(KNOWN_COLUMNS_GAP, self._allowed / 10))
         elif self.deadline.limited:
             solution = self._first_rules(solution)
         idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCH_SHARE
@@ -337,7 +341,7 @@ class ColumnGeneration:
         """Return the accuracy that a restricted game needs at the current gap."""
         outcome = self.outcome
         gap = 1.0 if outcome.solution is None else 1.0 - max(outcome.value, 0.0) / self._likely
-        return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), 5e-2)
+        return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), MAX_GAP)
 
     def _closed(self) -> bool:
         outcome = self.outcome
@@ -431,9 +435,7 @@ def best_hypothesis(
     if few.interrupted:
         outcome = replace(outcome, reason="interrupted")
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
-    eased = game.of(game.columns, C if game.C is None else game.C)
-    columns = _columns_of(eased, few.features, deadline)
-    solution = _exact(eased.of(columns, game.C), deadline) if columns else eased.start()
+    columns, solution = _solved(game, few.features, C, deadline)
     own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
     softened = outcome.softened or (game.C is None and not separates)
@@ -458,7 +460,8 @@ def _smaller(
     while outcome.reason == "max_rules" and game.C is not None:
         features = features_of(outcome, game)[: CANDIDATES_PER_RULE * most]
         known = _with({*features}, outcome.columns, game)
-        next_game = RestrictedGame(game.preferences, game.family, game.C / C_DIVISOR)
+        held = {*game.columns}.intersection(known)
+        next_game = game.of([*held], game.C / C_DIVISOR)
         try:
             found = replace(generation, game=next_game, known=known).run()
         except KeyboardInterrupt:  # in its first epoch
@@ -478,18 +481,28 @@ def _with(features: Set[Any], columns: Iterable[Column], game: RestrictedGame) -
     return [column for column in columns if column.feature in features or game.free(column)]
 
 
-def _columns_of(game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> list[Column]:
-    """Return the columns of some features, with all pairs of classes, and the free columns."""
-    kept, fresh = set(features), True
-    while fresh:
-        columns = _with(kept, game.columns, game)
-        solution = game.start()
-        if columns:
-            solution = game.of(columns, game.C).solve(ROUGH_GAP, deadline=deadline)
-        paying = game.free_columns(solution.p) | game.pairs_of(features, solution.p)
-        least = solution.value * (1 + ROUGH_GAP)
-        fresh = bool(game.enter(c for c, pays in paying.items() if pays > least))
-    return columns
+def _solved(
+    game: RestrictedGame, features: Sequence[Any], C: float, deadline: Deadline
+) -> tuple[list[Column], Solution]:
+    """Return the useful columns of some features, with all pairs of classes, and their solution.
+
+    C finds the columns of a hard margin.  Solutions become more accurate as the gap over all pairs
+    closes; that of a soft margin with many preferences need not be exact.
+    """
+    own = game.of(_with({*features}, game.columns, game), C if game.C is None else game.C)
+    large = game.C is not None and len(game.preferences) > MANY_PREFERENCES
+    gap, last, fresh = MAX_GAP, LARGE_GAME_GAP if large else ROUGH_GAP, True
+    while fresh or gap > last:
+        gap = gap if fresh else last
+        solution = own.solve(gap, deadline=deadline) if own.columns else own.start()
+        paying = own.free_columns(solution.p) | own.pairs_of(features, solution.p)
+        least = solution.value * (1 + last)
+        fresh = bool(own.enter(c for c, pays in paying.items() if pays > least))
+        bound = max([solution.bound, *paying.values()])
+        gap = max(last, min(gap, 0.1 * (1 - solution.value / bound)))
+    if not large and own.columns:
+        solution = _exact(own.of(own.columns, game.C), deadline)
+    return own.columns, solution
 
 
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:

@@ -152,14 +152,19 @@ class RestrictedGame:
         return found
 
     def pairs_of(self, features: Iterable[Any], p: FloatArray) -> dict[Column, float]:
-        """Return the best pair of classes for each 0/1 feature, with its payoff against p."""
+        """Return pairs of classes for each 0/1 feature, with their payoffs against p.
+
+        The class that gains most is paired with the one that loses most, and so on.
+        """
         if self.preferences.n_classes == 2 or not self.family.binary:
             return {}
         weights, found = self.preferences.row_weights(p), {}
         for feature in features:
             scale, sums = self.family.scale(feature), self.family.values(feature) @ weights
-            column = Column(feature, int(sums.argmax()), int(sums.argmin()), scale)
-            found[column] = scale * float(np.ptp(sums))
+            order = sums.argsort()
+            for low, high in zip(order[: len(order) // 2], order[::-1], strict=False):
+                column = Column(feature, int(high), int(low), scale)
+                found[column] = scale * float(sums[high] - sums[low])
         return found
 
     def price(
@@ -179,11 +184,14 @@ class RestrictedGame:
         return Priced([*free, *priced.columns], bound, likely, priced.proven)
 
     def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
-        """Return the game of some of the columns, for another C; solved by linear programming."""
+        """Return the game of some of the columns, for another C; solved by linear programming.
+
+        Its first solution starts from the last one of this game.
+        """
         place = {column: j for j, column in enumerate(self.columns)}
         game = RestrictedGame(self.preferences, self.family, C)
         game._payoffs = self._payoffs[[place[column] for column in columns]]
-        game.columns = list(columns)
+        game.columns, game._last = list(columns), self._last
         return game
 
     def keep(self, selection: NDArray[Any]) -> None:
@@ -289,10 +297,10 @@ class RestrictedGame:
 
         The other results are the unit, the weights of the rows, and the row of each preference.
         """
-        matrix, scales = self.unscaled[:, columns], self.scales[columns]
+        matrix, scales = np.ascontiguousarray(self.unscaled[:, columns]), self.scales[columns]
         first = inverse = np.arange(len(matrix))
         if self.family.binary and matrix.size:
-            first, inverse = different_rows(np.ascontiguousarray(matrix))
+            first, inverse = different_rows(matrix)
         weights = np.bincount(inverse, self.preferences.weights, len(first)).astype(np.float64)
         rows = matrix[first] if (scales == 1.0).all() else matrix[first] * scales
         unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
@@ -345,7 +353,7 @@ def _solved(
     """Return α and λ of the linear program; add rows of large margin only if violated."""
     near = np.ones(len(A), dtype=np.bool_)
     if start is not None and len(A) > MAX_FULL_ROWS and np.isfinite(caps).all():
-        near = A @ start[1] < MAX_NEAR_MARGIN
+        near = _margins(A, start[1]) < MAX_NEAR_MARGIN
     while True:
         every = bool(near.all())
         own = start if start is None or every else (start[0][near], start[1])
@@ -353,11 +361,20 @@ def _solved(
         found = solve_capped_lp(*rows, shift, tol, own, deadline)
         alpha = np.zeros(len(A))
         alpha[near] = found.alpha
-        margins = A @ found.multipliers
-        if every or deadline.over() or not (missing := ~near & (margins < 1 - tol)).any():
+        margins = _margins(A, found.multipliers)
+        missing = ~near & (margins < 1 - tol)
+        if every or deadline.over() or not missing.any():
+            return alpha, found.multipliers
+        if caps[missing] @ (1 - margins[missing]) <= tol * found.alpha.sum():
             return alpha, found.multipliers
         near |= margins < MAX_NEAR_MARGIN
         start = alpha + INITIAL_CAP_SHARE * missing * caps, found.multipliers
+
+
+def _margins(A: NDArray[Any], x: FloatArray) -> FloatArray:
+    """Return A @ x, shape (n,); bytes become floats in parts."""
+    step = max(1, BLOCK_PAYOFFS // A.shape[1])
+    return np.concatenate([A[row : row + step] @ x for row in range(0, len(A), step)])
 
 
 def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:
