@@ -252,7 +252,7 @@ def _sizes(
         for r in range(n_bins[0]):
             for q in range(n_bins[1]):
                 most = sums[k, r, q] - share * sums[lost, r, q]
-                rest = sums[other, r, q] - share * sums[kept, r, q]
+                rest = -most if inner == 0 else sums[other, r, q] - share * sums[kept, r, q]
                 if spread:
                     total[0, r, q] = most if k == 0 else max(total[0, r, q], most)
                     total[1, r, q] = rest if k == 0 else max(total[1, r, q], rest)
@@ -1181,9 +1181,16 @@ class OrderedSearch:
         return number if side == 0 else int(self.table.starts[j]) + 2 * n_gaps - 1 - gap
 
     def listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
-        """Return conjunctions of a node and scanned pairs that score more than ``least``."""
+        """Return conjunctions of a node and scanned pairs that score more than ``least``.
+
+        Of the pairs, at most REFINED_PAIRS.
+        """
         divisor, found = float(self.divisors[len(node) + 2]), []
-        for c, place in np.argwhere(scan.scores > least * divisor).tolist():
+        best = np.argwhere(scan.scores > least * divisor)
+        if len(best) > REFINED_PAIRS:
+            scores = scan.scores[best[:, 0], best[:, 1]]
+            best = best[np.sort(np.argsort(-scores, kind="stable")[:REFINED_PAIRS])]
+        for c, place in best.tolist():
             places = *divmod(place, 2), *scan.cells[c, place].tolist()
             first, second = scan.pairs[c].tolist()
             new = [

@@ -204,7 +204,8 @@ class PRLClassifier(PreferenceModel):
     single rules while the logistic loss of the rules, with a small penalty, falls.  With a soft
     margin, votes and intercept come from this logistic regression, which is more accurate with few
     rules than the votes of the game.  With a hard margin they come from the game of these rules, if
-    its value is positive.  ``value_`` is the exact value of that game.
+    its value is positive.  ``value_`` is the exact value of that game; with a soft margin and more
+    than 20,000 preferences it is at most 0.1 % less.
 
     Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions, and
     the local game has one row for each group of rows that satisfy the same rules.  ``features``

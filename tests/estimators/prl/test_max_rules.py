@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
-from formulakern.learning.prl import restricted_game
+from formulakern.learning.prl import column_generation, restricted_game
 from formulakern.learning.selection import FeatureSelection
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "encoder": None}
@@ -114,9 +114,12 @@ CASES = [
 ]
 
 
-def test_few_rules_against_all_subsets():
+@pytest.mark.parametrize("large", [False, True])
+def test_few_rules_against_all_subsets(large, monkeypatch):
     """The rules are feasible, reach the stated value, and are nearly always the best subset."""
-    shares = []
+    if large:
+        monkeypatch.setattr(column_generation, "MANY_PREFERENCES", 0)
+    shares, within = [], 1e-3 if large else 1e-6
     for seed, n_classes, k, C in CASES:
         X, y = table(np.random.default_rng(seed), n_classes, p=4)
         model = quiet(PRLClassifier(C=C, max_rules=k, depth_penalty=1.5, **TIGHT), X, y)
@@ -124,7 +127,8 @@ def test_few_rules_against_all_subsets():
         said = rules_said(model)
         assert len(said) <= k
         own = least_loss(np.hstack([bias, *(rules[key] for key in said)]), C)
-        assert model.value_ == pytest.approx(1 / own, rel=1e-6)
+        assert model.value_ == pytest.approx(1 / own, rel=within)
+        assert model.value_ <= 1 / own * (1 + 1e-6)
         best = best_of(rules, bias, k, C)
         assert model.value_ <= 1 / best * (1 + 1e-6)
         everything = least_loss(np.hstack([bias, *rules.values()]), C)
