@@ -491,15 +491,17 @@ def _solved(
     """
     own = game.of(_with({*features}, game.columns, game), C if game.C is None else game.C)
     large = game.C is not None and len(game.preferences) > MANY_PREFERENCES
-    gap, last, fresh = MAX_GAP, LARGE_GAME_GAP if large else ROUGH_GAP, True
-    while fresh or gap > last:
-        gap = gap if fresh else last
-        solution = own.solve(gap, deadline=deadline) if own.columns else own.start()
+    allowed = LARGE_GAME_GAP if large else ROUGH_GAP
+    accuracy, last, fresh, gap = MAX_GAP, allowed / 10, True, np.inf
+    while fresh or (gap > allowed and accuracy > last):
+        accuracy = accuracy if fresh else last
+        solution = own.solve(accuracy, deadline=deadline) if own.columns else own.start()
         paying = own.free_columns(solution.p) | own.pairs_of(features, solution.p)
-        least = solution.value * (1 + last)
-        fresh = bool(own.enter(c for c, pays in paying.items() if pays > least))
         bound = max([solution.bound, *paying.values()])
-        gap = max(last, min(gap, 0.1 * (1 - solution.value / bound)))
+        least = solution.value * (1 + allowed / 2)
+        fresh = bool(own.enter(c for c, pays in paying.items() if pays > least))
+        gap = 1 - solution.value / bound
+        accuracy = max(last, min(accuracy, 0.1 * gap))
     if not large and own.columns:
         solution = _exact(own.of(own.columns, game.C), deadline)
     return own.columns, solution
