@@ -10,6 +10,7 @@ bound for every list that begins with it. Further lower bounds use
 * rows of different classes that no antecedent separates: all but one class is wrong;
 * the largest weight that further rules can correct, see below;
 * rules that capture at most λ correctly, which can be left out;
+* rules whose ends on ordered columns can move without any loss, see below;
 * other prefixes that leave the same rows: a table of states holds, for the remaining rows, a lower
   bound on the cost of the rest of the list.
 
@@ -37,6 +38,17 @@ N(a), minus the weight that earlier rules capture, for each of their antecedents
 where Σ_i is the sum of the i largest, t is the weight that the first rule captures in c, and X_q
 the sum of the q largest N.
 
+Ends that can move
+------------------
+Let a rule for class l cover P, and let P' be the next cover if one of its propositions is replaced
+by the next wider or narrower one of its column, or is left out.  If P' ⊃ P and all rows of P' − P
+are of class l, the rule may cover P': it decides these rows right.  If P' ⊂ P and no row of P − P'
+is of class l, it may cover P', too: it decided these rows wrong.  Either way more rows of l, or
+fewer of others, are covered, so this ends.  An antecedent for which every class allows a move is
+not needed.  Of all cut points of clean columns few remain (U. Fayyad and K. Irani, *On the handling
+of continuous-valued attributes in decision tree generation*, Machine Learning 8, 1992,
+doi:10.1007/BF00994007, for a single split).
+
 Rows laid out for counting
 --------------------------
 Let row i weigh w_ik in class k.  A rule that predicts l for it errs by Σ_{k≠l} w_ik, which equals
@@ -52,6 +64,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -210,9 +223,10 @@ def mine_antecedents(
     least_correct: int,
     least_support: int,
     max_bytes: int,
+    nested: IntArray | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> tuple[Antecedents, bool]:
-    """Return the conjunctions that can occur in an optimal list, one for each cover.
+    """Return the conjunctions that an optimal list may need, one for each cover.
 
     The second value is False if the time did not suffice for the longest conjunctions.
 
@@ -266,8 +280,68 @@ def mine_antecedents(
         first = np.sort(different_rows(covers)[0])
         first = first[(covers[first] != layout.everything).any(axis=1)]
         found, covers = [found[i] for i in first.tolist()], covers[first]
+        wider = np.full(len(columns), -1) if nested is None else _wider(nested, table)
+        directions = (True,) if least_support > 0 else (True, False)
+        needed = np.flatnonzero(
+            _needed(found, covers, columns, layout, n_classes, wider, directions, least_correct)
+        )
+        found, covers = [found[i] for i in needed.tolist()], covers[needed]
     base = (n_classes - 1) * int(smallest.sum())
     return _merged(found, covers, layout, n_classes, base, grid.planes), not late
+
+
+def _wider(nested: IntArray, table: PackedTable) -> IntArray:
+    """Return the next wider proposition of the same column and side, −1 if there is none."""
+    sizes = np.array([int(table.cover((j,)).sum()) for j in range(table.n_columns)])
+    order = np.lexsort([sizes, nested])
+    follows = (nested[order[1:]] == nested[order[:-1]]) & (nested[order[1:]] >= 0)
+    wider = np.full(len(nested), -1)
+    wider[order[:-1][follows]] = order[1:][follows]
+    return wider
+
+
+def _needed(
+    found: list[tuple[int, ...]],
+    covers: Words,
+    columns: Words,
+    layout: RowLayout,
+    n_classes: int,
+    wider: IntArray,
+    directions: tuple[bool, ...],
+    least_correct: int,
+) -> npt.NDArray[np.bool_]:
+    """Return True for conjunctions whose ends cannot move without a loss for some class.
+
+    ``directions`` are those of the moves, wider (True) and narrower.
+    """
+    narrower = np.full(len(wider), -1)
+    narrower[wider[wider >= 0]] = np.flatnonzero(wider >= 0)
+    columns = np.vstack([columns, layout.everything])  # the last, −1, leaves a proposition out
+    lengths = np.array([len(one) for one in found])
+    step = max(1, BLOCK_WORDS // columns.shape[1])
+    needed = np.zeros(len(found), dtype=np.bool_)
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        for some in np.split(places, range(step, len(places), step)):
+            nodes = np.array([found[i] for i in some.tolist()])
+            own = layout.sums(covers[some], n_classes)
+            free = own > least_correct  # by class: no move is known
+            for member, wide in product(range(length), directions):
+                others = np.delete(nodes, member, axis=1)
+                rest = np.bitwise_and.reduce(columns[others], axis=1) & layout.everything
+                which, at = np.arange(len(nodes)), nodes[:, member]
+                while len(which):
+                    at = (wider if wide else narrower)[at]
+                    if not wide:
+                        which, at = which[at >= 0], at[at >= 0]
+                    moved = layout.sums(rest[which] & columns[at], n_classes) - own[which]
+                    differs = moved.any(axis=1)
+                    change = moved[differs]
+                    free[which[differs]] &= change != (change.sum(axis=1)[:, None] if wide else 0)
+                    same = ~differs & (at >= 0)
+                    which, at = which[same], at[same]
+            needed[some] = free.any(axis=1)
+    return needed
 
 
 def _extensions(
@@ -383,6 +457,7 @@ def optimal_rule_list(
     max_conditions: int = 2,
     penalty: float = 0.01,
     exclusive: Any = None,
+    nested: Any = None,
     min_support: float = 0.0,
     tol: float = 0.0,
     time_limit: TimeLimit = None,
@@ -394,7 +469,8 @@ def optimal_rule_list(
     Rule r decides the rows that it covers and no earlier rule covers.  Each rule, and the default
     for the uncovered rows, predicts the class of the largest weight among the rows that it decides.
     ``weights`` (m, K) are the weights of row i in class k; a rule has at most one proposition of
-    each group in ``exclusive`` (−1 for none).
+    each group in ``exclusive`` (−1 for none).  Of two propositions of the same group in ``nested``
+    one covers the rows of the other; their ends then move as described above.
 
     Weights are rounded to 2⁻⁵⁰ of their total, or to 2⁻²⁰ of the largest if many differ; later sums
     are exact, so the bound is valid to the accuracy of float64.  If the time does not suffice for
@@ -441,6 +517,7 @@ def optimal_rule_list(
         least_correct=units,
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
+        nested=None if nested is None else np.asarray(nested, dtype=np.int64),
         deadline=deadline.part(MINING_SHARE),
     )
     search = ListSearch(

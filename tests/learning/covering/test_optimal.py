@@ -85,6 +85,11 @@ def cases(draw):
     return X, weights, options
 
 
+def sized(shape):
+    """The size of a list with an entry for each cell."""
+    return {"min_size": math.prod(shape), "max_size": math.prod(shape)}
+
+
 def check(X, weights, options, found):
     """Check every stated property of the list."""
     covers = covers_of(X, found.conjunctions)
@@ -120,6 +125,46 @@ def test_equals_enumeration(case):
     assert found.objective == pytest.approx(best, abs=CLOSE + 2 * found.rounding)
     assert found.bound <= best + CLOSE
     assert found.gap <= 2 * found.rounding + CLOSE
+
+
+@settings(max_examples=60)
+@given(cases(), st.data())
+def test_every_cut_point_of_ordered_columns(case, data):
+    """Ends that can move lose no list: the optimum is that of all conjunctions."""
+    _, weights, options = case
+    m, wide = len(weights), data.draw(st.booleans())
+    shape = (m, 1 if wide else 2)
+    numbers = np.array(data.draw(st.lists(st.integers(0, 5 if wide else 2), **sized(shape))))
+    columns, nested = [], []
+    for j, column in enumerate(numbers.reshape(shape).T):
+        for cut in np.unique(column)[:-1]:
+            columns += [column <= cut, column > cut]
+            nested += [2 * j, 2 * j + 1]
+    if not columns:
+        return
+    X, options["exclusive"] = np.array(columns).T, None
+    options["max_rules"] = min(options["max_rules"], 2)
+    options["max_conditions"] = min(options["max_conditions"], 2)
+    order = data.draw(st.permutations(range(len(nested))))
+    X, nested = X[:, order], np.array(nested)[order]
+    best = naive(X, weights, options)
+    found = optimal_rule_list(read_packed(X), weights, nested=nested, **options)
+    check(X, weights, options, found)
+    assert found.stopped == "optimal"
+    assert found.objective == pytest.approx(best, abs=CLOSE + 2 * found.rounding)
+    assert found.bound <= best + CLOSE
+
+
+def test_moved_ends_leave_few_antecedents():
+    """Only the ends at a change of class remain of a column with 100 values."""
+    column = np.arange(100)
+    X = np.stack([column <= cut for cut in range(99)] + [column > cut for cut in range(99)], axis=1)
+    weights = np.eye(2)[(column >= 40).astype(int)]
+    nested = np.repeat([0, 1], 99)
+    found = optimal_rule_list(read_packed(X), weights, nested=nested, max_rules=1)
+    assert found.error == 0
+    assert found.n_antecedents <= 2
+    assert optimal_rule_list(read_packed(X), weights, max_rules=1).n_antecedents > 100
 
 
 @settings(max_examples=45)
