@@ -31,14 +31,18 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.conditions import ColumnType, read_types
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
 from formulakern.rules.explanation import Explanation
+from formulakern.rules.export.notes import below_base_rate
 from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.sql import DialectName, TableName
-from formulakern.rules.voting import WeightedRule
+from formulakern.rules.voting import WeightedRule, leading
 from formulakern.syntax.leaves import Comparison
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+#: The number of marked rules whose expected precision is computed.
+MAX_EXPECTED = 20
 
 
 @dataclass(eq=False, repr=False)
@@ -314,6 +318,29 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         made.__dict__.update(known)
         return made
 
+    def _expect(self, data: TrainingData) -> None:
+        """Set the precision that the scores of the other rules suggest for each rule of a pair.
+
+        A logistic regression of the class on these scores gives the share of each row.
+        """
+        rules = self._fitted_rules
+        if rules.classes is None or not (rules.is_pairwise and any(below_base_rate(rules))):
+            return
+        from sklearn.linear_model import LogisticRegression
+
+        weights = data.sample_weights
+        votes = (rules.votes[:, 1] / np.abs(rules.votes).max()).tolist()
+        whole, expected = np.zeros(len(weights)), np.full(len(rules), np.nan)
+        for feature, vote in zip(self._features, votes, strict=True):
+            whole += vote * feature.values(data.table)
+        for place in np.flatnonzero(below_base_rate(rules))[:MAX_EXPECTED].tolist():
+            values = feature_values([self._features[place]], data.table)[:, 0]
+            others, covered = (whole - votes[place] * values)[:, None], values != 0
+            model = LogisticRegression().fit(others, data.codes, weights)
+            shares = model.predict_proba(others[covered])[:, leading(rules.votes[place].tolist())]
+            expected[place] = np.average(shares, weights=weights[covered])
+        self.rules_ = replace(rules, expected=expected)
+
     def _votes(
         self,
         table: PackedTable,
@@ -391,6 +418,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             ended, line = self._learn(data, deadline)
             if ended and not data.partitioned:
                 warn_of_one_class(self, data)
+                self._expect(data.used())
             self._settle()
             bar.end(line)
             return self

@@ -74,6 +74,8 @@ class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
         The ordered classes, lowest first, if ``classes`` is None.
     thresholds : ndarray of shape (L − 1,), float64
         The thresholds θ in ascending order.  A level between equal thresholds is never predicted.
+    expected : ndarray of shape (R,), float64
+        The precision that the scores of the other rules suggest; nan if unknown.
 
     Raises
     ------

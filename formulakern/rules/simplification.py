@@ -226,6 +226,7 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
         coverage=ensemble.coverage[rows],
         precision=shares[:, 0],
         base_rate=shares[:, 1],
+        expected=np.full(len(kept), np.nan),
     )
 
 

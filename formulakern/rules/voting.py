@@ -22,7 +22,7 @@ from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
 
 #: The arrays of an ensemble: the first has one entry per class, the others one row per rule.
-NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate")
+NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate", "expected")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class WeightedRule:
     votes : tuple of K floats
         The votes for all classes if ``weight``, ``winner`` and ``loser`` do not determine them,
         otherwise empty.  ``weight`` is the largest absolute vote, and ``winner`` its class.
+    expected : float
+        The precision that the scores of the other rules suggest; nan if unknown.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class WeightedRule:
     precision: float = math.nan
     base_rate: float = math.nan
     votes: tuple[float, ...] = ()
+    expected: float = math.nan
 
     @classmethod
     def of_votes(
@@ -117,6 +120,7 @@ class VotingRules:
     base_rate: FloatArray = field(default_factory=partial(np.array, math.nan))
     levels: tuple[Any, ...] | None = None
     thresholds: FloatArray = field(default_factory=partial(np.zeros, 0))
+    expected: FloatArray = field(default_factory=partial(np.array, math.nan))
 
     def __post_init__(self) -> None:
         for name in ("rules", "classes", "levels"):
@@ -128,7 +132,7 @@ class VotingRules:
         for name in (*NUMBERS, "thresholds"):
             kind, shape = np.int64 if name == "support" else np.float64, shapes.get(name, (n,))
             array = np.array(getattr(self, name), dtype=kind) + kind(0)  # no -0.0
-            if name == "base_rate" and not array.ndim:
+            if name in ("base_rate", "expected") and not array.ndim:
                 array = np.full(n, array)
             right = array.shape == shape and (name not in shapes or np.isfinite(array).all())
             if name != "thresholds" and not right:
@@ -237,9 +241,11 @@ class VotingRules:
 
     @cached_property
     def _items(self) -> tuple[WeightedRule, ...]:
-        numbers = (getattr(self, name).tolist() for name in NUMBERS[1:])
+        numbers = (getattr(self, name).tolist() for name in NUMBERS[1:-1])
         rows = zip(self.rules, *numbers, strict=True)
-        return tuple(WeightedRule.of_votes(r, v, self.classes, *known) for r, v, *known in rows)
+        items = (WeightedRule.of_votes(r, v, self.classes, *known) for r, v, *known in rows)
+        expected = zip(items, self.expected.tolist(), strict=True)
+        return tuple(item if math.isnan(x) else replace(item, expected=x) for item, x in expected)
 
     def __len__(self) -> int:
         return len(self.rules)

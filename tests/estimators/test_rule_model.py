@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 import formulakern as fk
-from formulakern import HKLClassifier, HKLRegressor, PRLClassifier, WeightedRule
+from formulakern import (
+    HKLClassifier,
+    HKLRegressor,
+    PRLClassifier,
+    RuleEnsemble,
+    WeightedRule,
+)
 from formulakern.rules.features import LinearTerm
 from tests.database import answers
 
@@ -159,3 +165,20 @@ def test_shorter_rules_have_fewer_propositions():
     short = fk.RuleEnsemble.of([item], [False, True]).simplified()
     assert [str(item.rule) for item in short] == ["x >= 5"]
     np.testing.assert_array_equal(short.values(X)[:, 0], X["x"] >= 5)
+
+
+@pytest.mark.parametrize("learner", [HKLClassifier, PRLClassifier])
+def test_marked_rules_have_the_precision_that_the_others_suggest(learner):
+    """Of the rows of ``a`` a third is False; more are where b holds, too."""
+    generator = np.random.default_rng(0)
+    X = generator.random((2000, 2)) < [0.3, 0.5]
+    y = generator.random(2000) < np.where(X[:, 0], np.where(X[:, 1], 0.45, 0.95), 0.02)
+    X = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    rules = learner(max_rules=2).fit(X, y).rules_
+    both = [str(item.rule) for item in rules].index("a & b")
+    assert not rules[both].winner
+    assert rules[both].precision < rules[both].base_rate
+    assert rules[both].expected == pytest.approx(1 - y[X["a"]].mean(), abs=0.02)
+    assert np.isnan(rules[1 - both].expected)
+    assert f"suggest a precision of {rules[both].expected:.1%}." in " ".join(str(rules).split())
+    assert RuleEnsemble.from_json(rules.to_json()) == rules

@@ -18,6 +18,7 @@ BELOW_BASE_RATE = (
     "* The precision is below the base rate: the rule corrects other rules that hold for the same "
     "rows."
 )
+EXPECTED = " The scores of the others suggest a precision of {shares}."
 LINEAR = (
     "A linear term from a to b rises from 0 at a to its {amount} at b, and is constant outside."
 )
@@ -40,7 +41,11 @@ def below_base_rate(ensemble: VotingRules) -> list[bool]:
 def table_notes(ensemble: VotingRules) -> list[str]:
     """Return the notes below a table of these rules."""
     several = ensemble.classes is not None and not ensemble.is_pairwise
-    lines = [BELOW_BASE_RATE] if any(below_base_rate(ensemble)) else []
+    marks = below_base_rate(ensemble)
+    lines = [BELOW_BASE_RATE] if any(marks) else []
+    shares = [f"{share:.1%}" for share in ensemble.expected[marks].tolist() if share == share]
+    if lines and len(shares) == sum(marks):
+        lines[0] += EXPECTED.format(shares=", ".join(shares))
     if any(isinstance(rule, LinearTerm) for rule in ensemble.rules):
         lines.append(LINEAR.format(amount="votes" if several else ensemble.AMOUNT))
     return lines + sums_by_column(ensemble)
