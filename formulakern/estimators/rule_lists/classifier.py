@@ -84,6 +84,8 @@ LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal")
 #: A limit of None, and the default limits of ``"optimal"``.
 UNLIMITED = 2**31
 OPTIMAL_LIMITS = {"max_rules": 3, "max_conditions": 2}
+#: The least and the most cut points per number of ``"optimal"``, and their number in all columns.
+MIN_CUTS, MAX_CUTS, MANY_CUTS = 4, 16, 32
 
 #: The relations of conditions.
 RELATIONS = ("=", "!=", "<=", ">=")
@@ -150,7 +152,9 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     min_bucket : float, default=6
         For ``"oner"``: the least number of rows of the most frequent class in an interval.
     encoder : "auto", None or transformer, default="auto"
-        ``"auto"`` reads any table.  None takes a table of 0 and 1, and a transformer makes one;
+        ``"auto"`` reads any table; for ``"optimal"`` numbers have 16 cut points, fewer if there are
+        more than two columns, at least 4.  ``PropositionEncoder(strategy="all")`` has every cut
+        point.  None takes a table of 0 and 1, and a transformer makes one;
         conditions are then that a column is 1 (or 0, if ``relations`` has ``!=``).
     penalty : float, default=0.01
         For ``"optimal"``: the cost of a rule, as a share of the rows.
@@ -238,6 +242,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     certificate_: str = field(init=False)
     history_: ListHistory = field(init=False)
     _conditions: list[list[Condition]] | None = field(init=False)  # for tables of 0 and 1
+    _n_columns: int = field(init=False, default=1)
 
     score = class_score
 
@@ -404,6 +409,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
         """Return the table itself, or its packed propositions."""
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
+        if automatic and self.learner == "optimal":
+            self._n_columns = (X if len(getattr(X, "shape", ())) == 2 else Table.of(X)).shape[1]
         if not automatic or self.learner == "optimal" or is_sparse(X):
             packed: PackedTable = self._fit_table(X, y)
             if not automatic or self.learner == "optimal" or self.encoder_ is None:
@@ -426,7 +433,9 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         relations = self._checked_relations()
         orders = [relation for relation in ("<=", ">=") if relation in relations]
         nominal: Any = "auto" if {"=", "!="} & {*relations} else []
+        cuts = min(MAX_CUTS, MANY_CUTS // max(1, self._n_columns))
         return PropositionEncoder(
+            cut_points="auto" if self.learner != "optimal" else max(MIN_CUTS, cuts),
             negations="!=" in relations,
             numeric="both" if len(orders) != 1 else orders[0],
             nominal="all" if not orders else nominal,
