@@ -5,12 +5,16 @@ Each line prints the distance of the bound from the best list's objective, and t
 
 import os
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.datasets
+from sklearn.exceptions import ConvergenceWarning
 
+from formulakern import RuleListClassifier
 from formulakern.datasets.reader import read_table
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.encoder import PropositionEncoder
@@ -112,3 +116,29 @@ def test_tic_tac_toe_finds_the_eight_lines():
     found = measured("tic-tac-toe.csv", 8, 3, 0.005, time_limit=5.0)
     assert found.error == 0.0
     assert len(found.conjunctions) == 8
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "moons", "haberman", "transfusion"])
+def test_every_cut_point(name):
+    """Lists over all cut points of numbers, with and without the ends that can move."""
+    if name in ("iris", "wine"):
+        X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    elif name == "moons":
+        X, y = sklearn.datasets.make_moons(500, noise=0.2, random_state=0)
+    else:
+        if not (path := DATA / f"{name}.csv").exists():
+            pytest.skip(f"needs {path}; set FORMULAKERN_DATA")
+        X, y = read_table(path)
+    encoder = PropositionEncoder(strategy="all")
+    for moved in (True, False):
+        model = RuleListClassifier("optimal", encoder=encoder, time_limit=20)
+        if not moved:
+            model._nested = lambda: None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            begin = time.process_time()
+            model.fit(X, y)
+            seconds = time.process_time() - begin
+        what = f"{name}, {len(model.propositions_):,} propositions{'' if moved else ', fixed ends'}"
+        print(f"\n    {what:<50} gap {model.gap_:.4f}  {seconds:6.2f} s", end="")
+        assert model.bound_ <= model.objective_
