@@ -33,6 +33,7 @@ from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.rule_selection import opposite
 from formulakern.learning.prl.column_generation import (
+    MANY_PREFERENCES,
     ZERO_SHARE,
     ColumnGeneration,
     Epoch,
@@ -67,9 +68,9 @@ FAMILIES = ("rules", "conjunctions", "polynomial")
 AUTO_C, AUTO_C_CUT = 8.0, 4.0
 #: The largest depth penalty.
 MAX_PENALTY = 1e30
-#: The default columns per epoch, and those if more than ``MAX_DEFAULT_ROWS`` rows stay in
-#: partitions: each column may double the number of their groups.
-DEFAULT_BUDGET, PARTITIONED_BUDGET, MAX_DEFAULT_ROWS = 30, 5, 100_000
+#: The default columns per epoch, those with more than MANY_PREFERENCES, and those if more than
+#: ``MAX_DEFAULT_ROWS`` rows stay in partitions: each column may double the number of their groups.
+DEFAULT_BUDGET, LARGE_BUDGET, PARTITIONED_BUDGET, MAX_DEFAULT_ROWS = 30, 60, 5, 100_000
 #: The end of the error for features that need the rows in memory.
 IN_MEMORY = (
     "cannot be used while the packed rows stay in partitions. Use {advice}, or raise "
@@ -132,7 +133,8 @@ class PRLClassifier(PreferenceModel):
         ``"auto"`` is 8/√(Σw), or 4/√(Σw) if a search cuts numbers, where Σw is the total weight of
         the preferences; it is divided by 4 while its game ends at too many columns; see ``tol``.
     budget : int, optional
-        New columns per epoch; by default 30, or 5 if more than 100,000 rows stay in partitions.
+        New columns per epoch; by default 30, with more than 20,000 preferences 60, or 5 if more
+        than 100,000 rows stay in partitions.
     epochs : int, default=200
         The limit of rounds of solving the game and searching for better columns.
     bias_rule : bool, default=True
@@ -452,9 +454,9 @@ class PRLClassifier(PreferenceModel):
         known = [replace(column, scale=family.scale(column.feature)) for column in known]
         self._bar.at(0.0, "growing")
         many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MAX_DEFAULT_ROWS
-        budget = (
-            (PARTITIONED_BUDGET if many else DEFAULT_BUDGET) if self.budget is None else self.budget
-        )
+        budget = LARGE_BUDGET if len(preferences) > MANY_PREFERENCES else DEFAULT_BUDGET
+        if self.budget is not None or many:
+            budget = self.budget or PARTITIONED_BUDGET
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
         most, automatic = rule_limit(self.max_rules), isinstance(self.C, str)
