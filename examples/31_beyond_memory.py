@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = 4_000 if options.quick else options.rows
+    rows = 2_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
     names = "learner table rows GB workers s local-CPU-s gap-% parts worker-MB local-MB"
     titles = names.split()

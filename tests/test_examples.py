@@ -61,7 +61,7 @@ QUICK = {
     "30_dask_arrays.py": (["--quick"], "those of the kernel in memory: True"),
     "31_beyond_memory.py": (
         ["--quick"],
-        "| prl | planted | 4,000 | 0.00 | 2 | {0..999} | {0..999} | {0..1} | ",  # gap <= tol, 1 %
+        "| prl | planted | 2,000 | 0.00 | 2 | {0..999} | {0..999} | {0..1} | ",  # gap <= tol, 1 %
     ),
     "32_search_on_a_cluster.py": (
         ["--quick"],

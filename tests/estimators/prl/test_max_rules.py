@@ -120,7 +120,7 @@ def test_few_rules_against_all_subsets(large, monkeypatch):
     if large:
         monkeypatch.setattr(column_generation, "MANY_PREFERENCES", 0)
     shares, within = [], 1e-3 if large else 1e-6
-    for seed, n_classes, k, C in CASES:
+    for seed, n_classes, k, C in CASES[1::4] if large else CASES:
         X, y = table(np.random.default_rng(seed), n_classes, p=4)
         model = quiet(PRLClassifier(C=C, max_rules=k, depth_penalty=1.5, **TIGHT), X, y)
         rules, bias = game_of(X, y, 1.5)
