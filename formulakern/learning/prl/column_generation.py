@@ -494,6 +494,8 @@ def _solved(
     allowed = LARGE_GAME_GAP if large else ROUGH_GAP
     accuracy, last, fresh, gap = MAX_GAP, allowed / 10, True, np.inf
     while fresh or (gap > allowed and accuracy > last):
+        if deadline.over() and gap < np.inf:
+            break
         accuracy = accuracy if fresh else last
         solution = own.solve(accuracy, deadline=deadline) if own.columns else own.start()
         paying = own.free_columns(solution.p) | own.pairs_of(features, solution.p)
@@ -504,6 +506,8 @@ def _solved(
         accuracy = max(last, min(accuracy, 0.1 * gap))
     if not large and own.columns:
         solution = _exact(own.of(own.columns, game.C), deadline)
+    if game.C is not None:  # slack alone secures more than an unfinished solution
+        solution = max(solution, own.start(), key=lambda one: one.value)
     return own.columns, solution
 
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
+from formulakern.deadline import UNLIMITED
 from formulakern.learning.prl import column_generation, restricted_game
 from formulakern.learning.selection import FeatureSelection
 
@@ -307,3 +308,23 @@ def test_no_time_is_left_for_a_choice():
             model = PRLClassifier(C=0.5, max_rules=2, time_limit=limit).fit(X, y)
             assert len(model.rules_) <= 2
             assert model.value_ <= model.bound_ + 1e-9
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.3])
+def test_few_rules_of_many_classes_in_little_time(monkeypatch, seconds):
+    """After the limit hardly anything is solved, and the value is at least that of slack."""
+    generator, solve, late = np.random.default_rng(0), restricted_game.RestrictedGame.solve, []
+
+    def counted(self, tol=1e-8, secured=-np.inf, deadline=UNLIMITED):
+        late.append(deadline.over())
+        return solve(self, tol, secured, deadline)
+
+    monkeypatch.setattr(restricted_game.RestrictedGame, "solve", counted)
+    X = generator.normal(size=(600, 6))
+    y = (X[:, 0] > 0) * 1 + (X[:, 1] > 0) * 2 + (X[:, 2] > 0) * 4 + (X[:, 3] > 0) * 8
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = PRLClassifier(time_limit=seconds).fit(X, y)
+    assert len(model.rules_) <= 15
+    assert sum(late) <= 3
+    assert 0 <= model.value_ <= model.bound_
