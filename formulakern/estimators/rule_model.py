@@ -334,7 +334,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         for feature, vote in zip(self._features, votes, strict=True):
             whole += vote * feature.values(data.table)
         for place in np.flatnonzero(below_base_rate(rules))[:MAX_EXPECTED].tolist():
-            values = feature_values([self._features[place]], data.table)[:, 0]
+            values = self._features[place].values(data.table)
             others, covered = (whole - votes[place] * values)[:, None], values != 0
             model = LogisticRegression().fit(others, data.codes, weights)
             shares = model.predict_proba(others[covered])[:, leading(rules.votes[place].tolist())]

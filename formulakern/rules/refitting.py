@@ -37,8 +37,8 @@ def refitted_votes(ensemble: V, table: Any, y: Any, ridge: float) -> V:
     order = np.argsort(-np.abs(votes).max(axis=1), kind="stable")
     pairs = zip(ensemble.votes.tolist(), votes.tolist(), strict=True)
     turned = np.array([leading(old) != leading(new) for old, new in pairs], dtype=np.bool_)
-    known: dict[str, Any] = {}
-    for name in ("precision", "base_rate", "expected"):
+    known: dict[str, Any] = {"expected": np.full(len(ensemble), np.nan)}  # other votes
+    for name in ("precision", "base_rate"):
         share = getattr(ensemble, name)
         other = 1 - share if ensemble.classes and len(ensemble.classes) == 2 else np.nan
         known[name] = np.where(turned, other, share)

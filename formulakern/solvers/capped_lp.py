@@ -76,16 +76,15 @@ class ConstraintMatrix:
         self.dtype = np.dtype(np.float32 if single else np.float64)
         #: Relative error of the entries of :meth:`normal`.
         self.rounding = 4e-7 if single else 1e-14
+        #: Solutions of a linear system with it: the second corrects rounding errors of the first.
+        self.solves = 1 if rough else 2
         self.A: Any = A
         if self.sparse:
             from scipy.sparse import csr_array
 
-            there = A != 0
-            starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-            entries = np.flatnonzero(there)
-            places, values = entries % A.shape[1], A.ravel()[entries].astype(self.dtype)
-            self.A = csr_array((values, places, starts), shape=A.shape)
-            self.entries = starts.astype(np.int64), places.astype(np.int32), values
+            self.A = csr_array(A).astype(self.dtype)
+            indices = self.A.indptr.astype(np.int64), self.A.indices.astype(np.int32)
+            self.entries = *indices, self.A.data
         elif A.size * self.dtype.itemsize <= MAX_FLOAT_BYTES:
             self.A = A.astype(self.dtype)
 
@@ -141,9 +140,6 @@ class ConstraintMatrix:
 
 
 MAX_STEPS = 100
-#: Solutions of a linear system below MIN_FLOAT32_TOL: the second corrects rounding errors of the
-#: first.
-SOLVES = 2
 #: Share of the way to the boundary that a step takes.
 STEP_SHARE = 0.995
 #: Distances of a start from its bounds.
@@ -194,7 +190,6 @@ def solve_capped_lp(
     best, steps = (np.inf, np.inf), 0
     with one_thread():
         state = _State(ConstraintMatrix(A, shift, tol, deadline), u, start)
-        state.solves = 1 if tol >= MIN_FLOAT32_TOL else SOLVES
         alpha, multipliers, since = state.alpha, state.lam, 0
         began, seconds = Deadline.clock(), 0.0
         while True:
@@ -225,8 +220,6 @@ class _State:
     They are (α, z), z the dual slack; (β, ξ) with β = u − α; and (s, λ) with s = 1 − Aᵀα.  Without
     caps β stays 1 and ξ stays 0.
     """
-
-    solves = SOLVES
 
     def __init__(
         self, matrix: ConstraintMatrix, u: FloatArray, start: tuple[FloatArray, FloatArray] | None
@@ -285,7 +278,7 @@ class _State:
             az, bx, sl = wanted
             h = r_dual - (bx - xi * r_cap) / beta + az / alpha
             d_alpha, d_s, d_lam = h / D, sl / lam, np.zeros(len(lam))
-            for _ in range(self.solves):
+            for _ in range(self.matrix.solves):
                 right = self.matrix.transposed(d_alpha) + d_s - r_primal
                 d_lam += unit * cho_solve(factor, unit * right, check_finite=False)
                 d_alpha = (h - self.matrix.product(d_lam)) / D

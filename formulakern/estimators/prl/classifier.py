@@ -454,9 +454,9 @@ class PRLClassifier(PreferenceModel):
         known = [replace(column, scale=family.scale(column.feature)) for column in known]
         self._bar.at(0.0, "growing")
         many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MAX_DEFAULT_ROWS
-        budget = LARGE_BUDGET if len(preferences) > MANY_PREFERENCES else DEFAULT_BUDGET
-        if self.budget is not None or many:
-            budget = self.budget or PARTITIONED_BUDGET
+        large = len(preferences) > MANY_PREFERENCES
+        usual = PARTITIONED_BUDGET if many else LARGE_BUDGET if large else DEFAULT_BUDGET
+        budget = usual if self.budget is None else self.budget
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
         most, automatic = rule_limit(self.max_rules), isinstance(self.C, str)

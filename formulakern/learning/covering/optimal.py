@@ -82,7 +82,14 @@ from formulakern.deadline import (
     check_time_limit,
     run_slices,
 )
-from formulakern.encoding.bits import Words, n_words, ones, select_bits, transposed
+from formulakern.encoding.bits import (
+    Words,
+    n_words,
+    ones,
+    row_counts,
+    select_bits,
+    transposed,
+)
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
@@ -282,9 +289,8 @@ def mine_antecedents(
         found, covers = [found[i] for i in first.tolist()], covers[first]
         wider = np.full(len(columns), -1) if nested is None else _wider(nested, table)
         directions = (True,) if least_support > 0 else (True, False)
-        needed = np.flatnonzero(
-            _needed(found, covers, columns, layout, n_classes, wider, directions, least_correct)
-        )
+        limits = directions, least_correct, deadline
+        needed = np.flatnonzero(_needed(found, covers, columns, layout, n_classes, wider, *limits))
         found, covers = [found[i] for i in needed.tolist()], covers[needed]
     base = (n_classes - 1) * int(smallest.sum())
     return _merged(found, covers, layout, n_classes, base, grid.planes), not late
@@ -292,7 +298,7 @@ def mine_antecedents(
 
 def _wider(nested: IntArray, table: PackedTable) -> IntArray:
     """Return the next wider proposition of the same column and side, −1 if there is none."""
-    sizes = np.array([int(table.cover((j,)).sum()) for j in range(table.n_columns)])
+    sizes = row_counts(table.columns)
     order = np.lexsort([sizes, nested])
     follows = (nested[order[1:]] == nested[order[:-1]]) & (nested[order[1:]] >= 0)
     wider = np.full(len(nested), -1)
@@ -309,20 +315,24 @@ def _needed(
     wider: IntArray,
     directions: tuple[bool, ...],
     least_correct: int,
+    deadline: Deadline,
 ) -> npt.NDArray[np.bool_]:
     """Return True for conjunctions whose ends cannot move without a loss for some class.
 
-    ``directions`` are those of the moves, wider (True) and narrower.
+    ``directions`` are those of the moves, wider (True) and narrower.  After the deadline, moves are
+    not tried.
     """
     narrower = np.full(len(wider), -1)
     narrower[wider[wider >= 0]] = np.flatnonzero(wider >= 0)
     columns = np.vstack([columns, layout.everything])  # the last, −1, leaves a proposition out
     lengths = np.array([len(one) for one in found])
     step = max(1, BLOCK_WORDS // columns.shape[1])
-    needed = np.zeros(len(found), dtype=np.bool_)
+    needed = np.ones(len(found), dtype=np.bool_)
     for length in np.unique(lengths).tolist():
         places = np.flatnonzero(lengths == length)
         for some in np.split(places, range(step, len(places), step)):
+            if deadline.over():
+                return needed
             nodes = np.array([found[i] for i in some.tolist()])
             own = layout.sums(covers[some], n_classes)
             free = own > least_correct  # by class: no move is known

@@ -460,8 +460,8 @@ def _smaller(
     while outcome.reason == "max_rules" and game.C is not None:
         features = features_of(outcome, game)[: CANDIDATES_PER_RULE * most]
         known = _with({*features}, outcome.columns, game)
-        held = {*game.columns}.intersection(known)
-        next_game = game.of([*held], game.C / C_DIVISOR)
+        present = {*game.columns}
+        next_game = game.of([column for column in known if column in present], game.C / C_DIVISOR)
         try:
             found = replace(generation, game=next_game, known=known).run()
         except KeyboardInterrupt:  # in its first epoch

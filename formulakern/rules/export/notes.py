@@ -43,9 +43,10 @@ def table_notes(ensemble: VotingRules) -> list[str]:
     several = ensemble.classes is not None and not ensemble.is_pairwise
     marks = below_base_rate(ensemble)
     lines = [BELOW_BASE_RATE] if any(marks) else []
-    shares = [f"{share:.1%}" for share in ensemble.expected[marks].tolist() if share == share]
-    if lines and len(shares) == sum(marks):
-        lines[0] += EXPECTED.format(shares=", ".join(shares))
+    expected = ensemble.expected[marks]
+    if lines and not np.isnan(expected).any():
+        shares = ", ".join(f"{share:.1%}" for share in expected.tolist())
+        lines[0] += EXPECTED.format(shares=shares)
     if any(isinstance(rule, LinearTerm) for rule in ensemble.rules):
         lines.append(LINEAR.format(amount="votes" if several else ensemble.AMOUNT))
     return lines + sums_by_column(ensemble)
