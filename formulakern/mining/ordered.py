@@ -50,9 +50,10 @@ from formulakern.encoding.ordered import OrderedTable
 #: bins with which it goes on.
 FIRST_BINS, MAX_FIRST_BINS, ROWS_PER_CELL = 32, 256, 8
 COARSE_BINS, FINE_BINS = 8, (64, 128, 256, 512)
-#: Cells of finer bins for each row, times functions, up to which a scan is faster than a search at
-#: every gap.
-MAX_CELLS_PER_ROW = 40
+#: Cells of finer bins for each row up to which a scan is faster than a search at every gap.
+MAX_CELLS_PER_ROW = 16
+#: The number of sets of bins of a column that are first bounded together.
+MAX_STRIPS = 16
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
@@ -98,21 +99,23 @@ class Proof(NamedTuple):
 
 
 @compiled()
-def _ends(ordered: Any, side: Any, r: Any, n_bins: Any, fine: Any) -> Any:
-    """Return first and last bin (exclusive) of the outer and of the inner rows at bin r."""
+def _covered(ordered: Any, side: Any, begin: Any, end: Any, n_bins: Any, fine: Any) -> Any:
+    """Return first and last bin (exclusive) of the outer and of the inner rows of some bins.
+
+    A proposition with its gap in one of the bins covers only outer rows, and all inner rows.
+    """
     if not ordered:
-        return r, r + 1, r, r + 1
+        return begin, end, begin, end if end - begin == 1 else begin
     if side == 0:
-        return 0, r + 1, 0, r if fine else r + 1
-    return r, n_bins, r + 1 if fine else r, n_bins
+        return 0, end, 0, begin if fine[begin] else begin + 1
+    return begin, n_bins, end if fine[end - 1] else end - 1, n_bins
 
 
 @compiled()
-def _exact(ordered: Any, side: Any, r: Any, n_bins: Any) -> Any:
-    """Return True if the outer rows at bin r are those of a proposition."""
-    if not ordered:
-        return True
-    return r < n_bins - 1 if side == 0 else r > 0
+def _usable(ordered: Any, side: Any, n_bins: Any, fine: Any) -> Any:
+    """Return the range of the bins in which, or at which, a proposition has its gap."""
+    begin = 1 if ordered and side == 1 and not fine[0] else 0
+    return begin, n_bins - 1 if ordered and side == 0 and not fine[n_bins - 1] else n_bins
 
 
 @compiled()
@@ -162,244 +165,395 @@ def _bound(
 
 @compiled()
 def added(first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, sums: Any) -> None:
-    """Add to row a · ``n_second`` + b of ``sums`` the weights of the rows of bins a and b."""
+    """Add to ``sums[a, b]`` the weights of the rows of bins a and b."""
     width = weights.shape[1]
     if width <= MAX_SEPARATE_SUMS:
         for k in range(width):
             for i in range(first.shape[0]):
                 a, b = first[i], second[i]
                 if a < n_first and b < n_second:
-                    sums[a * n_second + b, k] += weights[i, k]
+                    sums[a, b, k] += weights[i, k]
         return
     for i in range(first.shape[0]):
         a, b = first[i], second[i]
         if a < n_first and b < n_second:
-            place = a * n_second + b
             for k in range(width):
-                sums[place, k] += weights[i, k]
+                sums[a, b, k] += weights[i, k]
 
 
 @compiled()
 def _cumulated(sums: Any, n_first: Any, n_second: Any, planes: Any) -> None:
     """Set ``planes[k, a, b]`` to the sum over the rows whose bins are below a and below b."""
-    for k in range(sums.shape[1]):
+    for k in range(sums.shape[2]):
         for b in range(n_second + 1):
             planes[k, 0, b] = 0.0
-        for a in range(n_first):
+    for a in range(n_first):
+        for k in range(sums.shape[2]):
             planes[k, a + 1, 0] = total = 0.0
             for b in range(n_second):
-                total += sums[a * n_second + b, k]
+                total += sums[a, b, k]
                 planes[k, a + 1, b + 1] = total
             for b in range(n_second + 1):
                 planes[k, a + 1, b] += planes[k, a, b]
 
 
 @compiled()
-def _cells(
-    planes: Any,
-    k: Any,
-    ordered: Any,
-    sides: Any,
-    n_bins: Any,
-    fine: Any,
-    inner: Any,
-    part: Any,
-    sums: Any,
-) -> None:
-    """Set ``sums[part]`` to the sums of ``planes[k]`` over the outer or inner rows of all cells.
+def _cells(planes: Any, k: Any, ordered: Any, sides: Any, n_bins: Any, sums: Any) -> None:
+    """Set ``sums[k]`` to the sums of ``planes[k]`` over the rows of all cells.
 
-    A cell has a bin of each column; ``ordered``, ``sides``, ``n_bins`` and ``fine`` have an entry
-    for each column.
+    A cell has a bin of each column; ``ordered``, ``sides`` and ``n_bins`` have an entry for each
+    column.
     """
     sign, edge = (1.0, 0) if sides[1] == 0 else (-1.0, n_bins[1])
     for r in range(n_bins[0]):
-        ends = _ends(ordered[0], sides[0], r, n_bins[0], fine[0][r])
-        low, high = ends[0], ends[1]
-        if inner:
-            low, high = ends[2], ends[3]
+        low, high = (0, r + 1) if sides[0] == 0 else (r, n_bins[0])
+        low, high = (low, high) if ordered[0] else (r, r + 1)
         if not ordered[1]:
             for q in range(n_bins[1]):
                 under = planes[k, high, q] - planes[k, low, q]
-                sums[part, r, q] = planes[k, high, q + 1] - planes[k, low, q + 1] - under
+                sums[k, r, q] = planes[k, high, q + 1] - planes[k, low, q + 1] - under
             continue
         start = planes[k, high, edge] - planes[k, low, edge]
         for q in range(n_bins[1]):
-            before = (sides[1] == 1) != (inner and fine[1][q])
             under = planes[k, high, q] - planes[k, low, q]
             up_to = planes[k, high, q + 1] - planes[k, low, q + 1]
-            sums[part, r, q] = sign * ((under if before else up_to) - start)
+            sums[k, r, q] = sign * ((under if sides[1] == 1 else up_to) - start)
 
 
 @compiled()
-def _sizes(
-    sums: Any,
-    inner: Any,
-    share: Any,
-    width: Any,
-    n_bins: Any,
-    signs: Any,
-    spread: Any,
-    total: Any,
-) -> None:
-    """Set ``total[0]`` to the largest scores of sums from share P' − N to P − share N', by cell.
+def _sizes(sums: Any, n_bins: Any, signs: Any, spread: Any, total: Any) -> None:
+    """Set ``total[0]`` to the scores of sums, (K, bins, bins), by cell.
 
-    ``sums`` has P and N, (2 ``width``, bins, bins), and from ``inner`` on P' and N'.  The scores of
-    several functions are squared, unless they are spreads.
+    The scores of several functions are squared, unless they are spreads.
     """
     up, down = float(signs & 1), float(signs >> 1 & 1)
-    for k in range(width):
-        other, kept, lost = k + width, inner + k, inner + k + width
+    for k in range(sums.shape[0]):
         for r in range(n_bins[0]):
             for q in range(n_bins[1]):
-                most = sums[k, r, q] - share * sums[lost, r, q]
-                rest = -most if inner == 0 else sums[other, r, q] - share * sums[kept, r, q]
+                one = sums[k, r, q]
                 if spread:
-                    total[0, r, q] = most if k == 0 else max(total[0, r, q], most)
-                    total[1, r, q] = rest if k == 0 else max(total[1, r, q], rest)
-                elif width == 1:
-                    total[0, r, q] = max(up * most, down * rest, 0.0)
+                    total[0, r, q] = one if k == 0 else max(total[0, r, q], one)
+                    total[1, r, q] = one if k == 0 else min(total[1, r, q], one)
+                elif sums.shape[0] == 1:
+                    total[0, r, q] = max(up * one, -down * one, 0.0)
                 else:
-                    most = max(most, rest)
-                    total[0, r, q] = most * most + (total[0, r, q] if k > 0 else 0.0)
+                    total[0, r, q] = one * one + (total[0, r, q] if k > 0 else 0.0)
     if spread:
         for r in range(n_bins[0]):
             for q in range(n_bins[1]):
-                total[0, r, q] += total[1, r, q]
+                total[0, r, q] -= total[1, r, q]
 
 
 @compiled()
-def _largest(
-    total: Any, ordered: Any, sides: Any, n_bins: Any, fine: Any, proving: Any, largest: Any
-) -> Any:
-    """Return the largest total of cells that belong to propositions, and this cell.
-
-    In a proof fine bins belong to some too.
-    """
-    for q in range(n_bins[1]):
+def _best_cell(total: Any, rows: Any, columns: Any, largest: Any) -> Any:
+    """Return the largest total of some cells, and its cell."""
+    for q in range(total.shape[2]):
         largest[q] = 0.0
-    for r in range(n_bins[0]):
-        if _exact(ordered[0], sides[0], r, n_bins[0]) or (proving and fine[0][r]):
-            for q in range(n_bins[1]):
-                largest[q] = max(largest[q], total[0, r, q])
+    for r in range(rows[0], rows[1]):
+        for q in range(total.shape[2]):
+            largest[q] = max(largest[q], total[0, r, q])
     best, at, row = 0.0, 0, 0
-    for q in range(n_bins[1]):
-        usable = _exact(ordered[1], sides[1], q, n_bins[1]) or (proving and fine[1][q])
-        if usable and largest[q] > best:
+    for q in range(columns[0], columns[1]):
+        if largest[q] > best:
             best, at = largest[q], q
-    for r in range(n_bins[0] - 1, -1, -1):
-        usable = _exact(ordered[0], sides[0], r, n_bins[0]) or (proving and fine[0][r])
-        row = r if usable and total[0, r, at] == best else row
+    for r in range(rows[1] - 1, rows[0] - 1, -1):
+        row = r if total[0, r, at] == best else row
     return best, row, at
+
+
+@compiled()
+def _signs_of_ends(ordered: Any, side: Any, n_bins: Any, fine: Any, signs: Any) -> None:
+    """Set the factors, before and after each bin, of cumulative sums in the sum of a side.
+
+    ``fine`` bins are left out.
+    """
+    sign = 1.0 if side == 0 else -1.0
+    for q in range(n_bins):
+        before = (side == 1) != fine[q]
+        signs[0, q], signs[1, q] = (sign, 0.0) if before else (0.0, sign)
+        if not ordered:
+            signs[0, q], signs[1, q] = -1.0, 1.0
+
+
+@compiled()
+def _side(upper: Any, lower: Any, before: Any, after: Any, q: Any) -> Any:
+    """Return the cumulative sums before and after a bin, times their factors."""
+    return after[q] * (upper[q + 1] - lower[q + 1]) + before[q] * (upper[q] - lower[q])
+
+
+@compiled()
+def _bound_row(
+    planes: Any,
+    inward: Any,
+    rows: Any,
+    n_bins: Any,
+    ends: Any,
+    inner: Any,
+    edge: Any,
+    kind: Any,
+    total: Any,
+) -> None:
+    """Set ``total[0]`` to the scores of sums from P' − N to P − N', like :func:`_sizes`.
+
+    ``planes`` have P and N, and from ``inward`` on P' and N'; ``rows`` are the outer rows, then the
+    inner rows.
+    """
+    (width, spread, signs), most, least = kind, total[0], total[1]
+    before, after, inner_before, inner_after = ends[0], ends[1], inner[0], inner[1]
+    up, down = float(signs & 1), float(signs >> 1 & 1)
+    for k in range(width):
+        a, b = planes[k, rows[1]], planes[k, rows[0]]
+        c, d = planes[k + width, rows[1]], planes[k + width, rows[0]]
+        e, f = planes[inward + k, rows[3]], planes[inward + k, rows[2]]
+        g, h = planes[inward + k + width, rows[3]], planes[inward + k + width, rows[2]]
+        above = a[edge] - b[edge] - (g[edge] - h[edge])
+        below = c[edge] - d[edge] - (e[edge] - f[edge])
+        if spread:
+            for q in range(n_bins):
+                x = (
+                    above
+                    + _side(a, b, before, after, q)
+                    - _side(g, h, inner_before, inner_after, q)
+                )
+                y = (
+                    below
+                    + _side(c, d, before, after, q)
+                    - _side(e, f, inner_before, inner_after, q)
+                )
+                most[q] = x if k == 0 else max(most[q], x)
+                least[q] = y if k == 0 else max(least[q], y)
+        elif width > 1:
+            for q in range(n_bins):
+                x = (
+                    above
+                    + _side(a, b, before, after, q)
+                    - _side(g, h, inner_before, inner_after, q)
+                )
+                y = (
+                    below
+                    + _side(c, d, before, after, q)
+                    - _side(e, f, inner_before, inner_after, q)
+                )
+                x = max(x, y)
+                most[q] = x * x if k == 0 else most[q] + x * x
+        else:
+            for q in range(n_bins):
+                x = (
+                    above
+                    + _side(a, b, before, after, q)
+                    - _side(g, h, inner_before, inner_after, q)
+                )
+                y = (
+                    below
+                    + _side(c, d, before, after, q)
+                    - _side(e, f, inner_before, inner_after, q)
+                )
+                most[q] = max(up * x, down * y, 0.0)
+    if spread:
+        for q in range(n_bins):
+            most[q] += least[q]
+
+
+# no scores are NaN, which allows vector instructions
+@compiled(fastmath={"nnan", "nsz"})
+def _largest(total: Any, squared: Any, begin: Any, end: Any) -> Any:
+    """Return the largest score of some bins."""
+    best, some = 0.0, total[0, begin:end]
+    for q in range(len(some)):
+        best = max(best, some[q])
+    return math.sqrt(best) if squared else best
+
+
+@compiled()
+def _first(total: Any, squared: Any, begin: Any, end: Any, size: Any) -> Any:
+    """Return the first bin with a score."""
+    for q in range(begin, end):
+        if (math.sqrt(total[0, q]) if squared else total[0, q]) == size:
+            return q
+    return begin
+
+
+@compiled(
+    "void(int16[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1], boolean, float64[:, ::1], int64[:, :, ::1])"
+)
+def scan_pairs(
+    bins: Any,
+    n_bins: Any,
+    ordered: Any,
+    allowed: Any,
+    pairs: Any,
+    weights: Any,
+    given: Any,
+    spread: Any,
+    scores: Any,
+    cells: Any,
+) -> None:
+    """Find the best pair of propositions at ends of bins for each pair of columns.
+
+    Parameters
+    ----------
+    bins : (columns, m), n_bins : (columns,), ordered : (columns,)
+    allowed : (columns, 2)
+        Signs of the two sides, 0 for an excluded side.
+    pairs : (number, 2)
+    weights : (m, K)
+    given : (cells of all pairs, K)
+        The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
+    scores : (number, 4), cells : (number, 4, 2)
+        For each pair of sides: the largest |S|, and the bins.
+    """
+    width, most, place_of_sums = weights.shape[1], 0, 0
+    squared = width > 1 and not spread
+    for j in range(n_bins.shape[0]):
+        most = max(most, n_bins[j])
+    scratch = np.empty((0 if given.shape[0] else most * most, width))
+    planes, sums = np.empty((width, most + 1, most + 1)), np.empty((width, most, most))
+    total, largest, none = np.empty((2, most, most)), np.empty(most), np.zeros(most, np.bool_)
+    for c in range(pairs.shape[0]):
+        j, h = pairs[c, 0], pairs[c, 1]
+        n_first, n_second = n_bins[j], n_bins[h]
+        if given.shape[0]:
+            sums_of = given[place_of_sums : place_of_sums + n_first * n_second]
+            sums_of = sums_of.reshape((n_first, n_second, width))
+            place_of_sums += n_first * n_second
+        else:
+            sums_of = scratch[: n_first * n_second].reshape((n_first, n_second, width))
+            sums_of[:] = 0.0
+            added(bins[j], bins[h], n_first, n_second, weights, sums_of)
+        _cumulated(sums_of, n_first, n_second, planes)
+        for place in range(4):
+            side, other = place // 2, place % 2
+            signs = allowed[j, side] & allowed[h, other]
+            if signs == 0:
+                continue
+            kinds, numbers = (ordered[j], ordered[h]), (n_first, n_second)
+            for k in range(width):
+                _cells(planes, k, kinds, (side, other), numbers, sums)
+            _sizes(sums, numbers, signs, spread, total)
+            rows = _usable(ordered[j], side, n_first, none)
+            columns = _usable(ordered[h], other, n_second, none)
+            found, r, q = _best_cell(total, rows, columns, largest)
+            if found > 0.0:
+                found = math.sqrt(found) if squared else found
+                scores[c, place], cells[c, place, 0], cells[c, place, 1] = found, r, q
 
 
 @compiled(
     "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, float64[:, ::1], int64, boolean, float64, float64[:, ::1],"
+    " boolean[:, ::1], float64[:, ::1], int64, boolean, float64, float64, boolean, float64[:, ::1],"
     " int64[:, :, ::1], float64[:, ::1], float64[::1], boolean[:, :, ::1])"
 )
-def scan_pairs(
+def bound_pairs(
     bins: Any,
     n_bins: Any,
     ordered: Any,
     fine: Any,
     allowed: Any,
     pairs: Any,
-    weights: Any,
+    places: Any,
+    parts: Any,
     n_inner: Any,
-    given: Any,
-    width: Any,
     spread: Any,
+    wanted: Any,
     longer: Any,
+    hasty: Any,
     scores: Any,
     cells: Any,
     bounds: Any,
     beyond: Any,
     open_ones: Any,
 ) -> None:
-    """Find the best pair of propositions for each pair of columns, and bound all of them.
+    """Bound |S| of the pairs of propositions at all gaps, for each pair of columns.
+
+    Several bins of the first column are bounded together, and each alone if the bound is too large.
 
     Parameters
     ----------
-    bins : (columns, m), n_bins : (columns,), ordered : (columns,), fine : (columns, bins)
-        ``fine`` bins have several values.
-    allowed : (columns, 2)
-        Signs of the two sides, 0 for an excluded side.
-    pairs : (number, 2)
-    weights : (m, ``width`` or 2 ``width``)
-        u; or, for a proof, its positive and its negative part.
+    bins, n_bins, ordered, allowed, pairs
+        As in :func:`scan_pairs`; ``fine`` bins, (columns, bins), have several values.
+    places : (number, 4)
+        The pairs of sides to bound.
+    parts : (m, 2K)
+        The positive and the negative parts of the weights.
     n_inner : int
         The first rows, which are inner rows.
-    given : (cells of all pairs, ``width``)
-        The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
-    longer : float
-        The threshold for the sums of longer conjunctions.
+    wanted, longer : float
+        The thresholds for the sums of pairs, and of longer conjunctions.
+    hasty : bool
+        If True, the first bin with a bound above ``wanted`` makes the bound infinite.
     scores, bounds : (number, 4), cells : (number, 4, 2)
-        For each pair of sides: the largest |S|, a bound on |S| at all gaps, and the bins.
+        For each pair of sides: the largest |S| above ``wanted``, a bound on |S|, and the bins.
     beyond : (number,)
         A bound on |S| of longer conjunctions.
     open_ones : (columns, 2, bins)
         Output: True for bins at an end of a pair whose supersets may have more than ``longer``.
     """
-    many = weights.shape[1]
-    proving, divided = many > width, n_inner < bins.shape[1]
-    inward = many if divided else 0
-    squared, steps = width > 1 and not spread, 1
-    if proving:
-        steps = 3 if longer < np.inf else 2
-    channels = 4 * width if proving else width
-    most = begin = 0
+    width, most = parts.shape[1] // 2, 0
+    inward = 2 * width if n_inner < bins.shape[1] else 0
+    squared = width > 1 and not spread
     for j in range(n_bins.shape[0]):
         most = max(most, n_bins[j])
-    scratch = np.empty((0 if given.shape[0] else most * most, many))
-    planes = np.empty((many + inward, most + 1, most + 1))  # of all rows, and of the inner rows
-    sums = np.zeros((4 * width, most + 1, most + 1))  # P, N, P' and N' of all cells
-    total, largest = np.empty((2, most + 1, most + 1)), np.empty(most)
+    scratch = np.empty((most * most, 2 * width))
+    planes = np.empty((2 * width + inward, most + 1, most + 1))  # of all rows, then of inner rows
+    total, none = np.empty((2, most)), np.zeros(most, np.bool_)
+    ends, inner = np.empty((2, most)), np.empty((2, most))
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         n_first, n_second = n_bins[j], n_bins[h]
-        if given.shape[0]:
-            sums_of = given[begin : begin + n_first * n_second]
-            begin += n_first * n_second
-        else:
-            sums_of = scratch[: n_first * n_second]
-            sums_of[:] = 0.0
-            first, second = bins[j], bins[h]
-            if divided:
-                added(first[:n_inner], second[:n_inner], n_first, n_second, weights, sums_of)
-                _cumulated(sums_of, n_first, n_second, planes[many:])
-                first, second = first[n_inner:], second[n_inner:]
-            added(first, second, n_first, n_second, weights[bins.shape[1] - len(first) :], sums_of)
+        sums_of = scratch[: n_first * n_second].reshape((n_first, n_second, 2 * width))
+        sums_of[:] = 0.0
+        first, second = bins[j], bins[h]
+        if inward:
+            added(first[:n_inner], second[:n_inner], n_first, n_second, parts, sums_of)
+            _cumulated(sums_of, n_first, n_second, planes[inward:])
+            first, second = first[n_inner:], second[n_inner:]
+        added(first, second, n_first, n_second, parts[bins.shape[1] - len(first) :], sums_of)
         _cumulated(sums_of, n_first, n_second, planes)
-        kinds, numbers, parts = (ordered[j], ordered[h]), (n_first, n_second), (fine[j], fine[h])
-        for place in range(scores.shape[1]):
-            sides = place // 2, place % 2
-            signs = allowed[j, sides[0]] & allowed[h, sides[1]]
-            if signs == 0:
+        for place in range(4):
+            side, other = place // 2, place % 2
+            signs = allowed[j, side] & allowed[h, other]
+            if signs == 0 or not places[c, place]:
                 continue
-            for part in range(channels // width):  # P, N, P' and N'
-                for k in range(part * width, part * width + width):
-                    plane = k if part < 2 else inward + k - 2 * width
-                    _cells(planes, plane, kinds, sides, numbers, parts, part > 1, k, sums)
-            for kind in range(steps):  # |S|, its bound, and the bound of longer conjunctions
-                inner, share = 2 * width if kind > 0 else 0, 0.0 if kind == 2 else 1.0
-                _sizes(sums, inner, share, width, numbers, signs, spread, total)
-                found, r, q = _largest(total, kinds, sides, numbers, parts, kind > 0, largest)
-                found = math.sqrt(found) if squared else found
-                if kind == 0 and found > 0.0:
-                    scores[c, place], cells[c, place, 0], cells[c, place, 1] = found, r, q
-                elif kind == 1:
-                    bounds[c, place] = found
-                elif kind == 2:
-                    beyond[c] = max(beyond[c], found)
-                if kind < 2 or found <= longer:
+            _signs_of_ends(ordered[h], other, n_second, none, ends)
+            _signs_of_ends(ordered[h], other, n_second, fine[h], inner)
+            edge = n_second if ordered[h] and other == 1 else 0
+            begin, end = _usable(ordered[h], other, n_second, fine[h])
+            exact = _usable(ordered[h], other, n_second, none)
+            kind = width, spread, signs
+            at, last = _usable(ordered[j], side, n_first, fine[j])
+            exact_bins = _usable(ordered[j], side, n_first, none)
+            step = -(-n_first // MAX_STRIPS) if ordered[j] else 1
+            opened = at  # the bins before are bounded one by one
+            while at < last:
+                until = at + 1 if at < opened else min(last, at + step)
+                rows = _covered(ordered[j], side, at, until, n_first, fine[j])
+                _bound_row(planes, inward, rows, n_second, ends, inner, edge, kind, total)
+                size, widest = _largest(total, squared, begin, end), 0.0
+                if longer < np.inf:
+                    rows = rows[0], rows[1], rows[0], rows[0]
+                    _bound_row(planes, inward, rows, n_second, ends, inner, edge, kind, total)
+                    widest = _largest(total, squared, begin, end)
+                if until - at > 1 and (size > wanted or widest > longer):
+                    opened = until
                     continue
-                for r in range(n_first):
-                    some = fine[j, r] or _exact(kinds[0], sides[0], r, n_first)
-                    for q in range(n_second if some else 0):
-                        usable = fine[h, q] or _exact(kinds[1], sides[1], q, n_second)
-                        one = math.sqrt(total[0, r, q]) if squared else total[0, r, q]
-                        if usable and one > longer:
-                            open_ones[j, sides[0], r] = open_ones[h, sides[1], q] = True
+                bounds[c, place] = max(bounds[c, place], size)
+                beyond[c] = max(beyond[c], widest)
+                if hasty and size > wanted:
+                    bounds[c, place] = np.inf
+                    break
+                for q in range(begin, end if widest > longer else begin):
+                    one = math.sqrt(total[0, q]) if squared else total[0, q]
+                    if one > longer:
+                        open_ones[j, side, at] = open_ones[h, other, q] = True
+                if size > wanted and exact_bins[0] <= at < exact_bins[1]:
+                    rows = _covered(ordered[j], side, at, until, n_first, none)
+                    _bound_row(planes, 0, rows, n_second, ends, ends, edge, kind, total)
+                    found = _largest(total, squared, exact[0], exact[1])
+                    if found > max(wanted, scores[c, place]):
+                        q = _first(total, squared, exact[0], exact[1], found)
+                        scores[c, place], cells[c, place, 0], cells[c, place, 1] = found, at, q
+                at = until
 
 
 @compiled(
@@ -447,17 +601,11 @@ def scan_intervals(
                 sums[b, k] += sums[b - 1, k]
                 if n_inner < bins.shape[1]:
                     inner[b, k] += inner[b - 1, k]
-        for r in range(n):
-            begin, _, within, _ = _ends(True, 1, r, n, fine[j, r])
-            from_exact = _exact(True, 1, r, n)
-            if not from_exact and not fine[j, r]:
-                continue
-            for q in range(r, n):
-                _, end, _, within_end = _ends(True, 0, q, n, fine[j, q])
-                to_exact = _exact(True, 0, q, n)
-                if not to_exact and not fine[j, q]:
-                    continue
-                if from_exact and to_exact:
+        for r in range(*_usable(True, 1, n, fine[j])):
+            begin, _, within, _ = _covered(True, 1, r, r + 1, n, fine[j])
+            for q in range(r, _usable(True, 0, n, fine[j])[1]):
+                _, end, _, within_end = _covered(True, 0, q, q + 1, n, fine[j])
+                if r > 0 and q < n - 1:
                     for k in range(width):
                         high[k] = sums[end, k] - sums[begin, k]
                         if proving:
@@ -1126,16 +1274,19 @@ class OrderedSearch:
         parts: FloatArray,
         bins: Bins,
         pairs: NDArray[np.int64],
+        wanted: float = math.inf,
         longer: float = math.inf,
+        hasty: bool = False,
+        places: NDArray[np.bool_] | None = None,
         given: FloatArray | None = None,
         deadline: Deadline = UNLIMITED,
         alone: NDArray[np.bool_] | None = None,
     ) -> _Scan:
         """Scan pairs of columns, and the intervals of columns; ``parts`` are the weights of rows.
 
-        ``given`` are the sums of the pairs, if they are known; ``alone`` marks the columns whose
-        intervals are scanned, by default all.  Pairs that the deadline leaves out have infinite
-        bounds.
+        ``given`` are the sums of the pairs, if they are known.  ``places`` of pairs (number, 4) and
+        intervals of columns, ``alone``, are marked to be bounded, by default all.  Pairs that the
+        deadline leaves out have infinite bounds.
         """
         q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
         of_row = bins.of_row
@@ -1150,17 +1301,23 @@ class OrderedSearch:
         common = of_row, bins.number, self.ordered, bins.fine
         own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
         known = np.zeros((0, own.shape[1])) if given is None else given
+        places = np.ones((n, 4), dtype=np.bool_) if places is None else places
         step = max(1, n) if given is not None else PAIRS_AT_ONCE
         for begin in range(0, n, step):
             some = slice(begin, begin + step)
             if begin and deadline.over():
                 scan.bounds[begin:] = scan.beyond[begin:] = math.inf
                 break
-            scan_pairs(
-                *common, prefix.sides, pairs[some], own, prefix.n_inner, known, *kind, longer,
-                scan.scores[some],
-                scan.cells[some], scan.bounds[some], scan.beyond[some], scan.open_ones,
-            )  # fmt: skip
+            best = scan.scores[some], scan.cells[some]
+            if own.shape[1] == weights.shape[1]:
+                shared = *common[:3], prefix.sides, pairs[some], own
+                scan_pairs(*shared, known, self.spread, *best)
+            else:
+                bound_pairs(
+                    *common, prefix.sides, pairs[some], places[some], own, prefix.n_inner,
+                    self.spread, wanted, longer, hasty, *best, scan.bounds[some],
+                    scan.beyond[some], scan.open_ones,
+                )  # fmt: skip
         sides = prefix.sides if alone is None else prefix.sides * alone[:, None]
         scan_intervals(
             *common, sides, own, prefix.n_inner, *kind, longer, *scan[6:10], scan.open_ones
@@ -1301,7 +1458,9 @@ class _Proof:
         prefix: _Prefix,
         bins: Bins,
         pairs: NDArray[np.int64],
+        places: NDArray[np.bool_] | None = None,
         alone: NDArray[np.bool_] | None = None,
+        hasty: bool = False,
     ) -> _Scan:
         """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
         own = self.weights[prefix.rows] if prefix.node else self.weights
@@ -1312,7 +1471,10 @@ class _Proof:
             np.concatenate([np.maximum(own, 0.0), np.maximum(-own, 0.0)], axis=1),
             bins,
             pairs,
+            self._wanted(prefix),
             longer,
+            hasty,
+            places,
             deadline=self.deadline,
             alone=alone,
         )
@@ -1336,18 +1498,21 @@ class _Proof:
         search, wanted = self.search, self._wanted(prefix)
         divisor = float(search.divisors[len(prefix.node) + 2])
         longer = len(prefix.node) + 3 < len(search.divisors)
-        scan = closer = self._scan(prefix, search.coarse if longer else search.first, prefix.pairs)
         unsure = (len(prefix.rows) - prefix.n_inner) * COARSE_BINS > len(self.weights)
-        first = not longer
-        most = MAX_CELLS_PER_ROW * len(prefix.rows) // self.weights.shape[1]
+        bins = search.coarse if longer else search.first
+        hasty = not longer and not unsure
+        scan = closer = self._scan(prefix, bins, prefix.pairs, hasty=hasty)
+        first, most = not longer, MAX_CELLS_PER_ROW * len(prefix.rows)
         finer = (n for n in FINE_BINS if n == FINE_BINS[0] or n * n <= most)
         while closer.bound > wanted and len(self.found) < self.enough and not unsure:
-            doubtful = closer.pairs[(closer.bounds > wanted).any(axis=1)]
-            alone = closer.interval_bounds > wanted
+            places = closer.bounds > wanted
+            some = places.any(axis=1)
+            doubtful = closer.pairs[some], places[some], closer.interval_bounds > wanted
             if not first:
-                closer, first = self._scan(prefix, search.first, doubtful, alone), True
+                closer = self._scan(prefix, search.first, *doubtful, hasty=True)
+                first = True
             elif n_bins := next(finer, None):
-                closer = self._scan(prefix, search.fine(n_bins), doubtful, alone)
+                closer = self._scan(prefix, search.fine(n_bins), *doubtful)
             else:
                 return scan, self._refined(prefix, closer) / divisor
         return scan, closer.bound / divisor

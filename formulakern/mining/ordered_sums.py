@@ -56,7 +56,8 @@ def add_pairs(bins: Any, n_bins: Any, pairs: Any, weights: Any, sums: Any) -> No
     for c in range(pairs.shape[0]):
         j, h = pairs[c, 0], pairs[c, 1]
         end = begin + n_bins[j] * n_bins[h]
-        added(bins[j], bins[h], n_bins[j], n_bins[h], weights, sums[begin:end])
+        own = sums[begin:end].reshape((n_bins[j], n_bins[h], sums.shape[1]))
+        added(bins[j], bins[h], n_bins[j], n_bins[h], weights, own)
         begin = end
 
 

@@ -72,8 +72,11 @@ RIDGE, ROUNDED = 1e-10, 1e-7
 
 
 @compiled(
-    "float64(float64[:, :, :, ::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[::1],"
-    " float64[::1], int64[::1], int64, float64)"
+    *(
+        f"float64({kind}[:, :, :, ::1], float64[::1], float64[:, ::1], float64[:, ::1],"
+        " float64[::1], float64[::1], int64[::1], int64, float64)"
+        for kind in ("float64", "float32")
+    )
 )
 def descend(
     gram: Any,
@@ -89,7 +92,7 @@ def descend(
     """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic by blocks.
 
     ``gram`` is (K, K, k, k), or (K, 1, k, k) for separate functions; ``bends`` (k,) bound the
-    eigenvalues of its blocks.  ``slopes`` (k, K) are the slopes of the quadratic at the
+    eigenvalues of its blocks.  ``slopes`` (K, k) are the slopes of the quadratic at the
     ``weights``, and ``norms`` the ‖w_j‖; all three are updated.  Stops when a round gains less than
     ``tol``, or after ``most`` rounds; returns the gain of the last one.
     """
@@ -106,7 +109,7 @@ def descend(
             rest = max(0.0, total - d * norms[j])
             size = 0.0
             for k in range(width):
-                change[k] = own * weights[j, k] - slopes[j, k]
+                change[k] = own * weights[j, k] - slopes[k, j]
                 if signs[j] * change[k] < 0.0:
                     change[k] = 0.0
                 size += change[k] * change[k]
@@ -128,7 +131,7 @@ def descend(
                         for own_k in range(gram.shape[1]):
                             other = own_k if between else k
                             for i in range(n):
-                                slopes[i, other] += gram[k, own_k, j, i] * change[k]
+                                slopes[other, i] += gram[k, own_k, j, i] * change[k]
                 norms[j] = math.sqrt(norm)
                 total = rest + d * norms[j]
         if gain <= tol:
@@ -148,14 +151,14 @@ def polish(
     norm, before = float(penalties @ sizes), weights[some].copy()
     slope = (penalties * np.sign(weights[:, 0]))[some]
     matrix = gram[np.ix_(some, some)] + np.outer(slope, slope)
-    change = _solved(matrix, -(slopes[some, 0] + norm * slope))
+    change = _solved(matrix, -(slopes[0, some] + norm * slope))
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = -before[:, 0] / change
     part = float(steps[steps > 0].min(initial=1.0))
     weights[some, 0] += part * change
     if part < 1:
         weights[some[steps == part], 0] = 0.0
-    slopes[:, 0] += gram[:, some] @ (weights[some] - before)[:, 0]
+    slopes[0] += gram[:, some] @ (weights[some] - before)[:, 0]
 
 
 def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
@@ -177,7 +180,8 @@ class Curvature:
     def at(self, numbers: IntArray) -> Curvature:
         """Return it with new numbers of the features, −1 for features to leave out."""
         order = np.argsort(numbers, kind="stable")[int(np.count_nonzero(numbers < 0)) :]
-        return Curvature(self.curvature, numbers[order], self.grams[:, order[:, None], order])
+        grams = self.grams.take(order, axis=1).take(order, axis=2)
+        return Curvature(self.curvature, numbers[order], grams)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,12 +358,12 @@ class _Iteration:
         joint = self.width > 1 and n * self.width <= MAX_JOINT_WEIGHTS
         joint = joint and (n * self.width) ** 2 * len(u) <= MAX_JOINT_WORK
         if joint:
-            gram = self.joint_gram(few, here)
+            gram: NDArray[Any] = self.joint_gram(few, here)
             bends = np.linalg.eigvalsh(gram.diagonal(0, 2, 3).T)[:, -1].copy()
         else:
             gram = self.separate_grams(some, np.maximum(curvatures(self.loss, here), floor))
-            bends = gram.diagonal(0, 2, 3).max(axis=(0, 1))
-        moved, slopes = weights[some], -sums_in(few, here.beta)
+            bends = gram.diagonal(0, 2, 3).max(axis=(0, 1)).astype(np.float64)
+        moved, slopes = weights[some], np.ascontiguousarray(-sums_in(few, here.beta).T)
         share = STEP_GAP_SHARE if joint or self.width == 1 else BOUND_GAP_SHARE
         enough = share * max(self.gap, self.tol) ** 2 * value
         penalties, signs = self.penalties[some], self.signs[some]
@@ -397,7 +401,7 @@ class _Iteration:
             if part < MIN_STEP:
                 return weights, u, b, here, True
 
-    def separate_grams(self, some: IntArray, curvature: FloatArray) -> FloatArray:
+    def separate_grams(self, some: IntArray, curvature: FloatArray) -> NDArray[np.floating]:
         """Return the curvature of each function along some features, (K, 1, k, k).
 
         Earlier curvatures are used again while they differ little: the objective determines the
@@ -425,9 +429,10 @@ class _Iteration:
             grams[:, fresh] = rows
             grams[:, :, fresh] = rows.transpose(0, 2, 1)
             self.kept = kept = Curvature(curvature, features, grams)
+        if len(some) == len(kept.features):
+            return kept.grams[:, None]
         places = np.searchsorted(kept.features, some)
-        found = kept.grams[:, places[:, None], places]
-        return np.ascontiguousarray(found, dtype=np.float64)[:, None]
+        return kept.grams.take(places, axis=1).take(places, axis=2)[:, None]
 
     def grams(self, columns: Columns, curvature: FloatArray, some: NDArray[np.bool_]) -> FloatArray:
         """Return Σ_i h_ik φ_j(x_i) φ_l(x_i) minus the means of groups for some j and all l.

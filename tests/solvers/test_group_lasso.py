@@ -50,11 +50,11 @@ def test_equal_features_make_singular_systems():
         return 0.5 * norm**2 + 0.5 * float(((w.sum(axis=0) - 3.0) ** 2).sum())
 
     before = value(weights)
-    slopes = np.tile(weights.sum(axis=0) - 3.0, (2, 1))
+    slopes = np.tile(weights.sum(axis=0) - 3.0, (1, 2))
     polish(gram, weights, slopes, penalties)
     assert np.isfinite(weights).all()
     assert value(weights) <= before + 1e-12
-    assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - 3.0, (2, 1)))
+    assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - 3.0, (1, 2)))
 
 
 @pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
