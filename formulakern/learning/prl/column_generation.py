@@ -20,7 +20,8 @@ bounds the cost of the limit.  The bias and thresholds are free: they belong to 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -66,7 +67,8 @@ LARGE_COLUMNS, LARGE_GAP = 10, 0.25
 MAX_COLUMNS, C_DIVISOR, MANY_PREFERENCES = 30, 4, 20_000
 #: The largest relative gap of the solution of a restricted game.
 MAX_GAP = 0.05
-#: Relative gap of the first restricted game if it has columns of another game.
+#: Relative gap of the first restricted game if it has columns of another game, unless the number
+#: of rules is limited and there are MANY_PREFERENCES.
 KNOWN_COLUMNS_GAP = 1e-3
 #: First rounds with a time limit: columns that enter at a time, gap of a game, number of rounds.
 FIRST_COLUMNS, FIRST_GAP, FIRST_ROUNDS = 12, 0.02, 12
@@ -151,17 +153,34 @@ class ColumnGeneration:
         self._crossed: Solution | None = None
         self._allowed = self.tol if self.most is None else LIMITED_GAP * self.tol
         self._crowded = False
+        #: The strategy, and the payoff that a column may have, of a bound to be computed.
+        self._unproven: tuple[FloatArray, float] | None = None
         #: Values up to this count as 0.
         self.zero = ZERO_SHARE * self.game.family.unit
 
     def run(self) -> Outcome:
         """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
+        with self._ended_early():
+            start = self.game.start()
+            if self.game.C is not None:  # slack alone secures a margin
+                self._remember(start)
+            self._search(start)
+        return self.outcome
+
+    def finish(self) -> Outcome:
+        """Return the outcome, with a bound if the game has far more columns than rules."""
+        if self._unproven is not None:
+            with self._ended_early():
+                self._lowered(*self._unproven, self.budget, self._until)
+            self._unproven = None
+        return self.outcome
+
+    @contextmanager
+    def _ended_early(self) -> Iterator[None]:
+        """End at the deadline or at Ctrl-C, if there is a hypothesis."""
         try:
             with interruptible():
-                start = self.game.start()
-                if self.game.C is not None:  # slack alone secures a margin
-                    self._remember(start)
-                self._search(start)
+                yield
         except TimeIsOver:  # partitions did not finish in time
             self.outcome.reason = "time_limit"
         except KeyboardInterrupt:
@@ -171,16 +190,16 @@ class ColumnGeneration:
             taken = counted(len(self.outcome.history), "epoch")
             warnings.warn(
                 f"interrupted after {taken}: the best hypothesis so far is kept.",
-                stacklevel=5,
+                stacklevel=6,
             )
-        return self.outcome
 
     def _search(self, solution: Solution) -> None:
         """Add best responses until the gap closes."""
         outcome, game = self.outcome, self.game
         game.enter(self.known)
         if game.columns:
-            solution = self._solve(max(KNOWN_COLUMNS_GAP, self._allowed / 10))
+            many = len(game.preferences) > MANY_PREFERENCES and self.most is not None
+            solution = self._solve(MAX_GAP if many else max(KNOWN_COLUMNS_GAP, self._allowed / 10))
         elif self.deadline.limited:
             solution = self._first_rules(solution)
         idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCH_SHARE
@@ -193,8 +212,9 @@ class ColumnGeneration:
                     break
                 continue
             if self._crowded:
-                if outcome.bound == np.inf:
-                    self._lowered(solution.p, priced.likely, self.budget, self._until)
+                self._unproven = (solution.p, priced.likely) if outcome.bound == np.inf else None
+                if self.deadline.limited:  # later there may be no time
+                    self.finish()
                 outcome.reason = "max_rules"
                 break
             if outcome.history and self._until.over():
@@ -406,9 +426,10 @@ def best_hypothesis(
     game, deadline = generation.game, generation.deadline
     if most is not None:
         generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE), most=most)
-    outcome = generation.run()
+    generation.run()
     if automatic and most is not None:
-        game, outcome = _smaller(generation, outcome, most)
+        generation = _smaller(generation, most)
+    game, outcome = generation.game, generation.finish()
     if game.C is not None:
         outcome.C = C = game.C
     if game.C is None and game.exact and outcome.value <= generation.zero:
@@ -449,31 +470,31 @@ def best_hypothesis(
     )
 
 
-def _smaller(
-    generation: ColumnGeneration, outcome: Outcome, most: int
-) -> tuple[RestrictedGame, Outcome]:
+def _smaller(generation: ColumnGeneration, most: int) -> ColumnGeneration:
     """Divide C while the game has far more columns than rules are allowed.
 
-    Return the last game of more than ``most`` features with a proven bound, and its outcome.
+    Return the last solved game of more than ``most`` features.
     """
-    game = generation.game
+    game, outcome = generation.game, generation.outcome
     while outcome.reason == "max_rules" and game.C is not None:
         features = features_of(outcome, game)[: CANDIDATES_PER_RULE * most]
         known = _with({*features}, outcome.columns, game)
         present = {*game.columns}
         next_game = game.of([column for column in known if column in present], game.C / C_DIVISOR)
+        smaller = replace(generation, game=next_game, known=known)
         try:
-            found = replace(generation, game=next_game, known=known).run()
+            found = smaller.run()
         except KeyboardInterrupt:  # in its first epoch
             warnings.warn(f"interrupted: the rules for C={game.C:.3g} are kept.", stacklevel=5)
             outcome.reason = "interrupted"
             break
-        if len(features_of(found, next_game)) <= most or found.bound == np.inf:
+        open_ended = found.bound == np.inf and found.reason != "max_rules"
+        if len(features_of(found, next_game)) <= most or open_ended:
             if found.reason in ("interrupted", "time_limit"):
                 outcome.reason = found.reason
             break
-        game, outcome = next_game, found
-    return game, outcome
+        generation, game, outcome = smaller, next_game, found
+    return generation
 
 
 def _with(features: Set[Any], columns: Iterable[Column], game: RestrictedGame) -> list[Column]:
