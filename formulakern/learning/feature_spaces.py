@@ -36,8 +36,9 @@ from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
-from formulakern.mining.templates.search import mine_templates
+from formulakern.mining.templates.search import mine_templates, nested_chains
 from formulakern.rules.features import Instance
+from formulakern.solvers.solution import part_of
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, fold
 from formulakern.syntax.leaves import Choice
@@ -49,6 +50,10 @@ FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
     "all": "conjunction",
     "any": "disjunction",
 }
+
+#: Clauses up to this length are searched as templates, if there are at most this many chains of
+#: nested propositions, as a share of the propositions.
+MAX_TEMPLATE_LENGTH, MAX_CHAIN_SHARE = 4, 0.25
 
 #: Features with their weights, largest absolute weight first, and a bound on all others.
 Found = tuple[list[tuple[Instance, float]], MiningResult]
@@ -140,9 +145,13 @@ class Clauses:
     def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
         """Return the features with the largest |Σ_i weights_i φ(x_i)|.
 
-        Disjunctions are searched as the complements of conjunctions of the negations.
+        Disjunctions are searched as the complements of conjunctions of the negations, and short
+        clauses of ordered propositions as instances of templates.
         """
         p, space = columns.n_columns, self.features
+        short = space.max_length is not None and space.max_length <= MAX_TEMPLATE_LENGTH
+        if short and len(nested_chains(columns.columns)) <= MAX_CHAIN_SHARE * p:
+            return self._run_templates(columns, weights, **options)
         either = space.form == "disjunction"
         literals = [columns.columns, columns.columns ^ all_ones(columns.n_rows)]
         table = np.vstack((literals[::-1] if either else literals)[: 1 + space.signed])
@@ -165,6 +174,35 @@ class Clauses:
             clause = _clause([j >= p for j in literal], either)
             features.append((Instance(*clause, tuple(j % p for j in literal)), float(value)))
         return features, result
+
+    def _run_templates(
+        self,
+        columns: PackedTable,
+        weights: FloatArray,
+        top: int,
+        progress: Any = None,
+        **options: Any,
+    ) -> Found:
+        """Return the result of :meth:`run`, from a search over the clauses of each length."""
+        features, outcomes, spaces = [], [], [*self.spaces()]
+        for number, space in enumerate(spaces):
+            step = part_of(progress, number, len(spaces))
+            own = weights * (space.root / self.root)
+            found, outcome = space.run(columns, own, top=top, progress=step, **options)
+            features += found
+            outcomes.append(outcome)
+        features.sort(key=lambda item: -abs(item[1]))
+        rest = [abs(value) for _, value in features[top:]]
+        values = np.array([value for _, value in features[:top]])
+        result = MiningResult(
+            scores=np.abs(values),
+            sums=values[:, None],
+            proven=all(one.proven for one in outcomes),
+            complete=all(one.complete for one in outcomes) and not rest,
+            bound=max([*rest, *(one.bound for one in outcomes)], default=0.0),
+            n_evaluated=sum(one.n_evaluated for one in outcomes),
+        )
+        return features[:top], result
 
 
 def _clause(signed: Sequence[bool], either: bool) -> tuple[Formula, tuple[Variable, ...]]:

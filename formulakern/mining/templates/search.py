@@ -9,15 +9,21 @@ covered and U the unknown ones, all completions satisfy
 
 and those that cannot exceed the results already found are skipped.
 
-A compiled loop fills the slots in order, depth first; its state is in arrays, so that it can be
-resumed.  With the slots before d filled and those after d unknown, the template is evaluated twice,
-three-valued: with slot d true everywhere and with slot d false everywhere.  For any proposition in
-slot d, each example is in one of the two cases, so the bounds for *all* propositions are sums of
-two modified weights over their bits.
+*Ranges.*  Successive propositions that cover more and more examples, such as x ≤ 1, x ≤ 2, …, are
+bounded together: an example is surely covered by a range of them if the narrowest one covers it,
+and unknown if only the widest one does.  All slots are first filled with whole ranges, which are
+then divided while their bounds exceed the results.  Cut points therefore need not be tried singly.
+
+*Sums.*  A compiled loop fills the slots, depth first; its state is in arrays, so that it can be
+resumed.  For one slot, the template is evaluated twice, three-valued: with the slot true everywhere
+and with the slot false everywhere.  For any proposition in the slot, each example is in one of the
+two cases, so the bounds for *all* propositions are sums of modified weights over their bits.  For a
+range, examples between the narrowest and the widest proposition count with the larger case.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
@@ -46,6 +52,9 @@ from formulakern.mining.templates.expansion import (
 )
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
+#: Parts into which a range of nested propositions is divided.
+PARTS = 4
+
 
 @compiled()
 def _run(steps: Any, first: Any, planes: Any) -> None:
@@ -64,27 +73,36 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
 
 
 @compiled()
-def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
-    """Set where a reference is surely true and surely false; slices would compile slowly."""
-    for w in range(planes.shape[1]):
-        planes[2 * reference, w] = true[w]
-        planes[2 * reference + 1, w] = false[w]
+def _fill(planes: Any, slot: Any, ranges: Any, sizes: Any, words: Any, unknown: Any) -> None:
+    """Set where the propositions of a slot are surely true and surely false."""
+    low, high = ranges[slot, 0], ranges[slot, 1]
+    inner, outer = (low, high) if sizes[low] <= sizes[high] else (high, low)
+    for w in range(planes.shape[1]):  # slices would compile slowly
+        if low < 0:
+            planes[2 * slot, w] = unknown[2 * slot, w]
+            planes[2 * slot + 1, w] = unknown[2 * slot + 1, w]
+        else:
+            planes[2 * slot, w] = words[inner, w]
+            planes[2 * slot + 1, w] = ~words[outer, w]
 
 
 @compiled()
-def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
-    """Return True if the slots up to ``slot`` respect every lexicographic order so far."""
+def _ordered(ranges: Any, orders: Any, strict: Any) -> Any:
+    """Return True if some propositions of the ranges respect every lexicographic order."""
     for i in range(orders.shape[0]):
         equal = True
         for t in range(orders.shape[1]):
             left, right = orders[i, t, 0], orders[i, t, 1]
             if left < 0:
                 break
-            if left > slot or right > slot or assigned[left] < assigned[right]:
+            if ranges[left, 0] < 0 or ranges[right, 0] < 0:  # open
                 equal = False
                 break
-            if assigned[left] > assigned[right]:
+            if ranges[left, 0] > ranges[right, 1]:
                 return False
+            if ranges[left, 1] != ranges[right, 0] or ranges[left, 0] != ranges[right, 1]:
+                equal = False  # smaller, or not decided
+                break
         if equal and strict[i]:
             return False
     return True
@@ -98,10 +116,13 @@ class InstanceState(NamedTuple):
     ``planes`` hold the rows on which each reference is surely true, set for slots and the constant;
     ``unknown`` holds them for open slots.  ``different`` marks slots that hold different
     propositions; ``orders`` are pairs of slots to be compared one after the other, then −1,
-    strictly or not.  ``counters`` are open levels, results, evaluated instances and parts, and
-    whether the search has begun.  A row of ``levels`` has the number of children and the next
-    child; ``items`` and ``bounds`` list them, best bound first.  At most ``limit`` results score
-    above ``threshold``: ``scores``, with a heap of the rows, and the instances ``found``.
+    strictly or not.  ``roots`` are the first and last propositions of the ranges of each slot, then
+    −1; ``sizes`` count the examples of propositions.  ``ranges`` are those in the slots, −1 if
+    open.  ``counters`` are open levels, results, evaluated instances and parts, and whether the
+    search has begun.  A row of ``levels`` has the number of children, the next child, the slot
+    that they fill, and its range before; ``items`` (first proposition times p plus the last) and
+    ``bounds`` list them, best bound first.  At most ``limit`` results score above ``threshold``:
+    ``scores``, with a heap of the rows, and the instances ``found``.
     """
 
     words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
@@ -111,77 +132,108 @@ class InstanceState(NamedTuple):
     output: Annotated[Any, "int64"]
     planes: Annotated[Any, "uint64[:, ::1]"]  # (2 (S + 1 + n), W)
     unknown: Annotated[Any, "uint64[:, ::1]"]  # (2 S, W)
-    allowed: Annotated[Any, "boolean[:, ::1]"]  # (S, p)
+    roots: Annotated[Any, "int64[:, :, ::1]"]  # (S, R, 2)
+    sizes: Annotated[Any, "int64[::1]"]  # (p,)
     different: Annotated[Any, "boolean[:, ::1]"]  # (S, S)
     orders: Annotated[Any, "int64[:, :, ::1]"]  # (L, T, 2)
     strict: Annotated[Any, "boolean[::1]"]  # (L,)
     limit: Annotated[Any, "int64"]
     threshold: Annotated[Any, "float64"]
-    assigned: Annotated[Any, "int64[::1]"]  # (S,)
+    ranges: Annotated[Any, "int64[:, ::1]"]  # (S, 2)
     counters: Annotated[Any, "int64[::1]"]  # (4,)
-    levels: Annotated[Any, "int64[:, ::1]"]  # (S, 2)
-    items: Annotated[Any, "int64[:, ::1]"]  # (S, p)
-    bounds: Annotated[Any, "float64[:, ::1]"]  # (S, p)
+    levels: Annotated[Any, "int64[:, ::1]"]  # (D, 5)
+    items: Annotated[Any, "int64[:, ::1]"]  # (D, children)
+    bounds: Annotated[Any, "float64[:, ::1]"]  # (D, children)
     scores: Annotated[Any, "float64[::1]"]  # (R,)
     heap: Annotated[Any, "int64[::1]"]  # (R,)
     found: Annotated[Any, "int32[:, ::1]"]  # (R, S)
+
+
+@compiled()
+def _larger(weight: Any, surely: Any, possibly: Any) -> Any:
+    """Return the largest contribution of a weight that counts surely, or possibly."""
+    return max(weight, 0.0) * possibly + min(weight, 0.0) * surely
 
 
 @compiled("int64(state, int64)", state=InstanceState)
 def search_instances(state: Any, work: Any) -> Any:
     """Continue the search for about ``work`` words of 64 examples; return DONE or SLICE."""
     words, columns, flags, steps = state.words, state.columns, state.flags, state.steps
-    planes, unknown, output, allowed = state.planes, state.unknown, state.output, state.allowed
-    different, orders, strict = state.different, state.orders, state.strict
-    assigned, limit, threshold = state.assigned, state.limit, state.threshold
+    planes, unknown, output, roots = state.planes, state.unknown, state.output, state.roots
+    different, orders, strict, sizes = state.different, state.orders, state.strict, state.sizes
+    ranges, limit, threshold = state.ranges, state.limit, state.threshold
     counters, levels, items, bounds = state.counters, state.levels, state.items, state.bounds
     scores, heap, found = state.scores, state.heap, state.found
-    n_slots, p = allowed.shape
+    n_slots, p, first, most_items = len(roots), len(words), len(roots) + 1, items.shape[1]
     n_words, n_columns = words.shape[1], columns.shape[0]
     upwards, downwards = flags[0], flags[1]
-    first = n_slots + 1
     index = np.empty(n_words, np.int64)
+    # weights of the examples of widest propositions and, less, of narrowest ones
     high, low = np.empty(64 * n_words), np.empty(64 * n_words)
+    high_less, low_less = np.empty(64 * n_words), np.empty(64 * n_words)
     cases = np.empty((4, n_words), np.uint64)  # true if 1, not false if 1, and the same if 0
-    eight, sums = np.empty(8), np.empty((p, 2))
-    best, candidates = np.empty(p), np.empty(p, np.int64)
+    eight, sums, less = np.empty(8), np.empty((most_items, 2)), np.zeros((most_items, 2))
+    best, children = np.empty(most_items), np.empty(most_items, np.int64)
+    outer, inner = np.empty(most_items, np.int64), np.empty(most_items, np.int64)
     done = 0
     while True:
         n_found = counters[1]
         lowest = threshold if n_found < limit else max(threshold, scores[heap[0]])
         if counters[3] == 0:
             counters[3] = 1
-            slot = 0
         elif counters[0] == 0:
             return DONE
         elif done >= work:
             return SLICE
         else:
-            slot = counters[0] - 1
-            following = levels[slot, 1]
-            if following >= levels[slot, 0] or bounds[slot, following] <= lowest:
-                _fill(planes, slot, unknown[2 * slot], unknown[2 * slot + 1])
+            level = counters[0] - 1
+            slot, following = levels[level, 2], levels[level, 1]
+            ended = following >= levels[level, 0] or bounds[level, following] <= lowest
+            if ended:
+                ranges[slot, 0], ranges[slot, 1] = levels[level, 3], levels[level, 4]
                 counters[0] -= 1
+            else:
+                levels[level, 1] += 1
+                ranges[slot, 0] = items[level, following] // p
+                ranges[slot, 1] = items[level, following] % p
+            _fill(planes, slot, ranges, sizes, words, unknown)
+            if ended:
                 continue
-            levels[slot, 1] += 1
-            item = items[slot, following]
-            assigned[slot] = item
-            for w in range(n_words):
-                planes[2 * slot, w] = words[item, w]
-                planes[2 * slot + 1, w] = ~words[item, w]
-            slot += 1
-        n_candidates = 0
-        for j in range(p):
-            if allowed[slot, j]:
-                fits = True
-                for other in range(slot):
-                    if different[slot, other] and assigned[other] == j:
-                        fits = False
-                assigned[slot] = j
-                if fits and _ordered(assigned, slot, orders, strict):
-                    candidates[n_candidates] = j
-                    n_candidates += 1
-        if n_candidates == 0:
+        # the first open slot, or the slot with the most examples in doubt
+        slot, doubt, closed = -1, -1, 0
+        for other in range(n_slots):
+            if ranges[other, 0] < 0:
+                slot = other
+                break
+            rows = abs(sizes[ranges[other, 1]] - sizes[ranges[other, 0]])
+            if ranges[other, 0] == ranges[other, 1]:
+                closed += 1
+            elif rows > doubt:
+                slot, doubt = other, rows
+        before, until = ranges[slot, 0], ranges[slot, 1]
+        n_parts = roots.shape[1] if before < 0 else min(PARTS, until - before + 1)
+        n_children, divided = 0, False
+        for part in range(n_parts):
+            if before < 0:
+                begin, end = roots[slot, part, 0], roots[slot, part, 1]
+                if begin < 0:
+                    break
+            else:
+                begin = before + part * (until - before + 1) // n_parts
+                end = before + (part + 1) * (until - before + 1) // n_parts - 1
+            ranges[slot, 0], ranges[slot, 1] = begin, end
+            fits = _ordered(ranges, orders, strict)
+            for other in range(n_slots):
+                same = begin == end == ranges[other, 0] == ranges[other, 1]
+                fits = fits and not (same and other != slot and different[slot, other])
+            if fits:
+                wider = end if sizes[begin] <= sizes[end] else begin
+                outer[n_children], inner[n_children] = wider, begin + end - wider
+                children[n_children] = begin * p + end
+                divided = divided or begin < end
+                n_children += 1
+        ranges[slot, 0], ranges[slot, 1] = before, until
+        if n_children == 0:
             continue
         for case in range(2):
             for w in range(n_words):
@@ -191,55 +243,69 @@ def search_instances(state: Any, work: Any) -> Any:
             for w in range(n_words):
                 cases[2 * case, w] = planes[output, w]
                 cases[2 * case + 1, w] = ~planes[output ^ 1, w]
-        _fill(planes, slot, unknown[2 * slot], unknown[2 * slot + 1])
+        _fill(planes, slot, ranges, sizes, words, unknown)
         n_index = 0
         for w in range(n_words):
             if cases[0, w] != cases[2, w] or cases[1, w] != cases[3, w]:
                 index[n_index] = w
                 n_index += 1
-        best[:n_candidates] = -np.inf
+        best[:n_children] = -np.inf
         for k in range(n_columns):
             least, most = 0.0, 0.0
             for w in range(n_words):
                 true, possible = cases[2, w], cases[3, w]
                 for t in range(64):
                     weight, surely, perhaps = columns[k, 64 * w + t], bit(true, t), bit(possible, t)
-                    most += max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
-                    least += max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
+                    most += _larger(weight, surely, perhaps)
+                    least -= _larger(-weight, surely, perhaps)
             for i in range(n_index):
                 w = index[i]
                 for t in range(64):
                     weight = columns[k, 64 * w + t]
-                    surely = bit(cases[0, w], t) - bit(cases[2, w], t)
-                    perhaps = bit(cases[1, w], t) - bit(cases[3, w], t)
-                    high[64 * i + t] = max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
-                    low[64 * i + t] = max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
-            column_sums(words, candidates, n_candidates, index, n_index, high, low, eight, sums)
-            for j in range(n_candidates):
+                    one, zero = bit(cases[0, w], t), bit(cases[2, w], t)
+                    perhaps, never = bit(cases[1, w], t), bit(cases[3, w], t)
+                    up, up_without = _larger(weight, one, perhaps), _larger(weight, zero, never)
+                    down, down_without = (
+                        _larger(-weight, one, perhaps),
+                        _larger(-weight, zero, never),
+                    )
+                    most_up = max(up, up_without) if divided else up
+                    most_down = max(down, down_without) if divided else down
+                    high[64 * i + t], low[64 * i + t] = (
+                        most_up - up_without,
+                        most_down - down_without,
+                    )
+                    high_less[64 * i + t], low_less[64 * i + t] = most_up - up, most_down - down
+            column_sums(words, outer, n_children, index, n_index, high, low, eight, sums)
+            if divided:
+                column_sums(
+                    words, inner, n_children, index, n_index, high_less, low_less, eight, less
+                )
+            for j in range(n_children):
                 if upwards:
-                    best[j] = max(best[j], most + sums[j, 0])
+                    best[j] = max(best[j], most + sums[j, 0] - divided * less[j, 0])
                 if downwards:
-                    best[j] = max(best[j], -(least + sums[j, 1]))
-        done += n_candidates * n_columns * n_index + n_words * (2 * len(steps) + 8)
-        counters[2] += n_candidates
-        if slot == n_slots - 1:  # nothing is unknown: the bound is the score
-            for j in range(n_candidates):
+                    best[j] = max(best[j], -least + sums[j, 1] - divided * less[j, 1])
+        done += n_children * n_columns * n_index + n_words * (2 * len(steps) + 8)
+        counters[2] += n_children
+        kept, level = 0, counters[0]
+        for j in range(n_children):
+            begin, end = children[j] // p, children[j] % p
+            if closed == n_slots - 1 and begin == end:  # nothing is unknown: this is the score
                 if best[j] > threshold:
                     place = offer(scores, heap, counters, limit, best[j])
                     if place >= 0:
-                        assigned[slot] = candidates[j]
                         for i in range(n_slots):
-                            found[place, i] = assigned[i]
-            continue
-        kept = 0
-        for i in range(n_candidates):
-            if best[i] > lowest:
-                items[slot, kept] = candidates[i]
-                bounds[slot, kept] = best[i]
+                            found[place, i] = begin if i == slot else ranges[i, 0]
+            elif best[j] > lowest:
+                items[level, kept] = children[j]
+                bounds[level, kept] = best[j]
                 kept += 1
-        sort_descending(bounds[slot], items[slot], kept, best, candidates)
-        levels[slot, 0], levels[slot, 1] = kept, 0
-        counters[0] = slot + 1
+        if kept > 0:
+            sort_descending(bounds[level], items[level], kept, best, children)
+            levels[level, 0], levels[level, 1], levels[level, 2] = kept, 0, slot
+            levels[level, 3], levels[level, 4] = before, until
+            counters[0] = level + 1
     return DONE
 
 
@@ -355,13 +421,27 @@ class _InstanceSearch(CompiledSearch):
         (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal
         super().__init__(task, n)
         program = bit_program(expansion.formula, expansion.leaves)
-        allowed = np.zeros((n, p), dtype=np.bool_)
+        chains = nested_chains(task.table.columns)
+        self.order = np.concatenate([np.array(own, dtype=np.int64) for own in chains])
+        self.symmetric = expansion.orders
+        chain_of = np.repeat(np.arange(len(chains)), [len(own) for own in chains])
+        self.common["words"] = words = np.ascontiguousarray(task.table.columns[self.order])
         unknown = np.zeros((2 * n, n_words(m)), dtype=np.uint64)
+        listed = []
         for i, slot in enumerate(expansion.slots):
-            allowed[i, list(ranges.get(slot.variable, range(p)))] = True
-            words = task.table.columns[allowed[i]]
-            unknown[2 * i] = np.bitwise_and.reduce(words, axis=0)
-            unknown[2 * i + 1] = ~np.bitwise_or.reduce(words, axis=0)
+            allowed = np.flatnonzero(np.isin(self.order, ranges.get(slot.variable, range(p))))
+            unknown[2 * i] = np.bitwise_and.reduce(words[allowed], axis=0)
+            unknown[2 * i + 1] = ~np.bitwise_or.reduce(words[allowed], axis=0)
+            ends = np.flatnonzero((np.diff(allowed) > 1) | (np.diff(chain_of[allowed]) > 0))
+            firsts, lasts = np.append(0, ends + 1), np.append(ends, len(allowed) - 1)
+            listed.append(np.stack([allowed[firsts], allowed[lasts]], axis=1))
+        most = max([len(own) for own in listed], default=0)
+        roots = np.full((n, most, 2), -1, dtype=np.int64)
+        depth = n
+        for own, some in zip(roots, listed, strict=True):
+            own[: len(some)] = some
+            longest = int(np.diff(some, axis=1).max(initial=0)) + 1
+            depth += math.ceil(math.log(longest, PARTS)) + 1
         n_registers = n + 1 + len(program.steps)
         planes = np.zeros((2 * n_registers, unknown.shape[1]), dtype=np.uint64)
         planes[: 2 * n] = unknown
@@ -380,15 +460,16 @@ class _InstanceSearch(CompiledSearch):
             output=program.output,
             planes=planes,
             unknown=unknown,
-            allowed=allowed,
+            roots=roots,
+            sizes=np.bitwise_count(words).sum(axis=1, dtype=np.int64),
             different=different,
             orders=orders,
             strict=np.array([order.strict for order in expansion.orders], dtype=np.bool_),
             limit=task.top,
-            assigned=np.zeros(n, dtype=np.int64),
-            levels=np.zeros((n, 2), dtype=np.int64),
-            items=np.zeros((n, p), dtype=np.int64),
-            bounds=np.zeros((n, p)),
+            ranges=np.full((n, 2), -1, dtype=np.int64),
+            levels=np.zeros((depth, 5), dtype=np.int64),
+            items=np.zeros((depth, max(most, PARTS)), dtype=np.int64),
+            bounds=np.zeros((depth, max(most, PARTS))),
         )
         empty = expansion.empty
         if n == 0 and not empty:  # a template without variables has one instance
@@ -400,9 +481,56 @@ class _InstanceSearch(CompiledSearch):
 
     def assignments(self) -> list[tuple[int, ...]]:
         """Return the results, best first."""
-        rows = self.state.found[: self.n_found].tolist()
+        rows = [
+            self._smallest(row) for row in self.order[self.state.found[: self.n_found]].tolist()
+        ]
         order = sorted(range(self.n_found), key=lambda r: (-self.state.scores[r], rows[r]))
         return [tuple(rows[r]) for r in order]
+
+    def _smallest(self, row: list[int]) -> list[int]:
+        """Return the lexicographically smallest of the equal instances."""
+        changed = True
+        while changed:
+            changed = False
+            for one in self.symmetric:
+                left, right = [row[i] for i in one.left], [row[i] for i in one.right]
+                if left > right:
+                    for i, j, a, b in zip(one.left, one.right, left, right, strict=True):
+                        row[i], row[j] = b, a
+                    changed = True
+        return row
+
+
+def nested_chains(words: NDArray[np.uint64]) -> list[list[int]]:
+    """Divide propositions into chains, in which each one covers more examples, or each fewer.
+
+    The next proposition of a chain is one of the two that follow, so that chains may alternate, as
+    x <= 1, x >= 2, x <= 2, x >= 3 do.
+
+    >>> nested_chains(np.array([[1], [12], [3], [8], [7]], dtype=np.uint64))
+    [[0, 2, 4], [1, 3]]
+    """
+    ways = []
+    for step in (1, 2):
+        before, after = words[:-step], words[step:]
+        ways.append([~np.any(a & ~b, axis=1) for a, b in ((before, after), (after, before))])
+    chains: list[list[int]] = []
+    last: dict[int, tuple[int, list[bool]]] = {}  # end of a chain → its number, its directions
+    for place in range(len(words)):
+        for step, own in zip((1, 2), ways, strict=True):
+            chain, possible = last.get(place - step, (-1, [False, False]))
+            possible = [
+                one and bool(way[place - step]) for one, way in zip(possible, own, strict=True)
+            ]
+            if any(possible):
+                del last[place - step]
+                break
+        else:
+            chain, possible = len(chains), [True, True]
+            chains.append([])
+        chains[chain].append(place)
+        last[place] = chain, possible
+    return chains
 
 
 def _different(

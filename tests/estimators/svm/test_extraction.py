@@ -68,6 +68,24 @@ def test_the_heaviest_features_are_found(reading, text):
     check_rules(result, svc, X, y)
 
 
+@pytest.mark.parametrize("text", ["a & b & c", "a | b", "(a & ~b) | c"])
+def test_the_heaviest_features_of_ordered_propositions_are_found(text):
+    """Propositions at every cut point are bounded together."""
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(0, 7, (40, 2))
+    X = np.concatenate([c[:, None] <= np.arange(6) for c in numbers.T], axis=1).astype(np.int64)
+    y = (numbers[:, 0] > 2) ^ (numbers[:, 1] > 3) ^ (rng.random(40) < 0.1)
+    kernel = fk.kernel(text, variables="distinct")
+    svc = SVC(kernel=kernel, C=10.0, tol=1e-8).fit(X, y)
+    result = fk.extract_rules(svc, kernel, X, y, top=12)
+    assert result.proven
+    weights = svc.dual_coef_[0]
+    expected = enumerated(fk.parse(text), X[svc.support_], weights, "distinct")
+    np.testing.assert_allclose([item.weight for item in result], expected[:12], atol=1e-7)
+    assert expected[12] <= result.bounds[True, False] + 1e-7
+    check_rules(result, svc, X, y)
+
+
 def check_rules(result, svc, X, y, factor=1.0):
     """Each rule, evaluated as a rule, has the stated weight, support and precision."""
     table = {f"x{j}": X[:, j].astype(bool) for j in range(X.shape[1])}

@@ -143,6 +143,37 @@ def test_equals_enumeration(formula, case, distinct, top, threshold):
     check(formula, X, weights, distinct, top, kind, threshold=threshold)
 
 
+@st.composite
+def ordered_data(draw):
+    """Both sides of each cut point of numbers, one after the other or alternately."""
+    values = np.array(draw(st.lists(st.integers(0, 5), min_size=1, max_size=20)))
+    cuts = range(draw(st.integers(1, 4)))
+    sides = [[values <= t for t in cuts], [values > t for t in cuts]]
+    listed = [*sides[0], *sides[1]] if draw(st.booleans()) else [*itertools.chain(*zip(*sides))]  # noqa: B905
+    weights = np.array(draw(st.lists(WEIGHTS, min_size=len(values), max_size=len(values))))
+    return np.stack(listed, axis=1).astype(np.int64), weights[:, None]
+
+
+@settings(max_examples=60)
+@given(plain, ordered_data(), st.booleans(), st.just(100_000) | st.integers(1, 6))
+def test_nested_propositions_are_divided(formula, case, distinct, top):
+    X, weights = case
+    check(formula, X, weights, distinct, top)
+    result = mine_templates(fk.parse("a & b"), X, weights, distinct=True)
+    assert all(assignment == tuple(sorted(assignment)) for assignment in result.assignments)
+
+
+def test_the_best_box_over_every_cut_point_is_proven():
+    rng = np.random.default_rng(0)
+    numbers = rng.random((200, 5))
+    X = np.concatenate([(c[:, None] <= np.sort(c)[:-1]) for c in numbers.T], axis=1)
+    inside = (numbers[:, 0] < 0.4) & (numbers[:, 1] < 0.6) & (numbers[:, 3] < 0.8)
+    weights, options = np.where(inside, 1.0, -1.0), {"distinct": True, "direction": "positive"}
+    result = mine_templates(fk.parse("a & b & c"), X.astype(np.int64), weights, top=1, **options)
+    assert result.proven
+    assert result.scores[0] == result.bound == inside.sum()
+
+
 @settings(max_examples=30)
 @given(plain, data(), st.booleans(), st.data())
 def test_ranges_of_variables(formula, case, distinct, more):
