@@ -68,15 +68,20 @@ def test_the_heaviest_features_are_found(reading, text):
     check_rules(result, svc, X, y)
 
 
-@pytest.mark.parametrize("text", ["a & b & c", "a | b", "(a & ~b) | c"])
-def test_the_heaviest_features_of_ordered_propositions_are_found(text):
-    """Propositions at every cut point are bounded together."""
+def ordered_machine(kernel):
+    """A machine on the propositions at every cut point of two numbers."""
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, 7, (40, 2))
     X = np.concatenate([c[:, None] <= np.arange(6) for c in numbers.T], axis=1).astype(np.int64)
     y = (numbers[:, 0] > 2) ^ (numbers[:, 1] > 3) ^ (rng.random(40) < 0.1)
+    return SVC(kernel=kernel, C=10.0, tol=1e-8).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("text", ["a & b & c", "a | b", "(a & ~b) | c"])
+def test_the_heaviest_features_of_ordered_propositions_are_found(text):
+    """Propositions at every cut point are bounded together."""
     kernel = fk.kernel(text, variables="distinct")
-    svc = SVC(kernel=kernel, C=10.0, tol=1e-8).fit(X, y)
+    svc, X, y = ordered_machine(kernel)
     result = fk.extract_rules(svc, kernel, X, y, top=12)
     assert result.proven
     weights = svc.dual_coef_[0]
@@ -135,6 +140,17 @@ def test_all_features_together_are_the_whole_hypothesis(name):
     assert result.proven
     weights = svc.dual_coef_[0]
     rows = X[svc.support_]
+    squared_norm = weights @ kernel(rows) @ weights
+    assert sum(item.weight**2 for item in result) == pytest.approx(squared_norm, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["conjunctive", "monotone_disjunctive", "anova", "probability"])
+def test_all_features_of_ordered_propositions_are_the_whole_hypothesis(name):
+    kernel = FAMILIES[name]()
+    svc, X, y = ordered_machine(kernel)
+    result = fk.extract_rules(svc, kernel, X, y, top=100_000)
+    assert result.proven
+    weights, rows = svc.dual_coef_[0], X[svc.support_]
     squared_norm = weights @ kernel(rows) @ weights
     assert sum(item.weight**2 for item in result) == pytest.approx(squared_norm, rel=1e-8)
 
