@@ -34,9 +34,9 @@ from formulakern.kernels.boolean import CountedKernel, FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.search import MiningResult
+from formulakern.mining.search import MiningResult, nested_chains
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
-from formulakern.mining.templates.search import mine_templates, nested_chains
+from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
 from formulakern.solvers.solution import part_of
 from formulakern.syntax.connectives import AND, OR

@@ -50,7 +50,7 @@ from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
-from formulakern.syntax.leaves import ORDERS, Comparison
+from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table
 from formulakern.text import counted
@@ -496,16 +496,6 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         said = f"stopped by the time limit: {what}. {advice}"
         warnings.warn(said, ConvergenceWarning, stacklevel=3)
 
-    def _nested(self) -> npt.NDArray[np.int64]:
-        """Return a number for each column with a relation of order, −1 for other leaves."""
-        number_of: dict[tuple[Any, str], int] = {}
-        groups = np.full(len(self._encoding.leaves), -1, dtype=np.int64)
-        for place, leaf in enumerate(self._encoding.leaves):
-            if isinstance(leaf, Comparison) and leaf.relation in ORDERS:
-                key = leaf.column, leaf.relation
-                groups[place] = number_of.setdefault(key, len(number_of))
-        return groups
-
     def _optimal(self, training: TrainingTable) -> LearnedRules:
         """Return the optimal list, and set its certificate."""
         ranked, bar = training.table, self._bar
@@ -527,7 +517,6 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             training.weights,
             penalty=float(self.penalty),
             exclusive=self._exclusive(),
-            nested=self._nested(),
             min_support=float(self.min_weight or 0.0) / float(training.weights.sum()),
             tol=float(self.tol),
             time_limit=training.deadline,

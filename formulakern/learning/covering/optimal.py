@@ -40,11 +40,12 @@ the sum of the q largest N.
 
 Ends that can move
 ------------------
-Let a rule for class l cover P, and let P' be the next cover if one of its propositions is replaced
-by the next wider or narrower one of its column, or is left out.  If P' ⊃ P and all rows of P' − P
-are of class l, the rule may cover P': it decides these rows right.  If P' ⊂ P and no row of P − P'
-is of class l, it may cover P', too: it decided these rows wrong.  Either way more rows of l, or
-fewer of others, are covered, so this ends.  An antecedent for which every class allows a move is
+Propositions of which each covers more rows than the one before, such as x ≤ 1, x ≤ 2, …, form a
+chain.  Let a rule for class l cover P, and let P' be the next cover if one of its propositions is
+replaced by the next wider or narrower one of its chain, or is left out.  If P' ⊃ P and all rows of
+P' − P are of class l, the rule may cover P': it decides these rows right.  If P' ⊂ P and no row of
+P − P' is of class l, it may cover P', too: it decided these rows wrong.  Either way more rows of l,
+or fewer of others, are covered, so this ends.  An antecedent for which every class allows a move is
 not needed.  Of all cut points of clean columns few remain (U. Fayyad and K. Irani, *On the handling
 of continuous-valued attributes in decision tree generation*, Machine Learning 8, 1992,
 doi:10.1007/BF00994007, for a single split).
@@ -93,7 +94,7 @@ from formulakern.encoding.bits import (
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
-from formulakern.mining.search import unit_exponent
+from formulakern.mining.search import nested_chains, unit_exponent
 from formulakern.mining.sums import sort_descending
 
 #: If weights are too different to be grouped, they are whole numbers of this many bits.
@@ -230,7 +231,6 @@ def mine_antecedents(
     least_correct: int,
     least_support: int,
     max_bytes: int,
-    nested: IntArray | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> tuple[Antecedents, bool]:
     """Return the conjunctions that an optimal list may need, one for each cover.
@@ -287,7 +287,7 @@ def mine_antecedents(
         first = np.sort(different_rows(covers)[0])
         first = first[(covers[first] != layout.everything).any(axis=1)]
         found, covers = [found[i] for i in first.tolist()], covers[first]
-        wider = np.full(len(columns), -1) if nested is None else _wider(nested, table)
+        wider = _wider(table, groups)
         directions = (True,) if least_support > 0 else (True, False)
         limits = directions, least_correct, deadline
         needed = np.flatnonzero(_needed(found, covers, columns, layout, n_classes, wider, *limits))
@@ -296,13 +296,13 @@ def mine_antecedents(
     return _merged(found, covers, layout, n_classes, base, grid.planes), not late
 
 
-def _wider(nested: IntArray, table: PackedTable) -> IntArray:
-    """Return the next wider proposition of the same column and side, −1 if there is none."""
-    sizes = row_counts(table.columns)
-    order = np.lexsort([sizes, nested])
-    follows = (nested[order[1:]] == nested[order[:-1]]) & (nested[order[1:]] >= 0)
-    wider = np.full(len(nested), -1)
-    wider[order[:-1][follows]] = order[1:][follows]
+def _wider(table: PackedTable, groups: IntArray) -> IntArray:
+    """Return the next wider proposition of the same chain and group, −1 if there is none."""
+    sizes, wider = row_counts(table.columns), np.full(len(groups), -1)
+    for chain in nested_chains(table.columns):
+        own = np.array(chain)[np.argsort(sizes[chain], kind="stable")]
+        same = groups[own[1:]] == groups[own[:-1]]
+        wider[own[:-1][same]] = own[1:][same]
     return wider
 
 
@@ -467,7 +467,6 @@ def optimal_rule_list(
     max_conditions: int = 2,
     penalty: float = 0.01,
     exclusive: Any = None,
-    nested: Any = None,
     min_support: float = 0.0,
     tol: float = 0.0,
     time_limit: TimeLimit = None,
@@ -479,8 +478,8 @@ def optimal_rule_list(
     Rule r decides the rows that it covers and no earlier rule covers.  Each rule, and the default
     for the uncovered rows, predicts the class of the largest weight among the rows that it decides.
     ``weights`` (m, K) are the weights of row i in class k; a rule has at most one proposition of
-    each group in ``exclusive`` (−1 for none).  Of two propositions of the same group in ``nested``
-    one covers the rows of the other; their ends then move as described above.
+    each group in ``exclusive`` (−1 for none).  The ends of nested propositions that follow each
+    other, such as x <= 1, x <= 2, …, move as described above.
 
     Weights are rounded to 2⁻⁵⁰ of their total, or to 2⁻²⁰ of the largest if many differ; later sums
     are exact, so the bound is valid to the accuracy of float64.  If the time does not suffice for
@@ -527,7 +526,6 @@ def optimal_rule_list(
         least_correct=units,
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
-        nested=None if nested is None else np.asarray(nested, dtype=np.int64),
         deadline=deadline.part(MINING_SHARE),
     )
     search = ListSearch(
