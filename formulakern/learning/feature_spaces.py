@@ -184,10 +184,10 @@ class Clauses:
         **options: Any,
     ) -> Found:
         """Return the result of :meth:`run`, from a search over the clauses of each length."""
-        features, outcomes, spaces = [], [], [*self.spaces()]
+        features, outcomes, spaces = [], [], [*replace(self, root=1.0).spaces()]
         for number, space in enumerate(spaces):
             step = part_of(progress, number, len(spaces))
-            own = weights * (space.root / self.root)
+            own = weights * space.root
             found, outcome = space.run(columns, own, top=top, progress=step, **options)
             features += found
             outcomes.append(outcome)
