@@ -1158,6 +1158,8 @@ class OrderedSearch:
         first, second = np.triu_indices(len(usable), 1)
         self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
         self.close = self.pairs[:0]
+        #: The next search scans all pairs.
+        self.thorough = False
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
@@ -1218,17 +1220,20 @@ class OrderedSearch:
         The best pairs then move to gaps that no single move improves.  The pairs that were close to
         ``least`` at the last scan are scanned first, and the others only if nothing scores more.
         Very many others wait for this at the first scan, too, and, unless ``every``, are scanned
-        only once.  Pairs that score far below ``least`` are left out.
+        only once.  If the search is ``thorough``, all are scanned now.  Pairs that score far below
+        ``least`` are left out.
         """
         found, prefix = sorted(self.singles(weights), key=rank), self.everything(len(weights))
-        tried = [self.close, self.pairs] if len(self.close) else [self.pairs]
+        few = len(self.close) > 0 and not self.thorough
+        tried = [self.close, self.pairs] if few else [self.pairs]
         many = len(self.pairs) > MAX_CLOSE_PAIRS
         share = 0.0 if many else CLOSE_SHARE
         for again, pairs in enumerate(tried if len(self.divisors) > 2 else ()):
             above = bool(found) and found[0].score > least
             enough = above or (again and not every) if many else above and again
-            if pairs is self.pairs and enough:
+            if pairs is self.pairs and enough and not self.thorough:
                 break
+            self.thorough = False
             scan = self.scan(prefix, weights, weights, self.first, pairs)
             best = scan.scores.max(axis=1)
             order = np.argsort(-best, kind="stable")[:MAX_CLOSE_PAIRS]

@@ -197,6 +197,8 @@ class ColumnGeneration:
         """Add best responses until the gap closes."""
         outcome, game = self.outcome, self.game
         game.enter(self.known)
+        if self.known:
+            game.family.restart()
         if game.columns:
             many = len(game.preferences) > MANY_PREFERENCES and self.most is not None
             solution = self._solve(MAX_GAP if many else max(KNOWN_COLUMNS_GAP, self._allowed / 10))

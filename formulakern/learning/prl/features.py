@@ -166,6 +166,9 @@ class FeatureFamily(ABC):
     def settle(self, game: Any) -> None:  # noqa: B027
         """Remove data that a game no longer needs after some of its columns were removed."""
 
+    def restart(self) -> None:  # noqa: B027
+        """Search everywhere once, for another game."""
+
 
 @dataclass(eq=False)
 class ConjunctionFeatures(FeatureFamily):
@@ -279,6 +282,10 @@ class OrderedConjunctions(FeatureFamily):
     def scope(self) -> str:
         """The set of features that a bound covers, in words."""
         return f"{scope_of(1, self.greatest)}, cut at {self.table.cuts}"
+
+    def restart(self) -> None:
+        """Scan all pairs of columns once."""
+        self._search.thorough = True
 
     def mined(self, *_: Any, **__: Any) -> Any:
         """Do nothing: :meth:`price` has its own search."""
