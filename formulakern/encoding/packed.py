@@ -199,6 +199,38 @@ class PackedTable:
         return self.take(first), kind
 
     @cached_property
+    def chains(self) -> list[list[int]]:
+        """Chains of columns, in which each one covers more rows, or each one fewer.
+
+        The next column of a chain is one of the two that follow, so that chains may alternate, as
+        x <= 1, x >= 2, x <= 2, x >= 3 do.
+
+        >>> words = np.array([[1], [12], [3], [8], [7]], dtype=np.uint64)
+        >>> PackedTable.of_columns(words, 4).chains
+        [[0, 2, 4], [1, 3]]
+        """
+        ways = []
+        for step in (1, 2):
+            before, after = self.columns[:-step], self.columns[step:]
+            ways.append([~np.any(a & ~b, axis=1) for a, b in ((before, after), (after, before))])
+        chains: list[list[int]] = []
+        last: dict[int, tuple[int, list[bool]]] = {}  # end of a chain → its number, its directions
+        for place in range(self.n_columns):
+            for step, own in zip((1, 2), ways, strict=True):
+                chain, possible = last.get(place - step, (-1, [False, False]))
+                pairs = zip(possible, own, strict=True)
+                possible = [one and bool(way[place - step]) for one, way in pairs]
+                if any(possible):
+                    del last[place - step]
+                    break
+            else:
+                chain, possible = len(chains), [True, True]
+                chains.append([])
+            chains[chain].append(place)
+            last[place] = chain, possible
+        return chains
+
+    @cached_property
     def first_equal(self) -> NDArray[np.intp]:
         """For every column the position of the first equal column, intp of shape (n,)."""
         first: dict[bytes, int] = {}

@@ -34,7 +34,7 @@ from formulakern.kernels.boolean import CountedKernel, FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.search import MiningResult, nested_chains
+from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
@@ -150,7 +150,7 @@ class Clauses:
         """
         p, space = columns.n_columns, self.features
         short = space.max_length is not None and space.max_length <= MAX_TEMPLATE_LENGTH
-        if short and len(nested_chains(columns.columns)) <= MAX_CHAIN_SHARE * p:
+        if short and len(columns.chains) <= MAX_CHAIN_SHARE * p:
             return self._run_templates(columns, weights, **options)
         either = space.form == "disjunction"
         literals = [columns.columns, columns.columns ^ all_ones(columns.n_rows)]

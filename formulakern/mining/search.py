@@ -161,6 +161,8 @@ class MiningTask:
 
     def __init__(self, propositions: object, weights: Any, options: SearchOptions) -> None:
         table = read_packed(propositions)
+        #: Of all examples, so also of those with a weight.
+        self.chains = table.chains
         read = np.asarray(weights, dtype=np.float64)
         read = read[:, None] if read.ndim == 1 else read
         weighted = (read != 0).any(axis=1)
@@ -193,38 +195,6 @@ class MiningTask:
             for k, column in enumerate(self.weights.T):
                 sums[start : start + step, k] = np.where(truths, column, 0.0).sum(axis=1)
         return sums
-
-
-def nested_chains(words: NDArray[np.uint64]) -> list[list[int]]:
-    """Divide propositions into chains, in which each one covers more examples, or each fewer.
-
-    The next proposition of a chain is one of the two that follow, so that chains may alternate, as
-    x <= 1, x >= 2, x <= 2, x >= 3 do.
-
-    >>> nested_chains(np.array([[1], [12], [3], [8], [7]], dtype=np.uint64))
-    [[0, 2, 4], [1, 3]]
-    """
-    ways = []
-    for step in (1, 2):
-        before, after = words[:-step], words[step:]
-        ways.append([~np.any(a & ~b, axis=1) for a, b in ((before, after), (after, before))])
-    chains: list[list[int]] = []
-    last: dict[int, tuple[int, list[bool]]] = {}  # end of a chain → its number, its directions
-    for place in range(len(words)):
-        for step, own in zip((1, 2), ways, strict=True):
-            chain, possible = last.get(place - step, (-1, [False, False]))
-            possible = [
-                one and bool(way[place - step]) for one, way in zip(possible, own, strict=True)
-            ]
-            if any(possible):
-                del last[place - step]
-                break
-        else:
-            chain, possible = len(chains), [True, True]
-            chains.append([])
-        chains[chain].append(place)
-        last[place] = chain, possible
-    return chains
 
 
 def ranked(found: Sequence[tuple[int, ...]], scores: FloatArray, threshold: float) -> list[int]:

@@ -16,8 +16,7 @@ import pytest
 import sklearn.datasets
 
 import formulakern as fk
-from formulakern.learning import feature_spaces
-from formulakern.mining.templates import search
+from formulakern.encoding.packed import PackedTable
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 MUSHROOM = DATA / "mushroom.csv"
@@ -63,6 +62,11 @@ def enumerated(model):
     return np.sort(np.concatenate(found))[::-1]
 
 
+def singles(table):
+    """Return chains of one column each."""
+    return [[j] for j in range(table.n_columns)]
+
+
 @pytest.mark.parametrize("text", ["a & b & c", "(a & ~b) | c"])
 @pytest.mark.parametrize("name", ["iris", "wine", "transfusion.csv", "vehicle.csv.gz"])
 def test_every_cut_point(name, text, monkeypatch):
@@ -77,10 +81,7 @@ def test_every_cut_point(name, text, monkeypatch):
     model.fit(data.data, data.target).rules(top=1, time_limit=1)  # compiled, or read from the cache
     for ordered in (True, False):
         if not ordered:
-            for module in (feature_spaces, search):
-                monkeypatch.setattr(
-                    module, "nested_chains", lambda words: [[j] for j in range(len(words))]
-                )
+            monkeypatch.setattr(PackedTable, "chains", property(singles))
         begin = time.process_time()
         result = model.rules(top=10, time_limit=60)
         seconds = time.process_time() - begin

@@ -18,7 +18,6 @@ from formulakern import RuleListClassifier
 from formulakern.datasets.reader import read_table
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.learning.covering import optimal
 from formulakern.learning.covering.optimal import OptimalList, optimal_rule_list
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -78,6 +77,11 @@ def _compiled() -> None:
     optimal_rule_list(table, [[9, 0], [0, 5], [0, 7], [8, 0]])
 
 
+def singles(table):
+    """Return chains of one column each."""
+    return [[j] for j in range(table.n_columns)]
+
+
 @pytest.mark.parametrize(
     ("name", "rules", "conditions", "penalty"),
     [
@@ -134,9 +138,7 @@ def test_every_cut_point(name, monkeypatch):
     for moved in (True, False):
         model = RuleListClassifier("optimal", encoder=encoder, time_limit=20)
         if not moved:
-            monkeypatch.setattr(
-                optimal, "nested_chains", lambda words: [[j] for j in range(len(words))]
-            )
+            monkeypatch.setattr(PackedTable, "chains", property(singles))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             begin = time.process_time()

@@ -94,7 +94,7 @@ from formulakern.encoding.bits import (
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
-from formulakern.mining.search import nested_chains, unit_exponent
+from formulakern.mining.search import unit_exponent
 from formulakern.mining.sums import sort_descending
 
 #: If weights are too different to be grouped, they are whole numbers of this many bits.
@@ -299,7 +299,7 @@ def mine_antecedents(
 def _wider(table: PackedTable, groups: IntArray) -> IntArray:
     """Return the next wider proposition of the same chain and group, −1 if there is none."""
     sizes, wider = row_counts(table.columns), np.full(len(groups), -1)
-    for chain in nested_chains(table.columns):
+    for chain in table.chains:
         own = np.array(chain)[np.argsort(sizes[chain], kind="stable")]
         same = groups[own[1:]] == groups[own[:-1]]
         wider[own[:-1][same]] = own[1:][same]

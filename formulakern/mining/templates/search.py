@@ -40,7 +40,6 @@ from formulakern.mining.search import (
     MiningResult,
     MiningTask,
     SearchOptions,
-    nested_chains,
     ranked,
 )
 from formulakern.mining.sums import bit, column_sums, offer, sort_descending
@@ -422,10 +421,9 @@ class _InstanceSearch(CompiledSearch):
         (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal
         super().__init__(task, n)
         program = bit_program(expansion.formula, expansion.leaves)
-        chains = nested_chains(task.table.columns)
-        self.order = np.concatenate([np.array(own, dtype=np.int64) for own in chains])
+        numbered = [(j, c) for c, chain in enumerate(task.chains) for j in chain]
+        self.order, chain_of = np.array(numbered, dtype=np.int64).reshape(-1, 2).T
         self.symmetric = expansion.orders
-        chain_of = np.repeat(np.arange(len(chains)), [len(own) for own in chains])
         self.common["words"] = words = np.ascontiguousarray(task.table.columns[self.order])
         unknown = np.zeros((2 * n, n_words(m)), dtype=np.uint64)
         listed = []
