@@ -52,8 +52,8 @@ FIRST_BINS, MAX_FIRST_BINS, ROWS_PER_CELL = 32, 256, 8
 COARSE_BINS, FINE_BINS = 8, (64, 128, 256, 512)
 #: Cells of finer bins for each row up to which a scan is faster than a search at every gap.
 MAX_CELLS_PER_ROW = 16
-#: The number of sets of bins of a column that are first bounded together.
-MAX_STRIPS = 16
+#: The ranges of bins of a column that are bounded first.
+MAX_RANGES = 16
 #: Parts into which a range of gaps is divided, and the largest number of open rectangles (for 2³¹
 #: values).
 GRID_PARTS, MAX_OPEN_RECTANGLES = 8, 64 * 11
@@ -198,16 +198,17 @@ def _cumulated(sums: Any, n_first: Any, n_second: Any, planes: Any) -> None:
 
 
 @compiled()
-def _cells(planes: Any, k: Any, ordered: Any, sides: Any, n_bins: Any, sums: Any) -> None:
+def _cells(
+    planes: Any, k: Any, ordered: Any, sides: Any, n_bins: Any, none: Any, sums: Any
+) -> None:
     """Set ``sums[k]`` to the sums of ``planes[k]`` over the rows of all cells.
 
-    A cell has a bin of each column; ``ordered``, ``sides`` and ``n_bins`` have an entry for each
-    column.
+    A cell has a bin of each column, ``none`` of which is fine; ``ordered``, ``sides`` and
+    ``n_bins`` have an entry for each column.
     """
     sign, edge = (1.0, 0) if sides[1] == 0 else (-1.0, n_bins[1])
     for r in range(n_bins[0]):
-        low, high = (0, r + 1) if sides[0] == 0 else (r, n_bins[0])
-        low, high = (low, high) if ordered[0] else (r, r + 1)
+        low, high = _covered(ordered[0], sides[0], r, r + 1, n_bins[0], none)[:2]
         if not ordered[1]:
             for q in range(n_bins[1]):
                 under = planes[k, high, q] - planes[k, low, q]
@@ -276,9 +277,12 @@ def _signs_of_ends(ordered: Any, side: Any, n_bins: Any, fine: Any, signs: Any) 
 
 
 @compiled()
-def _side(upper: Any, lower: Any, before: Any, after: Any, q: Any) -> Any:
-    """Return the cumulative sums before and after a bin, times their factors."""
-    return after[q] * (upper[q + 1] - lower[q + 1]) + before[q] * (upper[q] - lower[q])
+def _net(outer: Any, inner: Any, ends: Any, inner_ends: Any, q: Any) -> Any:
+    """Return the sum of the outer rows minus that of the inner rows at a bin, without the edge."""
+    (upper, lower), (high, low) = outer, inner
+    total = ends[1][q] * (upper[q + 1] - lower[q + 1]) + ends[0][q] * (upper[q] - lower[q])
+    rest = inner_ends[1][q] * (high[q + 1] - low[q + 1]) + inner_ends[0][q] * (high[q] - low[q])
+    return total - rest
 
 
 @compiled()
@@ -299,56 +303,30 @@ def _bound_row(
     inner rows.
     """
     (width, spread, signs), most, least = kind, total[0], total[1]
-    before, after, inner_before, inner_after = ends[0], ends[1], inner[0], inner[1]
+    at, within = (ends[0], ends[1]), (inner[0], inner[1])
     up, down = float(signs & 1), float(signs >> 1 & 1)
     for k in range(width):
-        a, b = planes[k, rows[1]], planes[k, rows[0]]
-        c, d = planes[k + width, rows[1]], planes[k + width, rows[0]]
-        e, f = planes[inward + k, rows[3]], planes[inward + k, rows[2]]
-        g, h = planes[inward + k + width, rows[3]], planes[inward + k + width, rows[2]]
-        above = a[edge] - b[edge] - (g[edge] - h[edge])
-        below = c[edge] - d[edge] - (e[edge] - f[edge])
+        gain = planes[k, rows[1]], planes[k, rows[0]]
+        loss = planes[k + width, rows[1]], planes[k + width, rows[0]]
+        kept = planes[inward + k, rows[3]], planes[inward + k, rows[2]]
+        lost = planes[inward + k + width, rows[3]], planes[inward + k + width, rows[2]]
+        above = gain[0][edge] - gain[1][edge] - (lost[0][edge] - lost[1][edge])
+        below = loss[0][edge] - loss[1][edge] - (kept[0][edge] - kept[1][edge])
         if spread:
             for q in range(n_bins):
-                x = (
-                    above
-                    + _side(a, b, before, after, q)
-                    - _side(g, h, inner_before, inner_after, q)
-                )
-                y = (
-                    below
-                    + _side(c, d, before, after, q)
-                    - _side(e, f, inner_before, inner_after, q)
-                )
+                x = above + _net(gain, lost, at, within, q)
+                y = below + _net(loss, kept, at, within, q)
                 most[q] = x if k == 0 else max(most[q], x)
                 least[q] = y if k == 0 else max(least[q], y)
         elif width > 1:
             for q in range(n_bins):
-                x = (
-                    above
-                    + _side(a, b, before, after, q)
-                    - _side(g, h, inner_before, inner_after, q)
-                )
-                y = (
-                    below
-                    + _side(c, d, before, after, q)
-                    - _side(e, f, inner_before, inner_after, q)
-                )
-                x = max(x, y)
+                x = above + _net(gain, lost, at, within, q)
+                x = max(x, below + _net(loss, kept, at, within, q))
                 most[q] = x * x if k == 0 else most[q] + x * x
         else:
             for q in range(n_bins):
-                x = (
-                    above
-                    + _side(a, b, before, after, q)
-                    - _side(g, h, inner_before, inner_after, q)
-                )
-                y = (
-                    below
-                    + _side(c, d, before, after, q)
-                    - _side(e, f, inner_before, inner_after, q)
-                )
-                most[q] = max(up * x, down * y, 0.0)
+                x = above + _net(gain, lost, at, within, q)
+                most[q] = max(up * x, down * (below + _net(loss, kept, at, within, q)), 0.0)
     if spread:
         for q in range(n_bins):
             most[q] += least[q]
@@ -429,7 +407,7 @@ def scan_pairs(
                 continue
             kinds, numbers = (ordered[j], ordered[h]), (n_first, n_second)
             for k in range(width):
-                _cells(planes, k, kinds, (side, other), numbers, sums)
+                _cells(planes, k, kinds, (side, other), numbers, none, sums)
             _sizes(sums, numbers, signs, spread, total)
             rows = _usable(ordered[j], side, n_first, none)
             columns = _usable(ordered[h], other, n_second, none)
@@ -523,7 +501,7 @@ def bound_pairs(
             kind = width, spread, signs
             at, last = _usable(ordered[j], side, n_first, fine[j])
             exact_bins = _usable(ordered[j], side, n_first, none)
-            step = -(-n_first // MAX_STRIPS) if ordered[j] else 1
+            step = -(-n_first // MAX_RANGES) if ordered[j] else 1
             opened = at  # the bins before are bounded one by one
             while at < last:
                 until = at + 1 if at < opened else min(last, at + step)

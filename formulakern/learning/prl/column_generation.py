@@ -169,11 +169,15 @@ class ColumnGeneration:
 
     def finish(self) -> Outcome:
         """Return the outcome, with a bound if the game has far more columns than rules."""
-        if self._unproven is not None:
-            with self._ended_early():
-                self._lowered(*self._unproven, self.budget, self._until)
-            self._unproven = None
+        with self._ended_early():
+            self._bound()
         return self.outcome
+
+    def _bound(self) -> None:
+        """Prove a bound if the game ended without one."""
+        if self._unproven is not None:
+            self._lowered(*self._unproven, self.budget, self._until)
+            self._unproven = None
 
     @contextmanager
     def _ended_early(self) -> Iterator[None]:
@@ -190,7 +194,7 @@ class ColumnGeneration:
             taken = counted(len(self.outcome.history), "epoch")
             warnings.warn(
                 f"interrupted after {taken}: the best hypothesis so far is kept.",
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _search(self, solution: Solution) -> None:
@@ -214,9 +218,10 @@ class ColumnGeneration:
                     break
                 continue
             if self._crowded:
-                self._unproven = (solution.p, priced.likely) if outcome.bound == np.inf else None
+                if outcome.bound == np.inf:
+                    self._unproven = solution.p, priced.likely
                 if self.deadline.limited:  # later there may be no time
-                    self.finish()
+                    self._bound()
                 outcome.reason = "max_rules"
                 break
             if outcome.history and self._until.over():
