@@ -175,9 +175,9 @@ class ColumnGeneration:
 
     def _bound(self) -> None:
         """Prove a bound if the game ended without one."""
-        if self._unproven is not None:
-            self._lowered(*self._unproven, self.budget, self._until)
-            self._unproven = None
+        unproven, self._unproven = self._unproven, None  # once, also after an interrupt
+        if unproven is not None:
+            self._lowered(*unproven, self.budget, self._until)
 
     @contextmanager
     def _ended_early(self) -> Iterator[None]:

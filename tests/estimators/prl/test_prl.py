@@ -744,6 +744,29 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
         PRLClassifier().fit(X, y)
 
 
+def test_an_interrupt_of_the_bound_of_a_crowded_game_ends_the_search(monkeypatch):
+    """With a time limit the bound follows at once; Ctrl-C then leads to no smaller game."""
+    generation = prl_play.ColumnGeneration
+    generator, lowered, games = np.random.default_rng(0), generation._lowered, []
+    X = generator.normal(size=(300, 6))
+    y = (X[:, 0] * X[:, 1] > 0) * 1 + (X[:, 2] > 0) * 2
+    y[:60] = generator.integers(0, 4, 60)
+
+    def interrupted(self, *options):
+        if self._crowded:
+            games.append(self.game)
+            raise KeyboardInterrupt
+        return lowered(self, *options)
+
+    monkeypatch.setattr(prl_play, "MAX_COLUMNS", 1)
+    monkeypatch.setattr(generation, "_lowered", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after"):
+        model = PRLClassifier(max_rules=2, time_limit=60).fit(X, y)
+    assert model.stopped_ == "interrupted"
+    assert len(model.rules_) <= 2
+    assert len(games) == 1
+
+
 def test_limits_leave_a_valid_bound():
     X, y = datasets.tic_tac_toe()
     best = PRLClassifier(degree=2, C=0.2, tol=1e-3).fit(X, y)
