@@ -5,7 +5,7 @@ There are ten folds.  Within the training rows of each, the accuracy on some of 
 kernel's parameters and C (a quarter of the rows of the splice junctions, five such quarters of the
 106 promoters); the model is then fitted to all training rows.  Kernels of strings are compared
 with the Propositional kernel, logistic regression and a random forest, which use one column per
-position and letter.  Needs promoters-sequences.csv and splice-sequences.csv; --quick takes three
+position and letter.  Needs promoters-sequences.csv and splice-sequences.csv; --quick takes two
 folds, and 300 of the splice junctions.
 """
 
@@ -61,7 +61,7 @@ def candidates(sequences):
     found["logistic"] = [(LogisticRegression(C=C, max_iter=300), one_hot) for C in (0.1, 1, 10)]
     found["forest"] = [
         (
-            RandomForestClassifier(50 if QUICK else 200, min_samples_leaf=leaf, random_state=0),
+            RandomForestClassifier(20 if QUICK else 200, min_samples_leaf=leaf, random_state=0),
             one_hot,
         )
         for leaf in (1, 3)[: 1 if QUICK else 2]
@@ -78,7 +78,7 @@ def accuracy(model, X, y, train, test):
 
 def measured(choices, y, n_splits):
     """Return the accuracy in every fold, with settings chosen on its training rows."""
-    folds = StratifiedKFold(3 if QUICK else 10, shuffle=True, random_state=0)
+    folds = StratifiedKFold(2 if QUICK else 10, shuffle=True, random_state=0)
     inner = StratifiedShuffleSplit(n_splits, test_size=0.25, random_state=0)
     found = []
     for train, test in folds.split(y, y):

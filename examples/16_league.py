@@ -6,7 +6,7 @@ In a shell::
     python examples/16_league.py             # resumes where it was stopped; days on one core
     python examples/16_league.py --report    # tables and a picture of the existing results
     python examples/16_league.py --numbers   # the tables of numbers alone
-    python examples/16_league.py --quick     # three small tables, two splits, seconds
+    python examples/16_league.py --quick     # two small tables, two splits, seconds
 
 The study trains on 10, 30 and 70 % of the rows of each table, in ten stratified splits (seed 0),
 with at most 10,000 rows for training and 10,000 for testing.  A learner whose name has no "CV" has
@@ -51,7 +51,7 @@ SHARES = (10, 30, 70)
 MOST = 10_000
 #: The subset of ``--quick``.
 QUICK = {
-    "sets": ("house-votes-84", "monks-3-test", "haberman"),
+    "sets": ("house-votes-84", "haberman"),
     "shares": (10,),
     "learners": ("HKL", "RIPPER", "logistic", "logistic balanced CV", "tree"),
 }

@@ -56,7 +56,7 @@ def learners(tol=0.05):
         ("FormulaSVC", fk.FormulaSVC("a & b", C=1), True),
         ("PRLClassifier", fk.PRLClassifier(), True),
         ("HKLClassifier, hinge", fk.HKLClassifier(**hinge), True),
-        ("HKLClassifier, logistic", fk.HKLClassifier(tol=0.05), False),
+        ("HKLClassifier, logistic", fk.HKLClassifier(tol=tol), False),
         ("logistic regression", logistic, False),
     ]
 
@@ -94,7 +94,7 @@ def main():
             train = train[: 80 if quick else ROWS]
             for learner, model, has_raw in learners(0.3 if quick else 0.05):
                 if has_raw:
-                    model = CalibratedClassifierCV(model, ensemble=False)
+                    model = CalibratedClassifierCV(model, cv=2 if quick else 5, ensemble=False)
                 with warnings.catch_warnings():  # gaps of short fits
                     warnings.simplefilter("ignore")
                     model.fit(X.iloc[train], y[train])

@@ -38,8 +38,8 @@ def models(quick):
     """Return estimators by the name of their class."""
     listed = [
         fk.FormulaSearch(4 if quick else 10, random_state=0),
-        fk.PRLClassifierCV(cv=3, degrees=(1,) if quick else (1, 2)),
-        fk.HKLClassifierCV([1.0, 10.0] if quick else "auto", cv=3),
+        fk.PRLClassifierCV(cv=2 if quick else 3, degrees=(1,) if quick else (1, 2)),
+        fk.HKLClassifierCV([1.0, 10.0] if quick else "auto", cv=2 if quick else 3),
         fk.FormulaSVCCV("a & b", Cs=[0.1, 1.0, 10.0], cv=3),
     ]
     return {type(model).__name__: model for model in listed}

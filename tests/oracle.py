@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import minimize
 
 from formulakern.program import Program, cell_count, values_of
 from formulakern.rules.class_rules import RuleList, RuleSet
@@ -428,22 +427,36 @@ def smoothed_targets(second: np.ndarray, weights: np.ndarray | None = None) -> n
     return np.where(second, 1 - 1 / (own + 2), 1 / (others + 2))
 
 
-def card_loss(covers: np.ndarray, second: np.ndarray, points: Sequence[int]) -> float:
-    """The least mean smoothed loss of these points, by descent in the multiplier and the shift."""
-    totals, targets = covers @ np.array(points), smoothed_targets(second)
-
-    def loss(both: np.ndarray) -> float:
-        logits = both[0] * totals + both[1]
-        return float((np.logaddexp(0, logits) - targets * logits).mean())
-
-    return float(minimize(loss, np.zeros(2), method="BFGS").fun)
-
-
 def smallest_card_loss(covers: np.ndarray, second: np.ndarray, largest: int) -> float:
-    """The least loss of all integer points; opposite ones have the same loss."""
+    """The least mean smoothed loss of all integer points, by damped Newton steps for each.
+
+    The multiplier and the shift of points are free, and opposite points have the same loss.
+    """
     values = range(-largest, largest + 1)
     every = itertools.product(values, repeat=covers.shape[1])
-    return min(card_loss(covers, second, p) for p in every if p >= tuple(-x for x in p))
+    points = np.array([p for p in every if p >= tuple(-x for x in p)])
+    totals, targets = points @ covers.T, smoothed_targets(second)
+    directions = np.stack([totals, np.ones_like(totals)], axis=1)  # (points, 2, rows)
+
+    def losses(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits = both[:, :1] * totals + both[:, 1:]
+        return (np.logaddexp(0, logits) - targets * logits).mean(axis=1), logits
+
+    both = np.zeros((len(points), 2))
+    least, logits = losses(both)
+    for _ in range(100):
+        chances = 1 / (1 + np.exp(-logits))
+        slopes = (directions @ (chances - targets)[:, :, None])[:, :, 0] / len(targets)
+        if np.abs(slopes).max() < 1e-8:
+            return float(least.min())
+        bends = (directions * (chances * (1 - chances))[:, None]) @ directions.transpose(0, 2, 1)
+        bends = bends / len(targets) + 1e-9 * np.eye(2)  # equal totals of all rows
+        step = np.linalg.solve(bends, slopes[:, :, None])[:, :, 0]
+        step *= np.minimum(1, 1 / np.abs(step).max(axis=1, keepdims=True).clip(1e-9))
+        better = losses(both - step)[0] <= least
+        both -= np.where(better[:, None], step, step / 16)
+        least, logits = losses(both)
+    raise AssertionError("Newton's method did not converge")
 
 
 def score_error(weights: Sequence[float], score: float, card: Sequence[float]) -> float:

@@ -685,7 +685,8 @@ def polish(
         j, side, at = columns[c, 0], sides[c, 0], places[c, 0]
         h, other, fixed = columns[c, 1], sides[c, 1], places[c, 1]
         signs = allowed[j, side] & allowed[h, other]
-        sums[:] = 0.0
+        for k in range(width):
+            sums[k] = 0.0
         for i in range(m):
             if _inside(codes[j, i], ordered[j], side, at, n_values[j]) and _inside(
                 codes[h, i], ordered[h], other, fixed, n_values[h]
@@ -707,7 +708,8 @@ def polish(
                         edge = middle
                 for way in range(2):
                     place, passed = edge if way == 0 else edge - 1, 0
-                    high[:] = sums
+                    for k in range(width):
+                        high[k] = sums[k]
                     step = 1 if way == 0 else -1
                     sign = 1.0 if way == side else -1.0
                     while 0 <= place < m:
@@ -725,11 +727,13 @@ def polish(
                         if size > scores[c] * (1 + 1e-12):
                             scores[c], better = size, True
                             places[c, one] = v + side if way == 0 else v - 1 + side
-                            best[:] = high
+                            for k in range(width):
+                                best[k] = high[k]
                         if passed >= reach:
                             break
                 if better:
-                    sums[:] = best
+                    for k in range(width):
+                        sums[k] = best[k]
             still = 0 if better else still + 1
             one = 1 - one
 

@@ -340,7 +340,7 @@ class _Iteration:
         beta = self.loss.balanced(here.beta)
         shares = dual_norms(sums_in(self.columns, beta), self.penalties, self.signs)
         square = float(shares.max(initial=0.0)) ** 2
-        multiple, lower = self.loss.bound(beta, square)
+        multiple, lower = self.loss.bound(beta, square, self.objective)
         if lower > self.lower:
             self.lower, self.dual, self.square = lower, multiple * beta, multiple**2 * square
         self.shares = shares

@@ -27,7 +27,7 @@ def pairs(inner: str, outer: str, n: int) -> str:
 
 @st.composite
 def read_once(draw) -> str:
-    """2 to 200 names, each once, joined by any connectives in any order."""
+    """2 to 120 names, each once, joined by any connectives in any order."""
     parts = [("" if draw(st.booleans()) else "~") + f"x{i}" for i in range(draw(LENGTHS))]
     symbols = draw(st.lists(st.sampled_from(SYMBOLS), min_size=1, max_size=4))
     at = draw(st.sampled_from([0, -2]))  # a balanced tree, or a comb
@@ -37,7 +37,7 @@ def read_once(draw) -> str:
     return parts[0]
 
 
-LENGTHS = st.integers(2, 200)
+LENGTHS = st.integers(2, 120)
 
 
 @st.composite

@@ -34,7 +34,7 @@ def main(folder):
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(local_directory=folder, **options) as cluster, Client(cluster) as client:
         workers = client.run(os.getpid)
         frame = dd.from_map(rows_of, [0, 1, 2], meta=rows_of(0, 0))

@@ -129,17 +129,20 @@ class Loss:
         linear = float((self.y + self.offset) @ beta)
         return linear - width / 2 * float(np.sum(beta**2 / self.c))
 
-    def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
+    def bound(
+        self, beta: FloatArray, square: float, objective: float = -math.inf
+    ) -> tuple[float, float]:
         """Return a multiple s of β, and conjugate(sβ) − s²·square/2 minus the possible rounding.
 
         This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is nearly optimal.
+        The search for s ends when it changes the gap to the objective by at most a hundredth.
         """
         linear = float((self.y + self.offset) @ beta)
         curved = square + self.true_width * float(np.sum(beta**2 / self.c))
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             right, part = np.array([[1.0], [0.0]]), np.stack([-share, share])
-            s = entropy_bound(self.c, right, part, float(self.offset @ beta), square)[0]
+            s = entropy_bound(self.c, right, part, float(self.offset @ beta), square, objective)[0]
         elif linear <= 0:
             s = 0.0
         else:  # any s is feasible; at most 1 for the hinge
@@ -222,8 +225,9 @@ MAX_INTERCEPT_STEPS, MAX_INTERCEPT_STEP = 100, 2.0
 DAMPING = 1e-8
 #: The smallest part of a Newton step that is tried.
 MIN_STEP = 2.0**-30
-#: The relative accuracy of the multiple of β that gives the best bound, or of the bound.
-MULTIPLE_TOL, BOUND_TOL = 1e-6, 1e-9
+#: The relative accuracy of the multiple of β that gives the best bound, or of the bound, or of the
+#: gap.
+MULTIPLE_TOL, BOUND_TOL, GAP_TOL = 1e-6, 1e-9, 1e-2
 
 
 class MultinomialLoss(Loss):
@@ -267,10 +271,12 @@ class MultinomialLoss(Loss):
         chances = np.maximum(self.right - beta / self.c[:, None], MIN_LOGARITHM_ARGUMENT)
         return -float(self.c @ np.sum(chances * np.log(chances), axis=1))
 
-    def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
+    def bound(
+        self, beta: FloatArray, square: float, objective: float = -math.inf
+    ) -> tuple[float, float]:
         """Return a multiple s ≤ 1 of β, and its lower bound on the optimum."""
         part = (-beta / self.c[:, None]).T  # p − [y = k]
-        multiple, best = entropy_bound(self.c, self.right.T, part, 0.0, square)
+        multiple, best = entropy_bound(self.c, self.right.T, part, 0.0, square, objective)
         return multiple, best - 1e-12 * (float(np.abs(beta).sum()) + square)
 
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
@@ -284,7 +290,7 @@ class MultinomialLoss(Loss):
         value, here = at(b)
         lack = here.beta.sum(axis=0)
         for _ in range(MAX_INTERCEPT_STEPS):
-            if np.abs(lack).max() <= 1e-13 * self.total:
+            if np.abs(lack).max() <= 1e-11 * self.total:
                 break
             chances = here.curvature
             curvature = np.diag(self.c @ chances) - (self.c[:, None] * chances).T @ chances
@@ -333,11 +339,17 @@ def loss_of(name: str, y: FloatArray, c: FloatArray, group: IntArray | None = No
 
 
 def entropy_bound(
-    c: FloatArray, right: FloatArray, part: FloatArray, shift: float, square: float
+    c: FloatArray,
+    right: FloatArray,
+    part: FloatArray,
+    shift: float,
+    square: float,
+    objective: float = -math.inf,
 ) -> tuple[float, float]:
     """Return the s ≤ 1 of the largest Σ_i c_i H(right + s·part) + s·shift − s²·square/2, and it.
 
-    Probabilities have a row for each class.  The bound is concave in s.
+    Probabilities have a row for each class.  The bound is concave in s.  It may be too small by a
+    share of its distance to the objective.
     """
 
     def at(s: float) -> tuple[float, float, float]:
@@ -354,7 +366,8 @@ def entropy_bound(
     while slope < 0 or s < 1:  # otherwise the bound rises up to 1
         low, high = (s, high) if slope > 0 else (low, s)
         possible = abs(slope) * (high - low)  # the largest gain, since the bound is concave
-        if possible <= BOUND_TOL * abs(best) or high - low <= MULTIPLE_TOL * high:
+        enough = max(BOUND_TOL * abs(best), GAP_TOL * (objective - best))
+        if possible <= enough or high - low <= MULTIPLE_TOL * high:
             break
         step = s - slope / curvature if curvature < 0 else low
         if abs(slope) > before / 2 or not low < step < high:  # Newton's step is not useful
