@@ -97,7 +97,51 @@ def stumps(model):
     return int(number), int(number)
 
 
+def splits_of_trees(model):
+    number = sum(getattr(one, "complexity_", 0) for one in model[-1].estimators_)
+    return number, number
+
+
+def points(model):
+    number = sum(one.size_ for one in model.estimators_ if hasattr(one, "size_"))
+    return number, number
+
+
 # -- learners -----------------------------------------------------------------------------------
+
+
+class Card(ClassifierMixin, BaseEstimator):
+    """The rules of HKL with integer points up to ten."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.model_ = fk.HKLClassifier().fit(X, y).rules_.to_points(10, X, y)
+        self.size_ = len(self.model_.rules)
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+class FasterRisk(ClassifierMixin, BaseEstimator):
+    """FasterRisk: at most ten propositions with integer points up to five."""
+
+    def fit(self, X, y):
+        from fasterrisk.fasterrisk import RiskScoreClassifier, RiskScoreOptimizer
+
+        self.classes_ = np.unique(y)
+        self.encoder_ = fk.PropositionEncoder(numeric="<=", cut_points=100)
+        bits = np.asarray(self.encoder_.fit_transform(X), dtype=np.float64)
+        signs = np.where(np.asarray(y) == self.classes_[1], 1, -1)
+        search = RiskScoreOptimizer(bits, signs, k=min(10, bits.shape[1]))
+        search.optimize()
+        self.model_ = RiskScoreClassifier(*search.get_models(0))
+        self.size_ = int(np.count_nonzero(self.model_.coefficients))
+        return self
+
+    def predict_proba(self, X):
+        second = self.model_.predict_prob(np.asarray(self.encoder_.transform(X), dtype=np.float64))
+        return np.column_stack([1 - second, second])
 
 
 class Boomer(ClassifierMixin, BaseEstimator):
@@ -256,6 +300,7 @@ OURS = {
     "formula SVC": Learner(fk.FormulaSVC, no_rules),
     "formula SVC CV": Learner(fk.FormulaSVC, no_rules, grid=SVC_GRID),
     "formula search": Learner(lambda: fk.FormulaSearch(random_state=0), no_rules),
+    "points": Learner(lambda: OneVsRestClassifier(Card()), points),
 }
 SKLEARN = {
     "logistic": (scaled_logistic, coefficients, None),
@@ -282,6 +327,12 @@ LEARNERS = OURS | {
     "boomer": Learner(Boomer, boomer, "mlrl-boomer"),
     "RuleFit": Learner(
         lambda: of_imodels("RuleFitClassifier"), rule_fits, "imodels", readable=True
+    ),
+    "FIGS": Learner(
+        lambda: of_imodels("FIGSClassifier"), splits_of_trees, "imodels", readable=True
+    ),
+    "FasterRisk": Learner(
+        lambda: OneVsRestClassifier(FasterRisk()), points, "fasterrisk", readable=True
     ),
     "boosted rules": Learner(
         lambda: of_imodels("BoostedRulesClassifier"), stumps, "imodels", readable=True
