@@ -40,6 +40,10 @@ from formulakern.tables.table import Table
 FOLDS, MIN_HELD_OUT_ROWS, MAX_REPEATS = 3, 90, 3
 #: The share of a time limit for comparing settings, and the least share of that for one setting.
 COMPARISON_SHARE, MIN_SETTING_SHARE = 0.5, 0.25
+#: A mean score that is this number of standard errors behind the best counts as equal to it.
+EQUAL = {"best": 0.1, "1se": 1.0}
+#: The accuracy of the logarithm of the factor that stretches scores.
+FACTOR_TOL = 1e-4
 #: Limits of logarithms: the absolute value for the factor that stretches scores, and the least
 #: value for a probability.
 MAX_LOG_FACTOR, MIN_LOG_PROBABILITY = float(np.log(20)), float(np.log(1e-6))
@@ -245,19 +249,18 @@ class Scores:
         among: npt.NDArray[np.intp] | None = None,
         usual: int | None = None,
     ) -> tuple[int, dict[str, FloatArray]]:
-        """Choose the best score, or the fewest rules (the first shape) within a standard error.
+        """Choose the fewest rules (the first shape) within a share of a standard error of the best.
 
-        ``usual`` wins if it is within a standard error of the best.  Return also ``behind`` and
+        For "best", ``usual`` wins if it is within a standard error.  Return also ``behind`` and
         ``error``, the mean difference to the best and its standard error.
         """
         some, rules = self.tried if among is None else among, self.shapes[:, :, 0].mean(axis=1)
         place = self.best(rules, some)
         behind, error = np.array([compared(self.scores[place], one) for one in self.scores]).T
-        if usual in some and behind[usual] <= error[usual]:
+        few = some[behind[some] <= EQUAL[selection] * error[some] + 1e-12]
+        place = int(few[np.lexsort((-self.means[few], rules[few]))[0]])
+        if selection == "best" and usual in some and behind[usual] <= error[usual]:
             place = int(usual or 0)
-        if selection == "1se":
-            few = some[behind[some] <= error[some] + 1e-12]
-            place = int(few[np.lexsort((-self.means[few], rules[few]))[0]])
         return place, {"behind": behind, "error": error}
 
     def results(self, listed: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -324,7 +327,7 @@ class SearchedModel:
         model._features = self._features
 
     def _check_parameters(self: Any) -> None:
-        check_choice("selection", self.selection, ("best", "1se"))
+        check_choice("selection", self.selection, tuple(EQUAL))
         self._scorer()
         self._settings()
 
@@ -471,6 +474,7 @@ def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]
         lambda log_t: -float(values(np.exp(log_t)).mean()),
         bounds=(-MAX_LOG_FACTOR, MAX_LOG_FACTOR),
         method="bounded",
+        options={"xatol": FACTOR_TOL},
     )
     return float(np.exp(found.x)), values(np.exp(found.x))
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -1111,14 +1111,25 @@ class OrderedSearch:
     sides : int64 (columns, 2)
         The signs that propositions of each side of a column may have; nominal ones have one side.
     spread : bool
+    max_work : float
+        The limit, for all proofs, of weights times pairs of columns that are scanned.  Beyond it
+        proofs are about conjunctions of at most two propositions.
+
+    Attributes
+    ----------
+    only_pairs : bool
+        Whether the last proof was, as all proofs after it.
     """
 
     table: OrderedTable
     divisors: FloatArray
     sides: NDArray[np.int64]
     spread: bool = False
+    max_work: float = math.inf
+    only_pairs: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
+        self.work = 0.0
         columns = self.table.columns
         self.codes = self.table.codes
         self.ordered = np.array([one.ordered for one in columns], dtype=np.bool_)
@@ -1362,7 +1373,7 @@ class OrderedSearch:
         """Bound the scores of all conjunctions at all gaps, and find some above the threshold.
 
         ``enough`` conjunctions end the search.  After the deadline the bound may be above the
-        threshold although nothing was found.
+        threshold although nothing was found.  After ``max_work`` the search is only for pairs.
         """
         singles = self.singles(weights)
         found = [one for one in singles if one.score > threshold]
@@ -1372,7 +1383,10 @@ class OrderedSearch:
         if len(found) >= enough:
             return Proof(math.inf, found)
         proof = _Proof(self, weights, threshold, deadline, enough, found)
-        bound = max(best, proof.run())
+        bound, rest = proof.run()
+        if rest > threshold and self.work > self.max_work:
+            self.only_pairs, self.divisors, rest = True, self.divisors[:3], 0.0
+        bound = max(best, bound, rest)
         pairs = [one for one in proof.found if len(one.node) == 2]
         every = sorted({*proof.found, *self.polished(pairs, weights)}, key=rank)
         return Proof(max([bound, *(one.score for one in every[:1])]), every)
@@ -1414,20 +1428,25 @@ class _Proof:
     enough: int
     found: list[Found]
 
-    def run(self) -> float:
-        """Bound all conjunctions of two propositions or more."""
+    @property
+    def over(self) -> bool:
+        """Whether time or work is over for longer conjunctions."""
+        return self.deadline.over() or self.search.work > self.search.max_work
+
+    def run(self) -> tuple[float, float]:
+        """Bound all conjunctions of two propositions, and all of more."""
         search = self.search
         prefix = search.everything(len(self.weights))
         scan, bound = self._pairs(prefix)
         rest = self._rest(prefix, scan)
         if bound > self.threshold or self.found:
-            return max(bound, rest)
+            return bound, rest
         while rest > self.threshold:
             self.marks = np.zeros_like(search.bins.fine)
             rest = self._further(prefix, scan)
-            if self.found or self.deadline.over() or not search.bins.divide(self.marks):
+            if self.found or self.over or not search.bins.divide(self.marks):
                 break
-        return max(bound, rest)
+        return bound, rest
 
     def _wanted(self, prefix: _Prefix, more: int = 2) -> float:
         """Return the smallest |S| of interest with ``more`` propositions, inf if too long."""
@@ -1451,6 +1470,7 @@ class _Proof:
     ) -> _Scan:
         """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
         own = self.weights[prefix.rows] if prefix.node else self.weights
+        self.search.work += float(own.size) * (len(pairs) + len(prefix.sides))
         longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
             prefix,
@@ -1576,7 +1596,7 @@ class _Proof:
         pairs: NDArray[np.int64],
     ) -> float:
         """Bound conjunctions that add a proposition in a range of bins, and two or more others."""
-        if self.deadline.over():
+        if self.over:
             return self._rest(prefix, scan)
         search, bins, (first, last) = self.search, self.search.bins, ends
         own, n_bins = bins.of_row[j, prefix.rows], int(bins.number[j])

@@ -367,6 +367,11 @@ def log_probabilities(scores: FloatArray) -> FloatArray:
     >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
     array([[-1.386294, -0.287682]])
     """
-    if scores.shape[1] == 2:
-        scores = scores / 2
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    return normalized(scores / 2 if scores.shape[1] == 2 else scores)
+
+
+def normalized(logs: FloatArray) -> FloatArray:
+    """Return logarithms less the logarithm of the sum of each row, ln Σ_k e^{l_k}."""
+    parts = np.ascontiguousarray(logs.T)  # sums over rows of a few classes are slow
+    parts = parts - parts.max(axis=0)
+    return np.asarray((parts - np.log(np.exp(parts).sum(axis=0))).T)

@@ -32,7 +32,7 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
-from formulakern.rules.voting import log_probabilities
+from formulakern.rules.voting import log_probabilities, normalized
 
 #: Thresholds below and above all scores.
 FAR = 1e6
@@ -89,10 +89,9 @@ def calibrated(
     weights /= weights.mean()
 
     def values(t: float) -> FloatArray:
-        stretched = base + t * (scores - base)
-        logs = log_margins(stretched) if ordered else log_probabilities(stretched)
-        logs = logs - tau * np.log(shares)
-        right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
+        moved = base + t * (scores - base)
+        logs = log_margins(moved) if ordered else log_probabilities(moved)
+        right = normalized(logs - tau * np.log(shares))[np.arange(len(codes)), codes]
         return np.asarray(weights * np.maximum(right, MIN_LOG_PROBABILITY))
 
     return stretched(values)
@@ -148,10 +147,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         ``sklearn.metrics.get_scorer_names()``, or a scorer, with one score per fold.  Larger is
         better.
     selection : {"best", "1se"}, default="best"
-        ``"best"``: the largest mean score; ties go to the fewest rules.  ``"1se"``: the fewest
-        rules (mean over folds) among the candidates within one standard error of the best; ties go
-        to the best score.  The standard error is that of the mean difference, over rows, or over
-        folds with a scorer.
+        The fewest rules (mean over folds) among the candidates within a tenth of a standard error
+        of the best mean score, or with ``"1se"`` within one; ties go to the best score.  The
+        standard error is that of the mean difference, over rows, or over folds with a scorer.
     max_rules : "auto", int or None, default="auto"
         The limit of rules and linear terms; ``"auto"``: 15.  Smaller numbers are compared, too.
         None: no limit.

@@ -73,12 +73,12 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         Otherwise a name of ``sklearn.metrics.get_scorer_names()``, or a scorer of predictions or
         decisions, with one score per fold.  Larger is better.
     selection : {"best", "1se"}, default="best"
-        ``"best"``: the largest mean score; ties go to the fewest rules.  With ``Cs="auto"`` the
-        setting of ``PRLClassifier()``, if compared, wins within one standard error of the best.
-        ``"1se"``: the fewest rules (mean over folds) among the settings within one standard error
-        of the best; ties go to the best score.  The standard error is that of the mean difference,
-        over rows, or over folds with a scorer.  Settings that predict several classes, on held-out
-        rows and on all rows, take precedence.
+        The fewest rules (mean over folds) among the settings within a tenth of a standard error of
+        the best mean score, or with ``"1se"`` within one; ties go to the best score.  With
+        ``"best"`` and ``Cs="auto"`` the setting of ``PRLClassifier()``, if compared, wins within
+        one.  The standard error is that of the mean difference, over rows, or over folds with a
+        scorer.  Settings that predict several classes, on held-out rows and on all rows, take
+        precedence.
     encoder : "auto", None or transformer, default="auto"
         The encoder of the table.  ``"auto"``: numbers are cut at every gap between two values.
         None: the table must be 0/1.  A transformer is cloned and fitted; it must not cut columns by

@@ -75,7 +75,8 @@ class GrownSolution:
     ``nodes`` are W of each function, closed under subsets, and ``others`` its other features, in
     the order of the ``solution``, whose own bound concerns these alone.  No weights on any
     conjunctions have an objective below ``lower_bound``, to which the ``gap`` is relative.
-    ``tried`` are conjunctions that were in use at some time.
+    ``tried`` are conjunctions that were in use at some time.  If ``only_pairs``, the bound concerns
+    conjunctions of at most two propositions, and the longer ones in use.
     """
 
     nodes: list[list[Node]]
@@ -86,6 +87,7 @@ class GrownSolution:
     history: list[list[GrowthStep]]
     status: str
     tried: list[Node] = field(default_factory=list)
+    only_pairs: bool = False
 
     @property
     def weights(self) -> list[dict[Node | int, float]]:

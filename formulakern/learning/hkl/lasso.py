@@ -44,6 +44,8 @@ MAX_CONJUNCTION_LENGTH, MAX_PENALTY = 12, 1e100
 #: Columns of codes, entries, and functions times rows times the cube of columns, beyond which only
 #: pairs of propositions are searched.
 MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES, MAX_TRIPLE_WORK = 80, 300_000, 4e9
+#: The limit of rows times functions times pairs of columns for all proofs of a fit.
+MAX_PROOF_WORK = 5e9
 #: The gap to which a round is solved: this share of the last gap, at most MAX_ROUND_GAP.
 ROUND_GAP_SHARE, MAX_ROUND_GAP = 0.2, 0.05
 #: The share of the gap allowed for missing features; below 1, so that rounding does not matter.
@@ -230,16 +232,24 @@ def is_large(n_columns: int, n_rows: int) -> bool:
     return n_columns > MAX_TRIPLE_COLUMNS or n_columns * n_rows > MAX_TRIPLE_ENTRIES
 
 
-def scope_of(table: Any, n_functions: int = 1) -> str:
+def scope_of(table: Any, n_functions: int = 1, *, only_pairs: bool = False) -> str:
     """Return the set of conjunctions that a proof covers, in words.
+
+    ``only_pairs`` is the mark of a :class:`GrownSolution`.
 
     >>> scope_of(OrderedTable([], 0, np.zeros((0, 0))))
     'all conjunctions of its propositions, cut at every gap between two values'
     """
-    longest = longest_of(table, n_functions)
+    longest = 2 if only_pairs else longest_of(table, n_functions)
     least = f" of at most {longest} conditions" if longest < MAX_CONJUNCTION_LENGTH else ""
     cuts = f", cut at {table.cuts}" if isinstance(table, OrderedTable) else ""
-    return f"all conjunctions{least} of its propositions{cuts}"
+    more = ", and the longer ones that were found" if only_pairs else ""
+    return f"all conjunctions{least} of its propositions{cuts}{more}"
+
+
+def has_only_pairs(search: Any) -> bool:
+    """Return True if the last proof of a search is about pairs, since others take too long."""
+    return isinstance(search, OrderedSearch) and search.only_pairs
 
 
 def searched(rows: Rows, options: Options, n_functions: int) -> OrderedSearch | ListedSearch:
@@ -253,7 +263,7 @@ def searched(rows: Rows, options: Options, n_functions: int) -> OrderedSearch | 
     longest = min(longest_of(table, n_functions), int(np.count_nonzero(sides)))
     divisors = powers(options, longest)
     if not isinstance(rows, Groups):
-        return OrderedSearch(table, divisors, sides)
+        return OrderedSearch(table, divisors, sides, max_work=MAX_PROOF_WORK)
     return SummedSearch(table, divisors, sides, grouped=rows.parts)
 
 
@@ -366,7 +376,8 @@ def grow_lasso(
         found.status,
     )
     every = [nodes] * K, [others] * K
-    return GrownSolution(*every, as_before, best, gap, [history], status, [*active.tried])
+    tried, only_pairs = [*active.tried], has_only_pairs(search)
+    return GrownSolution(*every, as_before, best, gap, [history], status, tried, only_pairs)
 
 
 class _Outside:
@@ -423,7 +434,8 @@ class _Outside:
 
     def longer(self) -> float:
         """Bound the scores of conjunctions that are longer than the searched ones."""
-        if longest_of(self.rows.table, self.net.shape[1]) < MAX_CONJUNCTION_LENGTH:
+        longest = longest_of(self.rows.table, self.net.shape[1])
+        if longest < MAX_CONJUNCTION_LENGTH or has_only_pairs(self.search):
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
         most = float(np.linalg.norm(np.maximum(above, below)))

@@ -136,7 +136,10 @@ def test_the_rule_of_one_standard_error():
     search.selection = "best"
     search._choose(pairs, trials)
     assert search.best_index_ == 1
-    trials[3] = trial(rows, 5.0)  # of equal scores the fewest rules
+    trials[2] = trial(rows + noise - 0.003, 5.0)  # more than a tenth of the standard error
+    search._choose(pairs, trials)
+    assert search.best_index_ == 1
+    trials[3] = trial(rows + noise - 0.002, 5.0)  # less: the further rules have no effect
     search._choose(pairs, trials)
     assert search.best_index_ == 3
 

@@ -617,6 +617,23 @@ def test_the_certificate_names_what_the_proof_is_over(monkeypatch, columns, larg
     assert model.gap_ <= model.tol
 
 
+def test_a_long_proof_ends_with_pairs(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 6)), rng.random(200) < 0.5
+    options = {"C": 100.0, "depth_penalty": 1.5, "max_rules": None}
+    whole = HKLClassifier(**options).fit(X, y)
+    assert "at most 2" not in whole.certificate_
+    monkeypatch.setattr(lasso, "MAX_PROOF_WORK", 0.0)
+    model = HKLClassifier(**options).fit(X, y)
+    assert model.gap_ <= model.tol
+    assert model.stopped_ == "optimal"
+    assert model.certificate_.endswith(
+        "all conjunctions of at most 2 conditions of its propositions, cut at every gap between "
+        "two values, and the longer ones that were found."
+    )
+    assert model.objective_ >= whole.lower_bound_
+
+
 def test_tables_with_rules_of_two_conditions_have_a_smaller_depth_penalty(monkeypatch):
     X = np.random.default_rng(0).random((60, 3))
     y = (X[:, 0] > 0.5) & (X[:, 1] > 0.5)
