@@ -24,7 +24,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.encoding.fitted import Encoding
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
@@ -97,6 +97,8 @@ class PathSearch:
     behind : float
         A setting this number of standard errors below the best setting (of its path if ``of_path``)
         counts as behind.
+    shares : bool
+        Whether each setting has a share of the time; otherwise it may take all that is left.
     words : (str, str)
         The word for settings in warnings, and the setting to use if none was fitted.
 
@@ -117,6 +119,7 @@ class PathSearch:
     line: Callable[[Any, Any], str]
     behind: float = np.inf
     of_path: bool = False
+    shares: bool = True
     words: tuple[str, str] = ("settings", "a middle setting")
     workers: Workers = field(default_factory=Workers)
 
@@ -136,8 +139,9 @@ class PathSearch:
     ) -> list[Any]:
         """Fit and score the settings of paths, which are read during the search.
 
-        The first setting is always fitted, unless there are no folds.  A warning reports settings
-        that were left out.  Ctrl-C raises KeyboardInterrupt if no setting is finished.
+        The first setting is always fitted, unless there are no folds or a fit raises TimeIsOver.  A
+        warning reports settings that were left out.  Ctrl-C raises KeyboardInterrupt if no setting
+        is finished.
         """
         self._bar, self._deadline = bar, deadline
         why, advice, category = None, "", UserWarning
@@ -191,7 +195,10 @@ class PathSearch:
         ready: Any = self.workers.results(self.fit, self._tasks(places, before))
         with closing(ready) as answers:
             for place in places:
-                pairs = list(islice(answers, len(self.folds)))
+                try:
+                    pairs = list(islice(answers, len(self.folds)))
+                except TimeIsOver:
+                    return False
                 if not pairs or len(pairs) < len(self.folds):
                     return False
                 found, before[:] = zip(*pairs, strict=True)
@@ -209,7 +216,8 @@ class PathSearch:
         folds, first = [*map(self.workers.send, self.folds)], not self.known
         for place in places:
             setting, n = self.settings[place], len(folds)
-            until = setting_deadline(self._deadline, max(1, len(self.settings) - len(self.known)))
+            left = max(1, len(self.settings) - len(self.known))
+            until = setting_deadline(self._deadline, left) if self.shares else self._deadline
             for k, fold in enumerate(folds):
                 if self._deadline.over() and not first:
                     return
@@ -302,6 +310,8 @@ class SearchedModel:
     behind: ClassVar[float] = 0.5
     #: Whether settings compare only with the best of their path; see :class:`PathSearch`.
     of_path: ClassVar[bool] = False
+    #: Whether each setting has a share of the time; see :class:`PathSearch`.
+    shares: ClassVar[bool] = True
     #: The names of the facts about every fit in ``cv_results_``.
     shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
 
@@ -354,6 +364,7 @@ class SearchedModel:
             self._line,
             self.behind if self._automatic else np.inf,
             self.of_path,
+            self.shares,
         )
         search.run(self._paths(search), self._bar, comparing)
         settings = [self._scaled(setting, everyone) for setting in settings]

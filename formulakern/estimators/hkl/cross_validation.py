@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.estimators.hkl.base import STOPPED_EARLY, HierarchicalClassifier, automatic_C
@@ -224,6 +224,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """
 
     encodes_folds: ClassVar[bool] = True
+    shares: ClassVar[bool] = False  # since unfinished fits do not count
     shape_names: ClassVar[tuple[str, ...]] = (
         "mean_rules",
         "mean_length",
@@ -298,7 +299,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     @staticmethod
     def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
-        """Fit a model, and return the models of all sizes and the start of the next setting."""
+        """Fit a model, and return the models of all sizes and the start of the next setting.
+
+        Models are not compared if the deadline ended the fit, or its path to few rules.
+        """
         model._take_encoding(fold.encoding)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about an early end
@@ -306,6 +310,11 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         models = [model._limited(size, fold.data, rows) for size in model._sizes or [None]]
+        larger = any(
+            len(one.rules_) > size for one, size in zip(models, model._sizes, strict=False)
+        )
+        if model.stopped_ == "time_limit" or larger:
+            raise TimeIsOver
         return models, model
 
     def _judged(
@@ -404,7 +413,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
         """Choose a candidate, preferably one that predicts several classes; return its rule limit.
 
-        Without any trial choose the automatic or middle C and the largest depth penalty.
+        Without any trial choose the automatic or middle C and the largest depth penalty, as well as
+        if the time did not suffice for a trial that predicts several classes.
         """
         sizes: list[Any] = self._sizes or [self.max_rules]
         nothing: list[Any] = [None] * len(sizes)
@@ -414,6 +424,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         if not self._automatic:
             middle -= len({C for C, _ in pairs}) // 2
         several = np.flatnonzero([trial is not None and trial.several for trial in known])
+        if not len(several) and None in trials:
+            known = [None] * len(listed)
         among = several if len(several) else None
         chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1, among)
         self.C_, self.depth_penalty_, rules = chosen

@@ -20,8 +20,7 @@ bounds the cost of the limit.  The bias and thresholds are free: they belong to 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -160,18 +159,11 @@ class ColumnGeneration:
 
     def run(self) -> Outcome:
         """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
-        with self._ended_early():
-            start = self.game.start()
-            if self.game.C is not None:  # slack alone secures a margin
-                self._remember(start)
-            self._search(start)
-        return self.outcome
+        return self._ended_early(self._begin)
 
     def finish(self) -> Outcome:
         """Return the outcome, with a bound if the game has far more columns than rules."""
-        with self._ended_early():
-            self._bound()
-        return self.outcome
+        return self.outcome if self._unproven is None else self._ended_early(self._bound)
 
     def _bound(self) -> None:
         """Prove a bound if the game ended without one."""
@@ -179,12 +171,11 @@ class ColumnGeneration:
         if unproven is not None:
             self._lowered(*unproven, self.budget, self._until)
 
-    @contextmanager
-    def _ended_early(self) -> Iterator[None]:
-        """End at the deadline or at Ctrl-C, if there is a hypothesis."""
+    def _ended_early(self, step: Callable[[], None]) -> Outcome:
+        """Return the outcome of a step; it ends at the deadline, or at Ctrl-C with a hypothesis."""
         try:
             with interruptible():
-                yield
+                step()
         except TimeIsOver:  # partitions did not finish in time
             self.outcome.reason = "time_limit"
         except KeyboardInterrupt:
@@ -194,8 +185,15 @@ class ColumnGeneration:
             taken = counted(len(self.outcome.history), "epoch")
             warnings.warn(
                 f"interrupted after {taken}: the best hypothesis so far is kept.",
-                stacklevel=7,
+                stacklevel=6,
             )
+        return self.outcome
+
+    def _begin(self) -> None:
+        start = self.game.start()
+        if self.game.C is not None:  # slack alone secures a margin
+            self._remember(start)
+        self._search(start)
 
     def _search(self, solution: Solution) -> None:
         """Add best responses until the gap closes."""
