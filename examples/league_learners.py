@@ -98,8 +98,7 @@ def stumps(model):
 
 
 def splits_of_trees(model):
-    number = sum(getattr(one, "complexity_", 0) for one in model[-1].estimators_)
-    return number, number
+    return model[-1].complexity_, model[-1].complexity_
 
 
 def points(model):
@@ -202,11 +201,15 @@ def scaled_logistic(**options):
     return make_pipeline(spread(scaled=True), LogisticRegression(max_iter=1000, **options))
 
 
-def of_imodels(name):
+def of_imodels(name, wrap=OneVsRestClassifier):
     import imodels
 
     learner = getattr(imodels, name)(random_state=0)
-    return make_pipeline(spread(scaled=True), OneVsRestClassifier(learner))
+    return make_pipeline(spread(scaled=True), wrap(learner))
+
+
+def figs():
+    return of_imodels("FIGSClassifier", lambda learner: learner)  # for any number of classes
 
 
 def explainable():
@@ -328,9 +331,7 @@ LEARNERS = OURS | {
     "RuleFit": Learner(
         lambda: of_imodels("RuleFitClassifier"), rule_fits, "imodels", readable=True
     ),
-    "FIGS": Learner(
-        lambda: of_imodels("FIGSClassifier"), splits_of_trees, "imodels", readable=True
-    ),
+    "FIGS": Learner(figs, splits_of_trees, "imodels", readable=True),
     "FasterRisk": Learner(
         lambda: OneVsRestClassifier(FasterRisk()), points, "fasterrisk", readable=True
     ),
