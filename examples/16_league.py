@@ -12,17 +12,17 @@ The study trains on 10, 30 and 70 % of the rows of each table, in ten stratified
 with at most 10,000 rows for training and 10,000 for testing.  A learner whose name has no "CV" has
 its defaults; with "CV" cross-validation within the training rows chooses its settings for macro F1
 ("HKL CV" has its default score).  protocol.py gives numbers as numbers and words as categories.
-Explainable boosting (interpret), boosted rules (mlrl-boomer) and imodels' RuleFit and boosted rules
-run if these packages are installed.  Those of imodels have two classes; for more classes they learn
-one against the rest.
+Explainable boosting (interpret), FasterRisk (with NumPy 1), boosted rules (mlrl-boomer) and
+imodels' FIGS, RuleFit and boosted rules run if these packages are installed.  RuleFit, boosted
+rules of imodels and score cards have two classes; for more they learn one against the rest.
 
 Every result is a line of output/league.jsonl.  It is measured again only if the learner's settings
 have changed, or with --again.  A fit of more than --time-limit CPU seconds is stopped.  The learner
 then skips the other splits of the table with as many training rows or more.
 
 Rules are the different rules of a model, the leaves of trees, the columns with a nonzero
-coefficient of logistic regression, both of these for RuleFit, and the steps of all shape functions
-of explainable boosting; support vector machines have none.  Conditions are counted over all rules.
+coefficient of logistic regression, both of these for RuleFit, the splits of FIGS, and the steps of
+all shape functions of explainable boosting; support vector machines have none.  Conditions are counted over all rules.
 Log loss bounds probabilities by 1e-6.
 """
 

@@ -1430,7 +1430,7 @@ class _Proof:
 
     @property
     def over(self) -> bool:
-        """Whether time or work is over for longer conjunctions."""
+        """True if no time or no work is left for longer conjunctions."""
         return self.deadline.over() or self.search.work > self.search.max_work
 
     def run(self) -> tuple[float, float]:
