@@ -22,8 +22,8 @@ then skips the other splits of the table with as many training rows or more.
 
 Rules are the different rules of a model, the leaves of trees, the columns with a nonzero
 coefficient of logistic regression, both of these for RuleFit, the splits of FIGS, and the steps of
-all shape functions of explainable boosting; support vector machines have none.  Conditions are counted over all rules.
-Log loss bounds probabilities by 1e-6.
+all shape functions of explainable boosting; support vector machines have none.  Conditions are
+counted over all rules.  Log loss bounds probabilities by 1e-6.
 """
 
 import argparse
