@@ -144,6 +144,27 @@ def test_the_rule_of_one_standard_error():
     assert search.best_index_ == 3
 
 
+@pytest.mark.parametrize("limit", [50.0, 5.0])
+def test_unfinished_fits_are_not_compared(monkeypatch, limit):
+    """A time limit that ends the fits of some C; without any finished fit C is the default."""
+    usual = HKLClassifier._fit_functions
+
+    def ended(self, *given):
+        rows = usual(self, *given)
+        if not self._proves and limit < self.C:
+            self.stopped_ = "time_limit"
+        return rows
+
+    monkeypatch.setattr(HKLClassifier, "_fit_functions", ended)
+    X, y = table(3)
+    with pytest.warns(ConvergenceWarning, match=f"after {int(limit > 30)} of 2 settings"):
+        search = HKLClassifierCV([30.0, 100.0], [2.0], cv=3).fit(X, y)
+    assert search.C_ == 30.0
+    scores = search.cv_results_["mean_score"]
+    assert np.isnan(scores).tolist() == (search.cv_results_["C"] > limit).tolist()
+    assert len(search.rules_) > 1
+
+
 def test_fewer_rules_within_one_standard_error():
     X, y = table(3)
     options = {"Cs": [1, 10, 100], "depth_penalties": [2, 4], "cv": 3}
