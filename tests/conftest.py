@@ -1,4 +1,5 @@
-"""Settings of all tests: hypothesis without deadlines, because two cores are shared.
+"""Settings of all tests: hypothesis without deadlines, because two cores are shared, and with forty
+examples unless a test has its own number.
 
 ``--hypothesis-profile=unshrunk`` reports the first failing example as it is, at once.
 """
@@ -28,7 +29,11 @@ if threading.current_thread() is threading.main_thread():
 collect_ignore = ["syntax/one_more_connective.py"]
 
 settings.register_profile(
-    "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "house",
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.register_profile(
     "unshrunk",

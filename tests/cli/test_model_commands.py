@@ -416,7 +416,7 @@ cell = st.sampled_from(
 )
 
 
-@settings(max_examples=45, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=st.lists(st.tuples(cell, cell), min_size=1, max_size=9), size=st.integers(1, 4))
 def test_blocks_are_the_whole_table(rows, size, tmp_path_factory):
     path = tmp_path_factory.mktemp("blocks") / "table.csv"

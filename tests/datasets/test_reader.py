@@ -74,7 +74,7 @@ number = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=82, deadline=None)
 @given(texts=st.lists(number, min_size=1, max_size=4))
 def test_numbers_are_read_exactly(texts, tmp_path_factory):
     """Decimals are read as in Python; a column with anything else is text."""

@@ -61,7 +61,7 @@ def assert_same(one, other):
         assert one == other or one != one
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=41, deadline=None)
 @given(values)
 def test_values_come_back(value):
     read = there_and_back(value)

@@ -98,7 +98,7 @@ def test_too_many_triples_are_refused():
 # -- kernels -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=16)
 @given(st.data())
 def test_values_are_those_of_the_definition(data):
     reading = data.draw(st.sampled_from(["bound", "free", "distinct"]))
@@ -127,7 +127,7 @@ def _combinations(k: fk.Kernel, other: fk.Kernel) -> list[fk.Kernel]:
     ]
 
 
-@settings(max_examples=20)
+@settings(max_examples=11)
 @given(st.data())
 def test_equal_to_the_last_bit_on_any_table(data):
     reading = data.draw(st.sampled_from(["bound", "free", "distinct"]))

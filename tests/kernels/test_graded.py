@@ -77,7 +77,7 @@ def test_families_equal_the_defining_integral(kernel, road):
     check(fk.graded(kernel), exactly(kernel), degrees(4, 5), degrees(3, 5, seed=1))
 
 
-@settings(max_examples=30)
+@settings(max_examples=16)
 @given(strategies.countable(max_leaves=5), st.sampled_from(("interpreter", "lookup")), st.data())
 def test_generated_formulas(formula, backend, data):
     n = data.draw(st.integers(1, 4))

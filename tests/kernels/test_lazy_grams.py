@@ -54,7 +54,7 @@ KINDS = st.sampled_from(["frame", "array", "lost"])
 CUTS = st.lists(st.integers(0, 12), max_size=4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=14, deadline=None)
 @given(
     st.sampled_from(KERNELS),
     st.tuples(st.integers(0, 12), CUTS, KINDS),

@@ -80,7 +80,7 @@ def check(k: fk.Kernel, X: np.ndarray, exact: dict, squared: bool = False) -> in
     return len(fitting)
 
 
-@settings(max_examples=12)
+@settings(max_examples=7)
 @given(read_once(), rows(), st.sampled_from(["bound", "free"]))
 def test_formulas_that_name_every_variable_once(text, X, reading):
     formula = fk.parse(text)

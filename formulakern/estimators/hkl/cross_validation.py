@@ -309,13 +309,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             rows = model._fit_functions(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
-        models = [model._limited(size, fold.data, rows) for size in model._sizes or [None]]
-        larger = any(
-            len(one.rules_) > size for one, size in zip(models, model._sizes, strict=False)
-        )
-        if model.stopped_ == "time_limit" or larger:
+        if model.stopped_ == "time_limit" or deadline.over():
             raise TimeIsOver
-        return models, model
+        return [model._limited(size, fold.data, rows) for size in model._sizes or [None]], model
 
     def _judged(
         self, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]

@@ -53,7 +53,7 @@ entries = st.floats(-3, 3, allow_subnormal=False).map(lambda v: round(v, 3))
 
 
 @pytest.mark.parametrize("k", REAL, ids=repr)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(hnp.arrays(float, (3, 5), elements=entries), hnp.arrays(float, (2, 5), elements=entries))
 def test_equals_its_formula(k, x, z):
     expected = np.array([[REAL[k](a, b) for b in z] for a in x])

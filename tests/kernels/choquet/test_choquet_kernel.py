@@ -39,7 +39,7 @@ def exact(X, Z, additivity, of=oracle.choquet):
 
 
 @pytest.mark.usefixtures("road")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=14, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.integers(1, 5), st.sampled_from([None, 1, 2, 3, 5]))
 def test_equals_the_definition(data, n, additivity):
     additivity = additivity and min(additivity, n)

@@ -34,7 +34,7 @@ def product(request, monkeypatch):
     monkeypatch.setattr(module, "ADDITIONS_PER_FEATURE", 1e9 if request.param == "dense" else 0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=16)
 @given(st.sampled_from(["a", "AB", "ACGT", "\U0001f600é\x00"]).flatmap(strings))
 @pytest.mark.usefixtures("road", "product")
 def test_generated_spectra_equal_the_definition(case):
@@ -46,7 +46,7 @@ def test_generated_spectra_equal_the_definition(case):
     np.testing.assert_array_equal(spectrum(k).diagonal(X), np.diag(expected))
 
 
-@settings(max_examples=25)
+@settings(max_examples=14)
 @given(strings("ABC"), st.integers(0, 4))
 @pytest.mark.usefixtures("road")
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def strings_of_one_length(draw):
     return draw(several), draw(several), draw(st.integers(1, n)), draw(st.integers(0, n + 1))
 
 
-@settings(max_examples=45)
+@settings(max_examples=25)
 @given(strings_of_one_length())
 @pytest.mark.usefixtures("road")
 def test_generated_strings_equal_the_definition(case):

@@ -40,7 +40,7 @@ def by_polars(decision, columns):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=14)
 @given(rule_lists | rule_sets)
 def test_expressions_and_queries_agree_with_predict(decision):
     expected = decision.predict(FEW).tolist()
