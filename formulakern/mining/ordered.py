@@ -1119,6 +1119,8 @@ class OrderedSearch:
     ----------
     only_pairs : bool
         Whether the last proof was, as all proofs after it.
+    work : float
+        The work so far.
     """
 
     table: OrderedTable
@@ -1127,9 +1129,9 @@ class OrderedSearch:
     spread: bool = False
     max_work: float = math.inf
     only_pairs: bool = field(default=False, init=False)
+    work: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self.work = 0.0
         columns = self.table.columns
         self.codes = self.table.codes
         self.ordered = np.array([one.ordered for one in columns], dtype=np.bool_)

@@ -71,7 +71,7 @@ KINDS = {
 }
 
 
-@settings(max_examples=16)
+@settings(max_examples=30)
 @given(st.data())
 def test_as_in_memory(data):
     """Classes are read as in memory from any partitions: empty, without a class, or unlike others.

@@ -76,7 +76,7 @@ def every_score(table, weights, divisors, sides, spread):
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=45)
 @given(tables(), st.integers(1, 4), st.booleans(), st.integers(1, 4), st.data())
 def test_is_enumeration(given_table, longest, spread, n_bins, data):
     table, weights = given_table

@@ -38,7 +38,7 @@ def count(formula, reading, n=N):
 
 @pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
 @given(formula=choices(countable(2, letters="ab")), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=11, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_choice_equals_enumeration(reading, formula, X, Z):
     kernel = fk.kernel(formula, variables=reading)
     if count(formula, reading) is None:
@@ -52,7 +52,7 @@ def test_a_choice_equals_enumeration(reading, formula, X, Z):
 
 @pytest.mark.parametrize("reading", ["bound", "free"])
 @given(formula=choosing(), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=16)
+@settings(max_examples=30)
 def test_choices_among_variables_equal_enumeration(reading, formula, X, Z):
     if count(formula, reading) is None:
         return

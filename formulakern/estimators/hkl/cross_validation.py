@@ -155,8 +155,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         None: no limit.
     time_limit : float, optional
         Seconds for everything.  At most half is for the pairs, the rest for the last fit.  If time
-        runs out, the last pairs are left out.  On a large table all may be: then the fit uses the
-        automatic C, or the middle one of ``Cs``, and the largest depth penalty.
+        runs out, pairs without a finished fit in each fold are left out.  On a large table all may
+        be: then the fit uses the automatic C, or the middle one of ``Cs``, and the largest depth
+        penalty.
     random_state : int, RandomState or None, default=0
         For the folds.
 

@@ -69,7 +69,7 @@ LOSS = {
 
 
 @pytest.mark.filterwarnings("ignore:the model predicts .* for all training rows")
-@settings(max_examples=14)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),

@@ -50,7 +50,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
         check(estimator)
 
 
-@settings(max_examples=8)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(1, 3))
 def test_numbers_are_cut_at_every_gap(seed, n_classes, degree):
     """The game has all propositions as columns; with ties, missing entries, and words."""
@@ -171,7 +171,7 @@ def fit(X, y, **parameters):
         return model.fit(X, y)
 
 
-@settings(max_examples=14)
+@settings(max_examples=25)
 @given(binary_tables, PRICES, st.integers(2, 3), st.sampled_from(["rules", "conjunctions"]))
 def test_the_value_is_that_of_the_whole_game(generator, C, n_classes, features):
     X = (generator.random((14, 5)) < 0.5).astype(int)
@@ -205,7 +205,7 @@ def test_the_value_over_polynomial_features(generator, C, degree, n_classes):
     assert value <= model.bound_ + 1e-6 * unit
 
 
-@settings(max_examples=8)
+@settings(max_examples=15)
 @given(binary_tables, PRICES)
 def test_the_value_over_templates(generator, C):
     X = (generator.random((12, 4)) < 0.5).astype(int)

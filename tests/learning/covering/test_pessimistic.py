@@ -78,7 +78,7 @@ def slow_error(truths, rule, codes, weights, label, confidence):
     return float(upper_error(max(covered - right, 0.0), covered, confidence))
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from([0.05, 0.25, 0.5]), st.booleans())
 def test_generalising(problem, confidence, small_blocks):
     truths, members, sizes, labels, codes, K, weights = problem

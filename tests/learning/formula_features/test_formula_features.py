@@ -50,7 +50,7 @@ def products(found, X, Z=None):
 # -- all features ------------------------------------------------------------------------------
 
 
-@settings(max_examples=11)
+@settings(max_examples=20)
 @given(countable(4), tables(st.integers(1, 5), 4), st.sampled_from(READINGS))
 def test_products_of_all_features_are_the_kernel(formula, X, reading):
     found = chosen(fk.kernel(formula, reading), X)

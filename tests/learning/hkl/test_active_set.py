@@ -31,7 +31,7 @@ def everything(X):
 @example(279754, 2, 18, 1.01, 0.0, 1.0, "hinge", 1)  # weights far below those of the dual norm
 @example(702348, 6, 40, 1.01, 1.9590003982279471, 3.0, "hinge", 2)
 @example(843014, 4, 7, 1.01, 2.7085307776494316, 3.0, "hinge", 1)  # of which smoothing was the rest
-@settings(max_examples=11, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 6),

@@ -37,7 +37,7 @@ def learned(X, codes, others, options, *, deadline=UNLIMITED, start=None, report
     return model, model.objective, model.grown.lower_bound, steps
 
 
-@settings(max_examples=7, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),

@@ -109,7 +109,7 @@ def check_against_enumeration(result, X, weights, options, top):
         )
 
 
-@settings(max_examples=50)
+@settings(max_examples=90)
 @given(cases(), st.just(100_000) | st.integers(1, 40))
 def test_equals_enumeration(case, top):
     X, weights, options = case
@@ -121,7 +121,7 @@ def test_equals_enumeration(case, top):
     assert keys == sorted(keys)
 
 
-@settings(max_examples=16)
+@settings(max_examples=30)
 @given(cases(), st.integers(1, 5))
 def test_integers_are_exact(case, top):
     X, weights, options = case

@@ -154,7 +154,7 @@ def ordered_data(draw):
     return np.stack(listed, axis=1).astype(np.int64), weights[:, None]
 
 
-@settings(max_examples=33)
+@settings(max_examples=60)
 @given(plain, ordered_data(), st.booleans(), st.just(100_000) | st.integers(1, 6))
 def test_nested_propositions_are_divided(formula, case, distinct, top):
     X, weights = case
@@ -208,7 +208,7 @@ BESIDE = ("a & all[2](x)", "all[2](x) | ~all[2](x)", "any[2](x) ^ all[2](y)", "a
 
 
 @pytest.mark.parametrize("text", CHOICES)
-@settings(max_examples=7)
+@settings(max_examples=12)
 @given(data(largest=4), st.booleans(), st.just(100_000) | st.integers(1, 6))
 def test_choices(text, case, distinct, top):
     X, weights, kind = case

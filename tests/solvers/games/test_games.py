@@ -207,7 +207,7 @@ def test_closed_form_of_two_by_two(M):
     st.integers(1, 300),
     st.sampled_from([0.0, 0.5]),
 )
-@settings(max_examples=16)
+@settings(max_examples=30)
 def test_fictitious_play_is_the_naive_one_round_by_round(M, rounds, tol):
     """In bytes, in float64 (whole numbers, too large for a byte; fractions): the same rounds."""
     for factor in (1, 1024, 1 / 64):
