@@ -128,7 +128,7 @@ def test_a_model_that_is_known_is_kept(monkeypatch, name, partitioned):
         monkeypatch.setattr(lasso, "MAX_TRIPLE_ENTRIES", 0)
     whole = [Run(monkeypatch, LEARNERS[name](), partitioned=partitioned) for _ in range(2)][1]
     places = [*np.linspace(1, whole.known, 3, dtype=int)[:-1].tolist()]
-    places += np.linspace(whole.known + 1, whole.lines, 6, dtype=int).tolist()
+    places += np.linspace(whole.known + 1, whole.lines, 4, dtype=int).tolist()
     for press in [*places, *range(whole.lines - 3, whole.lines)]:
         run = Run(monkeypatch, LEARNERS[name](), press, partitioned=partitioned)
         if run.interrupted:

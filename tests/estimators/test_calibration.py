@@ -42,7 +42,7 @@ def test_probabilities_of_new_rows(model, classes):
     X, y = table(classes=classes)
     Z, truth = table(600, 1, classes)
     assert not hasattr(model, "predict_proba")
-    calibrated = CalibratedClassifierCV(clone(model), ensemble=False).fit(X, y)
+    calibrated = CalibratedClassifierCV(clone(model), cv=3, ensemble=False).fit(X, y)
     found = calibrated.predict_proba(Z)
     assert found.shape == (600, classes)
     np.testing.assert_allclose(found.sum(axis=1), 1)
