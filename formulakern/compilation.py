@@ -191,13 +191,14 @@ _helpers: dict[str, Any] = {}
 _seconds = 0.0
 
 
+# Interrupts are held while these functions import numba or compile: one inside a callback of LLVM
+# is lost, one during the creation of a class becomes a RuntimeError, one during an import leaves
+# half a module, and others can leave numba's lock held.
+
+
 @held()
 def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
-    """Compile a function, or read its machine code, with interrupts held.
-
-    An interrupt inside a callback of LLVM is lost, one during the creation of a class becomes a
-    RuntimeError, and others can leave numba's lock held.
-    """
+    """Compile a function, or read its machine code."""
     from numba import config, njit
 
     if config.DISABLE_JIT:
@@ -275,6 +276,7 @@ def _announced() -> Iterator[None]:
             _announce()
 
 
+@held()
 def _parsed(signature: str, state: type | None = None) -> Any:
     """Return numba's type of a signature."""
     from numba import types
@@ -306,6 +308,7 @@ def _linked(
     return copy, digest
 
 
+@held()
 def _digested(
     function: Any, parts: Mapping[str, CompiledFunction[..., Any]], options: object = None
 ) -> tuple[str, dict[str, Any]]:
@@ -379,6 +382,7 @@ def _hash(*texts: str) -> str:
 
 
 @cache
+@held()
 def _processor() -> str:
     """Return a text of the versions, the processor and the settings that affect machine code."""
     import llvmlite.binding as llvm

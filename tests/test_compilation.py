@@ -317,3 +317,30 @@ def test_an_interrupt_waits_until_the_compiler_is_done(tmp_path, times):
     assert out == "False 2 default_int_handler\n", err
     cached = list(tmp_path.rglob("*.code"))
     assert len(cached) == 1
+
+
+INTERRUPTED_IMPORT = """
+import importlib.abc, signal, sys
+import numpy as np
+import formulakern.compilation as c
+
+@c.compiled("float64(float64[::1])", "float64(float32[::1])")
+def first(x):
+    return x[0]
+
+class Press(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "numba.core.datamodel":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+try:
+    first(np.ones(1))
+except KeyboardInterrupt:
+    print(first(np.ones(1)), first(np.ones(1, np.float32)))
+"""
+
+
+def test_an_interrupt_waits_until_the_compiler_is_imported(tmp_path):
+    done = python(INTERRUPTED_IMPORT, tmp_path)
+    assert done.stdout == "1.0 1.0\n", done.stderr
