@@ -7,8 +7,8 @@ In a shell::
 
 Half of the rows are for training.  HKLClassifier learns at most ten rules and linear terms.
 ``to_points`` makes a score card of them, and chooses the points by the log loss of the training
-rows with smoothed classes.  "bound" is proven: no points, not even real numbers, have a smaller
-loss with the rules of the card.
+rows with a penalty on large weights.  "bound" is proven: no points, not even real numbers, have a
+smaller loss with the rules of the card.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def main():
             if largest == 5:
                 print(f"{name}\n\n{found}\n")
                 print(f"{card.explain(X.iloc[test[:1]])}\n", flush=True)
-    names = "smoothed training loss, bound, accuracy, AUC, log loss"
+    names = "penalised training loss, bound, accuracy, AUC, log loss"
     show("Held-out rows", ["table", "weights", "rules", *names.split(", ")], rows)
 
 

@@ -420,37 +420,34 @@ def informative_cuts(
     return sorted(cuts)
 
 
-def smoothed_targets(second: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """The shares of the second class: 1 − 1/(n₁ + 2) for its n₁ rows, 1/(n₀ + 2) for the others."""
-    weights = np.ones(len(second)) if weights is None else weights
-    others, own = weights[~second].sum(), weights[second].sum()
-    return np.where(second, 1 - 1 / (own + 2), 1 / (others + 2))
-
-
 def smallest_card_loss(covers: np.ndarray, second: np.ndarray, largest: int) -> float:
-    """The least mean smoothed loss of all integer points, by damped Newton steps for each.
+    """The least mean penalised loss of all integer points, by damped Newton steps for each.
 
     The multiplier and the shift of points are free, and opposite points have the same loss.
     """
     values = range(-largest, largest + 1)
     every = itertools.product(values, repeat=covers.shape[1])
     points = np.array([p for p in every if p >= tuple(-x for x in p)])
-    totals, targets = points @ covers.T, smoothed_targets(second)
+    totals, targets = points @ covers.T, second.astype(float)
+    penalties = (points**2).sum(axis=1) / 4 / len(second)
     directions = np.stack([totals, np.ones_like(totals)], axis=1)  # (points, 2, rows)
 
     def losses(both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits = both[:, :1] * totals + both[:, 1:]
-        return (np.logaddexp(0, logits) - targets * logits).mean(axis=1), logits
+        mean = (np.logaddexp(0, logits) - targets * logits).mean(axis=1)
+        return mean + penalties * both[:, 0] ** 2, logits
 
     both = np.zeros((len(points), 2))
     least, logits = losses(both)
     for _ in range(100):
         chances = 1 / (1 + np.exp(-logits))
         slopes = (directions @ (chances - targets)[:, :, None])[:, :, 0] / len(targets)
+        slopes[:, 0] += 2 * penalties * both[:, 0]
         if np.abs(slopes).max() < 1e-8:
             return float(least.min())
         bends = (directions * (chances * (1 - chances))[:, None]) @ directions.transpose(0, 2, 1)
         bends = bends / len(targets) + 1e-9 * np.eye(2)  # equal totals of all rows
+        bends[:, 0, 0] += 2 * penalties
         step = np.linalg.solve(bends, slopes[:, :, None])[:, :, 0]
         step *= np.minimum(1, 1 / np.abs(step).max(axis=1, keepdims=True).clip(1e-9))
         better = losses(both - step)[0] <= least

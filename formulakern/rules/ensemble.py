@@ -283,10 +283,11 @@ class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
 
         *With rows*, points, ``start`` and ``unit`` > 0 are chosen to ::
 
-            minimise  L = 1/W Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)),  |p_r| ≤ ``largest``,
+            minimise  L = 1/W (Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)) + ¼ Σ_r (p_r/unit)²)
 
-        where z_i is 1 for the second class and −1 for the first, w_i is the weight of a row, and W
-        the sum of all w_i.  The search starts from several roundings of real weights.  It changes
+        for ``|p_r| ≤ largest``, where z_i is 1 for the second class and −1 for the first, w_i is the
+        weight of a row, and W the sum of all w_i.  The penalty keeps probabilities from 0 and 1 if
+        the rules separate few rows.  The search starts from several roundings of real weights.  It changes
         the points of one or two rules at a time, until no tried change lowers L.  ``bound`` is a
         proven lower bound of L over all real points of these rules.
 
@@ -325,9 +326,7 @@ class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
         Notes
         -----
         The bound follows from ln(1 + exp(−z)) ≥ H(a) − a·z for all a in [0, 1], where H is the
-        entropy in nats.  It uses numbers a_i that make Σ_i w_i a_i z_i zero, up to rounding, for
-        all weights of the rules.  It holds for units of at least 0.01.  A step of the search costs
-        O(n·R²), and a trial O(n·R).
+        entropy in nats.  A step of the search costs O(n·R²), and a trial O(n·R).
 
         References
         ----------
@@ -486,10 +485,7 @@ class ScoreCard(RuleEnsemble):
     unit : float > 0
         The number of points that multiply the odds by e.
     loss : float, optional
-        The mean log loss on the training rows, with smoothed classes.  A row counts 1 − 1/(n + 2)
-        for its class, which has n rows, and 1/(n + 2) for the other (J. Platt,
-        "Probabilistic outputs for support vector machines", 1999).  So no probability is 0 or 1
-        if the rules separate the classes.
+        The penalised loss L on the training rows; see :meth:`RuleEnsemble.to_points`.
     bound : float, optional
         A lower bound of the loss of all cards with these rules.
 
@@ -509,12 +505,12 @@ class ScoreCard(RuleEnsemble):
         +1     50.0%  size >= 3
     <BLANKLINE>
     total  probability of L  class
-        0             40.0%  S
-        1             60.0%  L
-    The smoothed log loss on training rows is 0.6731; no card with these rules is below 0.6730.
+        0             42.9%  S
+        1             57.1%  L
+    The penalised log loss on training rows is 0.6694; no card with these rules is below 0.6693.
     >>> card.predict_proba({"size": [2, 7]}).round(3)
-    array([[0.6, 0.4],
-           [0.4, 0.6]])
+    array([[0.571, 0.429],
+           [0.429, 0.571]])
     """
 
     FORMAT = "formulakern/score-card/1"
@@ -590,7 +586,7 @@ class ScoreCard(RuleEnsemble):
             return ""
         loss, bound = math.ceil(1e4 * self.loss) / 1e4, math.floor(1e4 * self.bound) / 1e4
         best = f"no card with these rules is below {bound:.4f}"
-        return f"The smoothed log loss on training rows is {loss:.4f}; {best}."
+        return f"The penalised log loss on training rows is {loss:.4f}; {best}."
 
     def __str__(self) -> str:
         cells, _ = self.total_cells()

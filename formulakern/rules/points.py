@@ -24,10 +24,8 @@ from formulakern.tables.table import Table
 
 #: Maximum number of steps that replace a linear term.
 MAX_STEPS = 3
-#: The smallest unit: one point changes the logit by at most 100.
-MIN_UNIT = 0.01
-#: Penalties that keep real weights finite: for the bound, and for the weights to be rounded.
-RIDGE, ROUNDED_RIDGE = 1e-6, 1.0
+#: The penalty on the squares of real weights, for a loss that is summed over rows.
+RIDGE = 0.5
 #: Roundings that are improved; moves that are tried before points are a local optimum.
 MAX_STARTS, MAX_MOVES = 6, 48
 #: The share of the summed losses by which a move must improve them.
@@ -38,8 +36,9 @@ MIN_PROGRESS_SHARE = 1e-9
 class Points:
     """Points of R rules, with P(second class) = 1/(1 + exp(−(total − start)/unit)).
 
-    ``loss`` is the mean logistic loss of the training rows, with smoothed classes.  ``bound`` is a
-    lower bound of the loss of all such points.  Both are None without rows.
+    ``loss`` is the mean logistic loss of the training rows, with a penalty on the squares of the
+    weights points/unit.  ``bound`` is a lower bound of the loss of all such points.  Both are None
+    without rows.
     """
 
     points: IntArray
@@ -146,7 +145,7 @@ def rounded_points(weights: FloatArray, score: float, largest: int) -> Points:
             best, least = m, error
     points = _rounded(weights / best, largest)
     start = -(score + float((weights - best * points).sum()) / 2) / best
-    return _reduced(points, start, max(1 / best, MIN_UNIT))
+    return _reduced(points, start, 1 / best)
 
 
 def _rounded(points: FloatArray, largest: int) -> IntArray:
@@ -158,7 +157,7 @@ def _reduced(
 ) -> Points:
     """Return the points divided by their greatest common divisor."""
     divisor = max(1, int(np.gcd.reduce(points, initial=0)))
-    return Points(points // divisor, start / divisor, max(unit / divisor, MIN_UNIT), loss, bound)
+    return Points(points // divisor, start / divisor, unit / divisor, loss, bound)
 
 
 # -- with rows -------------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ def fitted_points(
     given: FloatArray,
     largest: int,
 ) -> Points:
-    """Return points of small logistic loss, found by a search, and a lower bound of the loss.
+    """Return points of small penalised loss, found by a search, and a lower bound of the loss.
 
     The shapes of ``covers``, ``codes`` (0 or 1), ``row_weight`` and the initial weights ``given``
     are (n, R), (n,), (n,) and (R,).
@@ -181,9 +180,8 @@ def fitted_points(
     both = np.tile(problem.patterns, (2, 1)), directions, np.repeat([0, 1], len(problem.patterns))
     known = {"sample_weight": np.concatenate([problem.zeros, problem.ones])}
     exact, intercept = logistic_weights(*both, RIDGE, **known)
-    shrunken, _ = logistic_weights(*both, ROUNDED_RIDGE, **known)
     n = problem.n
-    starts = {found.tobytes(): found for found in _roundings([exact, shrunken, given], largest)}
+    starts = {found.tobytes(): found for found in _roundings([exact, given], largest)}
     fits = sorted((problem.fitted(points) for points in starts.values()), key=lambda fit: fit.loss)
     best = min((problem.improved(fit) for fit in fits[:MAX_STARTS]), key=lambda fit: fit.loss)
     for r in np.flatnonzero(best.points).tolist():
@@ -227,8 +225,8 @@ class _Fit:
 class _Problem:
     """The rows of a card; rows that satisfy the same rules are merged.
 
-    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the smoothed weights of each class,
-    and ``n`` is the weight of all rows.
+    ``patterns`` has shape (P, R); ``ones`` and ``zeros`` are the weights of each class, and ``n``
+    is the weight of all rows.
     """
 
     def __init__(
@@ -243,8 +241,7 @@ class _Problem:
         first, kind = different_rows(np.ascontiguousarray(packed))
         self.patterns = covers[first].astype(np.float64)
         counts = np.bincount(2 * kind + codes, row_weight, 2 * len(first)).reshape(-1, 2)
-        other = 1 / (counts.sum(axis=0) + 2)
-        self.zeros, self.ones = (counts * (1 - other) + (counts * other)[:, ::-1]).T.copy()
+        self.zeros, self.ones = counts.T.copy()
         self.n, self.R, self.largest = float(counts.sum()), int(R), largest
         self._known: dict[bytes, _Fit] = {}
 
@@ -263,15 +260,16 @@ class _Problem:
         ones, zeros = (np.asarray(some[there], dtype=np.float64) for some in counts)
         t = (there + low).astype(np.float64)
         slope, shift = (near.slope, near.shift) if near else (0.0, 0.0)
-        value, chances = _loss(ones, zeros, t, slope, shift)
+        ridge = RIDGE * max(1.0, float(points @ points))  # without points, any slope has this loss
+        value, chances = _loss(ones, zeros, t, slope, shift, ridge)
         for _ in range(100):
             wrong = (ones + zeros) * chances - ones
             weight = (ones + zeros) * chances * (1 - chances)
             whole = weight.sum() + 1e-12
             middle = float((weight @ t) / whole)
             down = float(wrong.sum())
-            along = float(wrong @ (t - middle)) + RIDGE * slope
-            by = -along / (float(weight @ (t - middle) ** 2) + RIDGE)
+            along = float(wrong @ (t - middle)) + ridge * slope
+            by = -along / (float(weight @ (t - middle) ** 2) + ridge)
             to = -down / whole
             promised = -(along * by + down * to) / 2
             if promised <= 1e-11 * max(1.0, value):
@@ -279,7 +277,7 @@ class _Problem:
             size = 1.0
             while True:
                 changed = slope + size * by, shift + size * (to - middle * by)
-                new = _loss(ones, zeros, t, *changed)
+                new = _loss(ones, zeros, t, *changed, ridge)
                 if new[0] <= value - 0.2 * size * promised or size < 1e-6:
                     break
                 size /= 2
@@ -288,7 +286,7 @@ class _Problem:
             (slope, shift), (value, chances) = changed, new
         if slope < 0:  # the opposite points
             points, slope = -points, -slope
-        return _Fit(points, value - RIDGE / 2 * slope**2, slope, shift)
+        return _Fit(points, value, slope, shift)
 
     def improved(self, fit: _Fit) -> _Fit:
         """Return points that no tried move improves; a move changes one rule or two."""
@@ -316,8 +314,9 @@ class _Problem:
         across = A.T @ (weight[:, None] * sides)
         core = sides.T @ (weight[:, None] * sides) + 1e-9 * np.eye(2)
         hessian = A.T @ (weight[:, None] * A) - across @ np.linalg.solve(core, across.T)
-        hessian *= m * m
-        slopes = m * (A.T @ ((self.ones + self.zeros) * chances - self.ones))
+        hessian = m * m * (hessian + RIDGE * np.eye(self.R))
+        slopes = A.T @ ((self.ones + self.zeros) * chances - self.ones)
+        slopes = m * (slopes + RIDGE * m * points)
         curve = np.maximum(hessian.diagonal(), 1e-9)
         every = np.arange(-self.largest, self.largest + 1)
         steps = every - points[:, None]
@@ -349,33 +348,30 @@ class _Problem:
                 yield changed
 
     def bound(self, weights: FloatArray, shift: float) -> float:
-        """Return a lower bound of the mean loss of all points with units of at least MIN_UNIT.
+        """Return a lower bound of the mean penalised loss of all points.
 
         For all numbers a_i in [0, 1], with the entropy H(a) = −a ln a − (1 − a) ln(1 − a),
 
             ln(1 + exp(−z)) ≥ H(a) − a·z,
 
-        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b.  Its
-        coefficients ρ are nearly 0 for a_i = 1/(1 + exp(z_i)) at the optimum.  A correction of a
-        makes them 0 up to rounding, and the remainder is multiplied by the largest β and b.
+        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b.  Its least value
+        with the penalty is −v²/(2·RIDGE) for the coefficients v of β.  For a_i = 1/(1 + exp(z_i))
+        at the optimum, corrected, the coefficient of b is 0 up to rounding; it is multiplied by the
+        largest b of weights that are no worse than zeros.
         """
-        X = np.column_stack([self.patterns, np.ones(len(self.patterns))])
         counts = self.ones + self.zeros
-        chances = _chances(X @ np.append(weights, shift))
-        spread = chances * (1 - chances)
-        for _ in range(2):
-            residual = X.T @ (self.ones - counts * chances)
-            normal = X.T @ ((counts * spread)[:, None] * X)
-            chances = chances + spread * (X @ np.linalg.lstsq(normal, residual, rcond=1e-14)[0])
-            chances = np.clip(chances, 0.0, 1.0)
-        residual = np.abs(X.T @ (self.ones - counts * chances))
-        heaviest = self.largest / MIN_UNIT
-        loose = heaviest * residual[:-1].sum()
-        logit = abs(math.log(self.ones.sum() / self.zeros.sum()))
-        loose += (heaviest * self.R + logit) * residual[-1]
+        logits = self.patterns @ weights + shift
+        for _ in range(3):
+            chances = _chances(logits)
+            left = self.ones - counts * chances
+            logits += left.sum() / (counts @ (chances * (1 - chances)) + 1e-300)
         inner = np.clip(chances, 1e-300, 1 - 1e-16)  # H(0) = H(1) = 0
         entropy = -inner * np.log(inner) - (1 - inner) * np.log1p(-inner)
-        return max(0.0, (float(counts @ entropy) - float(loose)) / self.n - 1e-12)
+        v = self.patterns.T @ left
+        logit = abs(math.log(self.ones.sum() / self.zeros.sum()))
+        largest = logit + math.sqrt(2 * self.R * math.log(2) * self.n / RIDGE)
+        below = float(v @ v) / (2 * RIDGE) + abs(float(left.sum())) * largest
+        return max(0.0, (float(counts @ entropy) - below) / self.n - 1e-12)
 
 
 def _smallest(costs: FloatArray) -> npt.NDArray[np.intp]:
@@ -389,10 +385,10 @@ def _chances(logits: FloatArray) -> FloatArray:
 
 
 def _loss(
-    ones: FloatArray, zeros: FloatArray, t: FloatArray, slope: float, shift: float
+    ones: FloatArray, zeros: FloatArray, t: FloatArray, slope: float, shift: float, ridge: float
 ) -> tuple[float, FloatArray]:
     """Return the sum of the losses with the penalty, and the probabilities."""
     logits = slope * t + shift
     losses = np.logaddexp(0.0, -logits)
-    value = ones @ losses + zeros @ (losses + logits) + RIDGE / 2 * slope**2
+    value = ones @ losses + zeros @ (losses + logits) + ridge / 2 * slope**2
     return float(value), np.exp(-losses)

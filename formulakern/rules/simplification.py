@@ -312,14 +312,21 @@ def joined_votes(
     table = Table.of(X)
     start = ensemble.scores(table)
     shorter = simplified_votes(ensemble, domains, missing)
-    search = _Search(shorter, table, start, float(tolerance), int(max_changed))
-    while search.join():
-        pass
-    rules = _of_groups(shorter, search.groups, search.intercept)
-    scores = rules.scores(table)
-    change = float(np.abs(scores - start).max(initial=0.0))
-    changed = int((ensemble.places(scores) != ensemble.places(start)).sum())
-    return JoinedRules(rules, change, changed, len(table), tuple(search.replaced))
+    most = len(shorter)
+    while True:
+        search = _Search(shorter, table, start, float(tolerance), int(max_changed))
+        while len(search.replaced) < most and search.join():
+            pass
+        rules = _of_groups(shorter, search.groups, search.intercept)
+        scores = rules.scores(table)
+        change = float(np.abs(scores - start).max(initial=0.0))
+        changed = int((ensemble.places(scores) != ensemble.places(start)).sum())
+        if changed <= max_changed:
+            return JoinedRules(rules, change, changed, len(table), tuple(search.replaced))
+        # a sum in another order moved a score that is on a threshold
+        if not search.replaced:
+            return JoinedRules(ensemble, 0.0, 0, len(table), ())
+        most = len(search.replaced) - 1
 
 
 class _Search:

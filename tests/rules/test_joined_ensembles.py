@@ -45,7 +45,8 @@ def cases(draw):
         votes = [draw(st.integers(-8, 8)) / 8 for _ in named or "y"]
         items.append(WeightedRule.of_votes(term, votes, named))
     if classes == "levels":
-        levels = {"levels": ("low", "mid", "high"), "thresholds": np.array([0.3, 0.8])}
+        # no score is on a threshold up to rounding
+        levels = {"levels": ("low", "mid", "high"), "thresholds": np.array([0.303, 0.803])}
         return replace(RuleEnsemble.of(items), **levels), Table(X)
     return RuleEnsemble.of(items, classes), Table(X)
 
@@ -91,6 +92,23 @@ def test_generated_ensembles(case, tolerance, most):
         assert far or (
             classify and (ensemble.decide(before) != ensemble.decide(joined)).sum() > most
         )
+
+
+def test_scores_on_a_threshold_keep_their_level():
+    """A sum in another order is above 0.3, and the sum before is not."""
+    terms = [fk.rule(f"age >= 31 & {text}") for text in ("odor = b", "odor = a", "odor != a")]
+    votes = [[0.0], [0.25], [0.25], [1.0]]
+    ensemble = RuleEnsemble.of(
+        [
+            WeightedRule.of_votes(term, own, None)
+            for term, own in zip([*terms, LinearTerm("age", 20, 60)], votes, strict=True)
+        ]
+    )
+    ensemble = replace(ensemble, levels=("low", "mid", "high"), thresholds=np.array([0.3, 0.8]))
+    X = Table({"age": [28, 28, 32, 28, 28, 28, 28, 28, 28], "odor": ["a", "a", "b"] + ["a"] * 6})
+    found = ensemble.joined(X, 0.25)
+    assert found.n_changed == 0
+    assert (found.rules.predict(X) == ensemble.predict(X)).all()
 
 
 def test_near_thresholds_and_opposites():

@@ -12,7 +12,7 @@ from formulakern import DataError, ParameterError, RuleEnsemble, ScoreCard, Tabl
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm, Monomial
 from tests.database import answers
-from tests.oracle import score_error, smallest_card_loss, smallest_score_error, smoothed_targets
+from tests.oracle import score_error, smallest_card_loss, smallest_score_error
 
 
 def problem(seed, n=24, R=3):
@@ -32,22 +32,20 @@ def problem(seed, n=24, R=3):
     return table, y, RuleEnsemble.of(items, ("a", "b"), [0.3, 0.0]), covers, second
 
 
-def mean_loss(chances, second, weights=None):
-    """The mean log loss of probabilities (n, 2), each class smoothed."""
-    share = smoothed_targets(second, weights)
-    return -np.average(
-        (np.column_stack([1 - share, share]) * np.log(chances)).sum(axis=1), weights=weights
-    )
+def loss_of(card, table, second, weights=None):
+    """The mean log loss of a card, with a quarter of the squares of its real weights."""
+    weights = np.ones(len(second)) if weights is None else weights
+    chances = card.predict_proba(table)[np.arange(len(second)), second.astype(int)]
+    penalty = ((card.votes[:, 0] / card.unit) ** 2).sum() / 4
+    return (penalty - weights @ np.log(chances)) / weights.sum()
 
 
-def fitted(covers, second, weights=None):
-    """The probabilities of real weights of least smoothed loss."""
-    share = smoothed_targets(second, weights)
-    each = np.ones(len(second)) if weights is None else weights
-    both = np.concatenate([each * share, each * (1 - share)])
-    codes = np.repeat([True, False], len(second))
-    real = LogisticRegression(C=np.inf, tol=1e-8).fit(np.tile(covers, (2, 1)), codes, both)
-    return real.predict_proba(covers)
+def least_loss(covers, second, weights=None):
+    """The least penalised loss of real weights."""
+    weights = np.ones(len(second)) if weights is None else weights
+    real = LogisticRegression(C=2.0, tol=1e-8).fit(covers, second, weights)
+    chances = real.predict_proba(covers)[np.arange(len(second)), second.astype(int)]
+    return ((real.coef_**2).sum() / 4 - weights @ np.log(chances)) / weights.sum()
 
 
 @pytest.mark.parametrize("largest", [1, 3])
@@ -59,7 +57,7 @@ def test_loss_is_between_the_bound_and_the_least_of_all_points(largest):
         best = smallest_card_loss(covers, second, largest)
         assert card.bound <= best + 1e-9
         assert card.loss >= best - 1e-5
-        assert card.loss == pytest.approx(mean_loss(card.predict_proba(table), second))
+        assert card.loss == pytest.approx(loss_of(card, table, second))
         assert np.abs(card.votes).max(initial=0) <= largest
         equal += card.loss <= best + 1e-5
     assert equal >= 0.9 * number
@@ -68,7 +66,7 @@ def test_loss_is_between_the_bound_and_the_least_of_all_points(largest):
 def test_the_bound_is_the_least_loss_of_real_weights():
     table, y, ensemble, covers, second = problem(3, n=400, R=6)
     card = ensemble.to_points(10, table, y)
-    least = mean_loss(fitted(covers, second), second)
+    least = least_loss(covers, second)
     assert least - 1e-6 <= card.bound <= least + 1e-9
     assert card.bound <= card.loss
     assert 0 <= card.gap < 0.02
@@ -89,7 +87,7 @@ def test_integer_weights_are_repeated_rows(seed):
     assert card.bound == pytest.approx(again.bound, abs=1e-9)
     assert card.bound <= smallest_card_loss(covers[rows], second[rows], 3) + 1e-9
     np.testing.assert_allclose(card.predict_proba(table), again.predict_proba(table), atol=1e-6)
-    assert card.loss == pytest.approx(mean_loss(card.predict_proba(table[rows]), second[rows]))
+    assert card.loss == pytest.approx(loss_of(card, table[rows], second[rows]))
     kept = {str(rule): int(n) for rule, n in zip(card.rules, card.support, strict=True)}
     some = weights > 0
     assert kept == {rule: int(table[some][rule[:2]].sum()) for rule in kept}
@@ -99,7 +97,7 @@ def test_the_bound_of_weighted_rows_is_the_least_loss_of_real_weights():
     table, y, ensemble, covers, second = problem(5, n=400, R=6)
     weights = np.random.default_rng(0).exponential(size=len(y))
     for scale in (1.0, 100.0):
-        least = mean_loss(fitted(covers, second, scale * weights), second, scale * weights)
+        least = least_loss(covers, second, scale * weights)
         card = ensemble.to_points(10, table, y, scale * weights)
         assert least - 1e-6 <= card.bound <= least + 1e-9
         assert card.bound <= card.loss
@@ -110,9 +108,8 @@ def test_separable_classes_have_a_finite_card():
     items = [WeightedRule(fk.rule(text), 1.0, "b", "a") for text in ("x = 1", "z = 1")]
     card = RuleEnsemble.of(items, "ab").to_points(3, table, [*"aaabbb"])
     assert card.predict(table).tolist() == [*"aaabbb"]
-    assert card.predict_proba({"x": [0, 1], "z": [0, 0]})[:, 1] == pytest.approx(
-        [0.2, 0.8], abs=1e-4
-    )
+    assert card.loss == pytest.approx(loss_of(card, table, np.array([0, 0, 0, 1, 1, 1]) > 0))
+    assert (np.abs(card.predict_proba(table)[:, 1] - 0.5) < 0.45).all()
     assert 0 <= card.bound <= card.loss
     assert str(card.rules[0]) == "x = 1"
 
@@ -224,7 +221,7 @@ def test_printed_card(ward):
     assert sums[0] == "Sums of the rules about a single column:"
     assert all(re.fullmatch(r"\S.*: (\+\d+|-\d+|0)", part.strip()) for part in sums[1].split(";"))
     loss, bound = re.fullmatch(
-        r"The smoothed log loss on training rows is (.*); no card with these rules is below (.*)\.",
+        r"The penalised log loss on training rows is (.*); no card with these rules is below (.*)\.",
         lines[-1],
     ).groups()
     assert float(bound) <= card.bound <= card.loss <= float(loss)
@@ -259,12 +256,11 @@ def test_fewer_rules_have_no_known_loss(ward):
     np.testing.assert_allclose(shorter.predict_proba(table), card.predict_proba(table))
 
 
-def test_rules_without_effect_leave_the_smoothed_base_rate():
+def test_rules_without_effect_leave_the_base_rate():
     table, y = {"x": [0, 1] * 8}, [*"aaab" * 4]
     card = RuleEnsemble.of([WeightedRule(fk.rule("x = 2"), 1.0, "b")], "ab").to_points(5, table, y)
     assert len(card) == 0
-    base = (4 * (1 - 1 / 6) + 12 * (1 / 14)) / 16
-    np.testing.assert_allclose(card.predict_proba(table)[:, 1], base, atol=1e-5)
+    np.testing.assert_allclose(card.predict_proba(table)[:, 1], 0.25, atol=1e-5)
     assert str(card).startswith("Predict a for every row.")
 
 
