@@ -29,10 +29,12 @@ from formulakern.cli.options import (
 )
 from formulakern.cli.scores import score_line
 from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.estimators.reporting.report import write_report
 from formulakern.files.models import load, load_rules
 from formulakern.files.replacing import replacing
 from formulakern.markup import rendered
 from formulakern.rules.ensemble import ScoreCard
+from formulakern.rules.saved import SavedRules
 from formulakern.rules.sql import DialectName
 from formulakern.text import blocks, clip, counted, width
 
@@ -339,13 +341,19 @@ def export(options: argparse.Namespace) -> None:
 )
 def report(options: argparse.Namespace) -> None:
     """Write an HTML page about a saved model and a table."""
-    model = uncalibrated(load(options.model))
-    if not hasattr(model, "report"):
+    model = uncalibrated(load_rules(options.model))
+    saved = isinstance(model, SavedRules)
+    if not saved and not hasattr(model, "report"):
         raise ParameterError(f"{type(model).__name__} makes no predictions that a report can show.")
     check_output(options.out, options.force, options.model, options.data)
     table, classes, name = _rows(model, options)
     shown = {"title": options.title, "max_rows": options.rows, "top": options.top}
-    model.report(options.out, table, classes, **shown)
+    if saved and hasattr(model, "classes_") and (classes is None or classes.dtype.kind in "biuU"):
+        kind = model.text.partition("(")[0]
+        written = {"kind": kind, "parameters": model.text, **shown}
+        write_report(model, options.out, table, classes, lambda y, _: y, **written)
+    else:
+        (load(options.model) if saved else model).report(options.out, table, classes, **shown)
     unknown = "no column has the class, so the page has no scores"
     rows = f"{len(table):,}" + (
         f'; the class is the column "{name}"' if classes is not None else f"; {unknown}"

@@ -285,11 +285,11 @@ class RuleEnsemble(ExportMixin, JsonRules, VotingRules):
 
             minimise  L = 1/W (Σ_i w_i ln(1 + exp(−z_i·(T(x_i) − start)/unit)) + ¼ Σ_r (p_r/unit)²)
 
-        for ``|p_r| ≤ largest``, where z_i is 1 for the second class and −1 for the first, w_i is the
-        weight of a row, and W the sum of all w_i.  The penalty keeps probabilities from 0 and 1 if
-        the rules separate few rows.  The search starts from several roundings of real weights.  It changes
-        the points of one or two rules at a time, until no tried change lowers L.  ``bound`` is a
-        proven lower bound of L over all real points of these rules.
+        for ``|p_r| ≤ largest``, where z_i is 1 for the second class and −1 for the first, w_i is
+        the weight of a row, and W the sum of all w_i.  The penalty keeps probabilities away from 0
+        and 1 if there are few rows.  The search starts from several roundings of real weights.  It
+        changes the points of one or two rules at a time, until no tried change lowers L.
+        ``bound`` is a proven lower bound of L over all real points of these rules.
 
         *Without rows*, the weights β_r of the ensemble are rounded.  With β_r ≈ p_r/unit, the
         largest error of any score is ``½ Σ_r |β_r − p_r/unit|``; points, ``start`` and ``unit``

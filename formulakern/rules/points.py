@@ -354,10 +354,11 @@ class _Problem:
 
             ln(1 + exp(−z)) ≥ H(a) − a·z,
 
-        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b.  Its least value
-        with the penalty is −v²/(2·RIDGE) for the coefficients v of β.  For a_i = 1/(1 + exp(z_i))
-        at the optimum, corrected, the coefficient of b is 0 up to rounding; it is multiplied by the
-        largest b of weights that are no worse than zeros.
+        with z_i = ±(Σ_r β_r x_ir + b).  The sum over the rows is linear in β and b.  With the
+        penalty, its least value is −v²/(2·RIDGE) for the coefficients v of β.  For
+        a_i = 1/(1 + exp(z_i)) at the optimum the coefficient of b is 0 up to rounding, after a
+        correction of b.  The remainder is multiplied by the largest b of weights that are no worse
+        than zeros.
         """
         counts = self.ones + self.zeros
         logits = self.patterns @ weights + shift

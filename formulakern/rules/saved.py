@@ -87,6 +87,19 @@ class SavedRules:
         found: Callable[[Any], FloatArray] = self.rules_.probabilities
         return lambda X: found(self._values(X))
 
+    @property
+    def decision_function(self) -> Callable[[Table], FloatArray]:
+        """The function that returns scores; AttributeError for rules without scores."""
+        if not isinstance(self.rules_, RuleEnsemble):
+            raise AttributeError("these rules have no scores")
+        return self._decisions
+
+    def _decisions(self, X: Table) -> FloatArray:
+        scores = self.rules_.scores_of(self._values(X))
+        if scores.shape[1] == 2:
+            return np.asarray(scores[:, 1] - scores[:, 0])
+        return np.asarray(scores if scores.shape[1] > 2 else scores[:, 0])
+
     def explain(self, X: Table) -> Any:
         """Return the explanation of every row."""
         if isinstance(self.rules_, RuleEnsemble):

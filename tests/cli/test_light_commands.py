@@ -1,6 +1,7 @@
 """Commands on saved rules load no learner, and give the learner's results."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -63,6 +64,8 @@ def test_commands_load_no_learner(name, fruit):
         ("export", path, "--python"): model.to_python().rstrip("\n") + "\n",
         ("export", path, "--json"): model.rules_.to_json().rstrip("\n") + "\n",
     }
+    if name != "HKL, regression":  # its report needs scikit-learn
+        expected["report", path, fruit, "-o", fruit.with_name("light.html")] = None
     commands = [list(map(str, words)) for words in expected]
     arguments = [json.dumps(commands), json.dumps(sorted(HEAVY))]
     lines = map(json.loads, printed(PROGRAM, *arguments).splitlines())
@@ -75,6 +78,11 @@ def test_commands_load_no_learner(name, fruit):
         elif command == "predict":
             found = [line.rpartition(",")[2] for line in out.splitlines()[1:]]
             assert found == list(map(str, model.predict(X).tolist()))
+        elif command == "report":
+            model.report(fruit.with_name("whole.html"), *read_table(fruit))
+            pages = [fruit.with_name(f"{which}.html").read_text() for which in ("light", "whole")]
+            light, whole = (re.split(r'aria-label="Parameters">[^<]*<', page) for page in pages)
+            assert light == whole
         else:
             assert out == text
 

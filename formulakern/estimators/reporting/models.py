@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import r2_score
 
 from formulakern.arrays import FloatArray
 from formulakern.display.report import Learned, ListedColumn, ListedTable
@@ -106,6 +105,15 @@ def texts_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array([str(value) for value in values.tolist()], dtype=object)
 
 
+def r_squared(truth: FloatArray, predicted: FloatArray) -> float:
+    """Return 1 − Σ_i (y_i − p_i)² / Σ_i (y_i − ȳ)², if the y_i differ.
+
+    >>> r_squared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0]))
+    0.5
+    """
+    return 1 - float(((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+
+
 def _curve(
     truth: npt.NDArray[Any] | None,
     predictions: Iterable[npt.NDArray[Any]],
@@ -117,7 +125,7 @@ def _curve(
         return None
     every, texts = itertools.islice(predictions, MAX_CURVE + 1), texts_of(truth)
     if number:
-        reached = [float(r2_score(truth, some)) for some in every]
+        reached = [r_squared(truth, np.asarray(some)) for some in every]
     else:
         reached = [float(np.mean(texts_of(some) == texts)) for some in every]
     return ("R²" if number else "accuracy", reached, about) if len(reached) > 1 else None
@@ -279,7 +287,7 @@ def _of_decision(
     model: Any, rules: DecisionRules, X: Any, truth: npt.NDArray[Any] | None, held: int
 ) -> ModelValues:
     """Return the values of a list or a set of rules."""
-    covers = model._covers(X)
+    covers = model._values(X)
     columns = decision_columns(rules)
     columns["class"] = ["unknown" if label is None else str(label) for label in columns["class"]]
     columns["rule"][-1] = "otherwise"

@@ -6,29 +6,26 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, entropy
-from sklearn.base import is_outlier_detector, is_regressor
-from sklearn.metrics import auc, confusion_matrix, r2_score, roc_curve
-from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
 from formulakern.display.report import ListedColumn, ListedTable, around, page
 from formulakern.encoding.plan import ColumnPlan, unseen_shares
 from formulakern.errors import DataError, FormulaKernError
-from formulakern.estimators.reporting.models import ModelValues, texts_of, values_of
-from formulakern.estimators.validation import read_classes, read_numbers
+from formulakern.estimators.reporting.models import ModelValues, r_squared, texts_of, values_of
 from formulakern.files.replacing import replacing
 from formulakern.syntax.leaves import Comparison
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table, cell
 from formulakern.text import SHARES, clip, score_text
 
+#: The quantile of the normal distribution for two-sided intervals of 95 %.
+NORMAL = 1.959963984540054
 #: The most columns whose entries are shown for a row.
 MAX_ENTRIES = 60
 #: The most classes of a confusion matrix, lines and points of a picture, and groups of
@@ -102,39 +99,90 @@ def report(
     >>> "<h1>Tic-tac-toe</h1>" in text, "https://" in text
     (True, False)
     """
+    from sklearn.base import is_outlier_detector, is_regressor
+    from sklearn.utils.validation import check_is_fitted
+
+    from formulakern.estimators.validation import read_classes, read_numbers
+
     check_is_fitted(self)
-    check_integer("max_rows", max_rows)
-    check_integer("top", top)
-    table = _table(self, X)
-    predicted = np.asarray(self.predict(X))
-    n = len(predicted)
-    if not n:
-        raise DataError("X has no rows; pass at least one row for a report.")
-    truth = None
-    if y is not None:
-        truth = read_numbers(y, n) if is_regressor(self) else read_classes(y, n)
-    values = values_of(self, X, truth, min(max_rows, n), top)
-    gap = float(np.max(getattr(self, "gap_", math.nan)))
-    classes = getattr(self, "classes_", None)
     parameters = [
         f"    {' '.join(f'{name} = {value!r}'.split())}"
         for name, value in self.get_params(deep=False).items()
     ]
     kind = type(self).__name__
+    write_report(
+        self,
+        path,
+        X,
+        y,
+        read_numbers if is_regressor(self) else read_classes,
+        kind=kind,
+        parameters="\n".join([kind, *parameters]),
+        numbers=is_regressor(self),
+        novelty=is_outlier_detector(self),
+        title=title,
+        max_rows=max_rows,
+        top=top,
+    )
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    read: Callable[[Any, int], npt.NDArray[Any]],
+    *,
+    kind: str,
+    parameters: str,
+    numbers: bool = False,
+    novelty: bool = False,
+    title: str | None = None,
+    max_rows: int = 200,
+    top: int = 20,
+) -> None:
+    """Write the report of an estimator, or of its saved rules without scikit-learn.
+
+    ``read(y, n)`` returns the target of n rows; ``numbers`` are predicted by a regressor, and 1 or
+    −1 by the detector of a ``novelty``.
+    """
+    check_integer("max_rows", max_rows)
+    check_integer("top", top)
+    table = _table(model, X)
+    predicted = np.asarray(model.predict(X))
+    n = len(predicted)
+    if not n:
+        raise DataError("X has no rows; pass at least one row for a report.")
+    truth = None if y is None else read(y, n)
+    values = values_of(model, X, truth, min(max_rows, n), top)
+    gap = float(np.max(getattr(model, "gap_", math.nan)))
+    classes = getattr(model, "classes_", None)
+    quality: dict[str, Any] | str
+    if truth is None:
+        quality = "The quality of the predictions is unknown: the report was made without y."
+    elif numbers:
+        missing = [values.no_curve] if values.no_curve else []
+        figures = _regressed(truth, predicted) | _rule_curve(values)
+        quality = {**figures, "target": values.target, "confusion": None, "missing": missing}
+    elif novelty and not np.isin(truth, [-1, 1]).all():
+        quality = "The quality of the predictions is unknown: it needs a y of 1 and −1."
+    else:
+        known = [-1, 1] if novelty else np.asarray(classes).tolist()
+        quality = _classified(model, X, truth, predicted, values, known)
     text = page(
         title=title or ("Score card" if values.learned.card else kind),
-        novelty=is_outlier_detector(self),
+        novelty=novelty,
         classes=None if classes is None else list(map(str, classes)),
         target=getattr(y, "name", None) or values.target,
         size=values.size,
         learned=values.learned,
         gap=gap if math.isfinite(gap) else None,
-        training=_training(self, table),
-        certificate=getattr(self, "certificate_", None),
-        quality=_quality(self, X, truth, predicted, values),
+        training=_training(model, table),
+        certificate=getattr(model, "certificate_", None),
+        quality=quality,
         reasons=_reasons(values, table, truth, predicted),
-        data=_data(self, table, values, truth, predicted),
-        parameters="\n".join([kind, *parameters]),
+        data=_data(model, table, values, truth, predicted),
+        parameters=parameters,
     )
     with replacing(path) as file:
         file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
@@ -210,23 +258,16 @@ def _reasons(
 # -- quality --------------------------------------------------------------------------------------
 
 
-def _quality(
+def _classified(
     model: Any,
     X: Any,
-    truth: npt.NDArray[Any] | None,
+    truth: npt.NDArray[Any],
     predicted: npt.NDArray[Any],
     values: ModelValues,
-) -> dict[str, Any] | str:
-    """Return the figures of quality with notes on missing ones, or the reason for no figures."""
-    if truth is None:
-        return "The quality of the predictions is unknown, because the report was made without y."
+    classes: list[Any],
+) -> dict[str, Any]:
+    """Return the figures of quality of predicted classes, with notes on missing ones."""
     missing = [values.no_curve] if values.no_curve else []
-    if is_regressor(model):
-        figures = _regressed(truth, predicted) | _rule_curve(values)
-        return {**figures, "target": values.target, "confusion": None, "missing": missing}
-    classes = [-1, 1] if is_outlier_detector(model) else model.classes_.tolist()
-    if is_outlier_detector(model) and not np.isin(truth, classes).all():
-        return "The quality of the predictions is unknown: it needs a y of 1 and −1."
     chances = scores = None
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(X))
@@ -240,7 +281,10 @@ def _quality(
     known = list(map(str, classes))
     is_of, said = texts_of(truth), texts_of(predicted)
     names = known + sorted({*is_of, *said} - {*known})
-    matrix = confusion_matrix(is_of, said, labels=names)
+    places = {name: k for k, name in enumerate(names)}
+    pairs = [[places[name] for name in some] for some in (is_of, said)]
+    matrix = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(matrix, tuple(pairs), 1)
     rows = matrix.sum(axis=1)
     n, hits = len(truth), int(np.trace(matrix))
     present = rows > 0
@@ -252,7 +296,7 @@ def _quality(
         )
     quality = {
         "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),
-        "accuracy": (hits / n, binomtest(hits, n).proportion_ci(method="wilson")),
+        "accuracy": (hits / n, dict(zip(("low", "high"), _interval(hits, n), strict=True))),
         "largest": names[int(rows.argmax())],
         "recall": np.mean(np.diag(matrix)[present] / rows[present]),
         "n_present": present.sum(),
@@ -272,8 +316,20 @@ def _quality(
             clipped = np.clip(chances, 1e-12, None)
             clipped = clipped / clipped.sum(axis=1, keepdims=True)
             loss = -np.log(clipped[true]).mean()
-            quality["loss"] = loss, entropy(rows)
+            shares = rows[present] / n
+            quality["loss"] = loss, -float(shares @ np.log(shares))
     return quality
+
+
+def _interval(hits: int, n: int) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a proportion, which has 95 % confidence.
+
+    >>> [round(end, 4) for end in _interval(8, 10)]
+    [0.4902, 0.9433]
+    """
+    middle = (hits + NORMAL**2 / 2) / (n + NORMAL**2)
+    half = NORMAL / (n + NORMAL**2) * math.sqrt(hits * (n - hits) / n + NORMAL**2 / 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
@@ -290,7 +346,7 @@ def _regressed(truth: FloatArray, predicted: FloatArray) -> dict[str, Any]:
     points = np.column_stack([truth, predicted])[:MAX_POINTS]
     counts, edges = np.histogram(errors, bins=min(30, 5 + len(errors) // 5))
     return {
-        "r2": r2_score(truth, predicted) if np.ptp(truth) else None,
+        "r2": r_squared(truth, predicted) if np.ptp(truth) else None,
         "absolute": (np.abs(errors).mean(), np.abs(truth - np.median(truth)).mean()),
         "square": (np.sqrt(np.mean(errors**2)), truth.std()),
         "points": points,
@@ -319,18 +375,22 @@ def _roc(
     for k in [1] if len(known) == 2 else range(len(known)):
         positive = is_of == known[k]
         if positive.any() and not positive.all():
-            x, y, _ = roc_curve(positive, scores[:, k])
+            order = np.argsort(-scores[:, k], kind="stable")
+            ends = np.append(np.flatnonzero(np.diff(scores[order, k])), len(order) - 1)
+            hits = np.cumsum(positive[order])[ends]
+            x, y = (np.append(0, some) / some[-1] for some in (ends + 1 - hits, hits))
             at = np.linspace(0, len(x) - 1, min(len(x), MAX_POINTS)).round().astype(np.intp)
-            found.append((int(positive.sum()), auc(x, y), known[k], np.column_stack([x, y])[at]))
+            area = float(np.trapezoid(y, x))
+            found.append((int(positive.sum()), area, known[k], np.column_stack([x, y])[at]))
     if not found:
         missing.append("No ROC curve: all rows are of one class.")
         return {}
-    area = np.mean([area for _, area, _, _ in found])
+    mean = np.mean([area for _, area, _, _ in found])
     found.sort(key=lambda one: -one[0])
     if len(found) > MAX_LINES:
         missing.append(f"ROC curves of the {MAX_LINES} largest of {len(found)} classes.")
     curves = [(f"{name}: area {area:.3f}", line) for _, area, name, line in found[:MAX_LINES]]
-    return {"roc": curves, "area": area}
+    return {"roc": curves, "area": mean}
 
 
 def _calibration(
@@ -350,8 +410,7 @@ def _calibration(
     ends = np.searchsorted(probability[order], probability[order][cuts])
     groups = [g for g in np.split(order, np.unique(ends)) if len(g)]
     points = [(probability[g].mean(), true[g].mean()) for g in groups]
-    hits = [binomtest(int(true[g].sum()), len(g)) for g in groups]
-    bars = np.array([one.proportion_ci(method="wilson") for one in hits])
+    bars = np.array([_interval(int(true[g].sum()), len(g)) for g in groups])
     return name, score, np.array(points), bars
 
 

@@ -313,7 +313,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         -------
         ndarray of shape (n_rows,)
         """
-        covers = self._covers(X)  # raises before the fit
+        covers = self._values(X)  # raises before the fit
         return self.rules_.decide(covers)
 
     @lazily
@@ -331,7 +331,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        covers = self._covers(X)
+        covers = self._values(X)
         return self.rules_.probabilities(covers)
 
     def explain(self, X: Any) -> Any:
@@ -356,7 +356,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         table = self.encoder_.read_table(X) if self._conditions is None else Table.of(X)
         return self.rules_.explain(table)
 
-    def _covers(self, X: Any) -> npt.NDArray[np.bool_]:
+    def _values(self, X: Any) -> npt.NDArray[np.bool_]:
         """Return the truth of every rule on every row, bool of shape (n, R)."""
         check_is_fitted(self, "rules_")
         if self._conditions is None:
