@@ -152,7 +152,7 @@ def test_sums_are_the_decisions_of_kernels(tmp_path, name):
 def test_new_rows_have_no_quality_unless_told(tmp_path):
     model = fk.FormulaOneClass("a & b").fit(FRAME)
     page = written(model, tmp_path, FRAME)
-    assert "unknown, because the report was made without y" in page.text("p")
+    assert "unknown: the report was made without y" in page.text("p")
     assert np.allclose([s.popitem()[1] for s in totals(page)], model.decision_function(FRAME))
     told = written(model, tmp_path, FRAME, model.predict(FRAME))
     assert "100.0%" in told.text("dd")
