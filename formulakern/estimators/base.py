@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
@@ -357,6 +356,8 @@ def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     -------
     float
     """
+    from sklearn.metrics import accuracy_score
+
     return _scored(accuracy_score, self, X, y, sample_weight)
 
 
@@ -374,6 +375,8 @@ def number_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     -------
     float
     """
+    from sklearn.metrics import r2_score
+
     return _scored(r2_score, self, X, y, sample_weight)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
@@ -455,6 +454,8 @@ def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
 
     Classes with fewer rows than folds are missing from some folds, without a warning.
     """
+    from sklearn.model_selection import StratifiedKFold, check_cv
+
     if is_integer(cv):
         folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
     else:

@@ -15,8 +15,6 @@ from formulakern.arrays import FloatArray
 from formulakern.display.report import Learned, ListedColumn, ListedTable
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.errors import ParameterError
-from formulakern.kernels.strings import Strings
-from formulakern.learning.kernel_machines import pairwise_votes
 from formulakern.rules.class_rules import RuleList, RuleSet
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, ScoreCard
@@ -389,6 +387,9 @@ def _votes_of(rules: RuleSet, covered: npt.NDArray[np.bool_]) -> dict[str, Any]:
 
 def _of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
     """Return the values of a vote of support vectors, with the heaviest rules if it has any."""
+    from formulakern.kernels.strings import Strings
+    from formulakern.learning.kernel_machines import pairwise_votes
+
     support = model._support_rows
     gram = model.kernel_(model._read_table(X).take(np.arange(held)), support)
     gram = np.asarray(gram, dtype=np.float64)
