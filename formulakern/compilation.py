@@ -39,6 +39,8 @@ MAX_NUMPY_NUMBERS = 1 << 21
 #: Seconds to read machine code from disk, without and with the import of numba.
 READ_SECONDS, IMPORT_SECONDS = 0.012, 0.4
 
+#: The number of the format of files on disk.
+FORMAT = 2
 #: Settings of numba that change machine code.
 SETTINGS = (
     *("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "USING_SVML"),
@@ -232,13 +234,22 @@ class _Entry:
     notice: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def load_overload(self, _signature: Any, target: Any) -> Any:
-        """Return the compiled function from disk, or None."""
+        """Return the compiled function from disk, or None.
+
+        ``refresh`` imports what numba needs to compile, in a third of a second.  Machine code needs
+        it only for symbols that are not there without it.
+        """
+        import llvmlite.binding as llvm
         from numba.core.compiler import CompileResult
+        from numba.core.runtime import rtsys
 
         if (payload := code_cache.load(self.digest)) is not None:
-            target.refresh()
+            rtsys.initialize(target)
             try:
-                return CompileResult._rebuild(target, *pickle.loads(payload))
+                symbols, parts = pickle.loads(payload)
+                if not all(map(llvm.address_of_symbol, symbols)):
+                    target.refresh()
+                return CompileResult._rebuild(target, *parts)
             except Exception:  # unusable, so it is compiled again
                 code_cache.drop(self.digest)
         self.notice.enter_context(_announced())
@@ -249,7 +260,13 @@ class _Entry:
         from numba.core.serialize import dumps
 
         if not result.lifted and not result.library.has_dynamic_globals:
-            code_cache.save(self.digest, dumps(result._reduce()))
+            module = result.library._final_module
+            names = [
+                one.name
+                for one in (*module.functions, *module.global_variables)
+                if one.is_declaration and not one.name.startswith("llvm.")
+            ]
+            code_cache.save(self.digest, dumps((names, result._reduce())))
 
 
 @cache
@@ -389,7 +406,7 @@ def _processor() -> str:
     import numba
     import numpy
 
-    versions = (sys.version, numba.__version__, llvm.llvm_version_info, numpy.__version__)
+    versions = (FORMAT, sys.version, numba.__version__, llvm.llvm_version_info, numpy.__version__)
     here = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     settings = (str(getattr(numba.config, name, None)) for name in SETTINGS)
     return _text((*versions, *here, *settings))

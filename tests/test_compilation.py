@@ -5,15 +5,18 @@ import hashlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern import compilation
 from formulakern.backends.evaluation import loop_of
 from formulakern.backends.loops import vectorized, whole
 from formulakern.compilation import NOTICE, _linked, _processor, compiled
@@ -344,3 +347,18 @@ except KeyboardInterrupt:
 def test_an_interrupt_waits_until_the_compiler_is_imported(tmp_path):
     done = python(INTERRUPTED_IMPORT, tmp_path)
     assert done.stdout == "1.0 1.0\n", done.stderr
+
+
+@pytest.mark.parametrize("symbol", ["NRT_Free", "no such symbol"])
+def test_numba_is_prepared_to_compile_only_if_machine_code_needs_a_symbol(symbol, monkeypatch):
+    gram(0)  # numba is there
+    asked, dropped = [], []
+    target = types.SimpleNamespace(refresh=lambda: asked.append(symbol))
+    payload = pickle.dumps(([symbol], ()))
+    monkeypatch.setattr(compilation.code_cache, "load", lambda digest: payload)
+    monkeypatch.setattr(compilation.code_cache, "drop", dropped.append)
+    entry = compilation._Entry("0")
+    with entry.notice:
+        assert entry.load_overload(None, target) is None  # it has no code
+    assert dropped == ["0"]
+    assert bool(asked) == (symbol != "NRT_Free")
