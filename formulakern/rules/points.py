@@ -260,7 +260,7 @@ class _Problem:
         ones, zeros = (np.asarray(some[there], dtype=np.float64) for some in counts)
         t = (there + low).astype(np.float64)
         slope, shift = (near.slope, near.shift) if near else (0.0, 0.0)
-        ridge = RIDGE * max(1.0, float(points @ points))  # without points, any slope has this loss
+        ridge = RIDGE * max(1.0, float(points @ points))  # the slope of zeros becomes 0
         value, chances = _loss(ones, zeros, t, slope, shift, ridge)
         for _ in range(100):
             wrong = (ones + zeros) * chances - ones

@@ -296,7 +296,7 @@ def _classified(
         )
     quality = {
         "confusion": ([names[k] for k in shown], matrix[np.ix_(shown, shown)].tolist()),
-        "accuracy": (hits / n, dict(zip(("low", "high"), _interval(hits, n), strict=True))),
+        "accuracy": (hits / n, *_interval(hits, n)),
         "largest": names[int(rows.argmax())],
         "recall": np.mean(np.diag(matrix)[present] / rows[present]),
         "n_present": present.sum(),
