@@ -75,7 +75,7 @@ def test_commands_on_a_model(name, numpy_seconds, tmp_path):
         seconds, modules = cost(command, model, *more)
         option = "".join(f" {word}" for word in more[:1] if command == "export")
         report(f"{name}: {command}{option}", seconds, numpy_seconds, modules)
-        assert name == "SVM" or command == "report" or seconds < 4 * GOAL * numpy_seconds
+        assert name == "SVM" or seconds < 4 * GOAL * numpy_seconds
 
 
 def test_other_commands(numpy_seconds):
