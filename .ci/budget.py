@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pytest
 
-#: The limit of the processor seconds, in units of the fixed work; the work has so many parts.
+#: The limit of the processor seconds, in units of the fixed work, and the parts of this work.
 MOST, PARTS = 700.0, 20
-#: A process does one part after so many tests.
+#: The number of tests of a process from one part to the next.
 PERIOD = 40
 
 #: Processor seconds of the parts.
