@@ -124,6 +124,8 @@ class FeatureSelection:
         Called with the first choice within the limit.
     sizes : sequence of int
         The sizes of the path, which includes the limit too.
+    proves : bool
+        Whether branch and bound bounds the choices of a small limit.
 
     Attributes
     ----------
@@ -142,6 +144,7 @@ class FeatureSelection:
     deadline: Deadline = UNLIMITED
     report: Callable[[Selection], None] | None = None
     sizes: Sequence[int] = PATH_SIZES
+    proves: bool = False
     interrupted: bool = field(init=False, default=False)
     subset_bound: float | None = field(init=False, default=None)
 
@@ -167,7 +170,7 @@ class FeatureSelection:
                     here = self.reduced(here, size)
                     if size <= max(most or 0, DEFAULT_MAX_RULES):
                         here = self.exchanged(here)
-                        if size == most:
+                        if self.proves and size == most:
                             here = self.best_subset(here, start)
                         here = self.sensible(here)
                     self.add(here, found)

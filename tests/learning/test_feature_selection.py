@@ -25,7 +25,9 @@ def problem(seed, most, name="logistic"):
     bits = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).view(np.uint8)
     penalties = np.array([4.0 ** len(v) for v in nodes] + [1.0])
     loss = loss_of(name, y, np.full(60, 30.0))
-    search = FeatureSelection(Columns(bits, numbers), penalties, None, loss, 1e-5, most)
+    search = FeatureSelection(
+        Columns(bits, numbers), penalties, None, loss, 1e-5, most, proves=True
+    )
     n, K = len(penalties), loss.n_functions
     return search, search.solved(np.arange(n), np.zeros((n, K)), loss.cold)
 

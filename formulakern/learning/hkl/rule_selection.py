@@ -79,6 +79,7 @@ def select_features(
         reported,
         # for other rho the norm differs
         PATH_SIZES if options.has_path and options.rho == 1 else (),
+        options.proves,
     )
     none = np.zeros(loss.n_functions)
     listed = [weights.get(one, none) for one in features]
