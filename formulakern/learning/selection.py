@@ -56,8 +56,8 @@ PATH_SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30)
 DEFAULT_MAX_RULES = 15
 #: The share of the features that are removed at once at first.
 REMOVED_SHARE = 0.3
-#: The number of features of least weight that are tried in an exchange, and the share by which it
-#: must lower P(S).
+#: The usual number of features that are tried in an exchange, and the share by which it must lower
+#: P(S).
 MAX_TRIED, MIN_IMPROVEMENT = 3, 1e-4
 #: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
 MAX_GAIN_RATIO = 2.0
@@ -124,6 +124,8 @@ class FeatureSelection:
         Called with the first choice within the limit.
     sizes : sequence of int
         The sizes of the path, which includes the limit too.
+    max_tried : int
+        The number of features of least weight that are tried in an exchange.
     proves : bool
         Whether branch and bound bounds the choices of a small limit.
 
@@ -144,6 +146,7 @@ class FeatureSelection:
     deadline: Deadline = UNLIMITED
     report: Callable[[Selection], None] | None = None
     sizes: Sequence[int] = PATH_SIZES
+    max_tried: int = MAX_TRIED
     proves: bool = False
     interrupted: bool = field(init=False, default=False)
     subset_bound: float | None = field(init=False, default=None)
@@ -255,7 +258,7 @@ class FeatureSelection:
         improved = True
         while improved and not self.deadline.over():
             improved = False
-            for leaving in self.lightest(here)[:MAX_TRIED]:
+            for leaving in self.lightest(here)[: self.max_tried]:
                 rest = self.without(here, leaving)
                 entering, gain = self.promising(rest, int(here.which[leaving]))
                 if rest.objective - MAX_GAIN_RATIO * gain >= here.objective:

@@ -15,7 +15,12 @@ from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Repor
 from formulakern.learning.hkl.lasso import Active
 from formulakern.learning.hkl.options import Node, Options
 from formulakern.learning.hkl.rows import Rows
-from formulakern.learning.selection import PATH_SIZES, FeatureSelection, Selection
+from formulakern.learning.selection import (
+    MAX_TRIED,
+    PATH_SIZES,
+    FeatureSelection,
+    Selection,
+)
 from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.syntax.formula import Formula
 
@@ -79,7 +84,8 @@ def select_features(
         reported,
         # for other rho the norm differs
         PATH_SIZES if options.has_path and options.rho == 1 else (),
-        options.proves,
+        MAX_TRIED if options.proves else 1,
+        options.proves and "hinge" not in options.loss,  # which needs too many steps
     )
     none = np.zeros(loss.n_functions)
     listed = [weights.get(one, none) for one in features]

@@ -245,7 +245,9 @@ class MultinomialLoss(Loss):
         super().__init__("multinomial", y, c)
         self.codes = y.astype(np.intp)
         self.n_functions = int(self.codes.max()) + 1
-        self.right = self.codes[:, None] == np.arange(self.n_functions)
+        # sums over a few classes are fast over rows of examples
+        self.right = (self.codes == np.arange(self.n_functions)[:, None]).T
+        self.places = np.arange(len(y))
         self.goal = c @ self.right
         self.total = float(self.goal.sum())
         self.cold = -np.log(self.goal / self.total)
@@ -257,14 +259,19 @@ class MultinomialLoss(Loss):
 
     def expand(self, u: FloatArray) -> Expansion:
         """Return value, dual variables and probabilities at u."""
-        parts = np.ascontiguousarray(u.T)  # sums over a few classes are fast over rows of examples
-        parts = parts - parts.max(axis=0)
-        own = parts[self.codes, np.arange(len(u))]
+        return self._expansion(*self._probabilities(np.ascontiguousarray(u.T)))
+
+    def _probabilities(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value, and probabilities, at scores of shape (K, m)."""
+        parts = scores - scores.max(axis=0)
+        own = parts[self.codes, self.places]
         np.exp(parts, out=parts)
         total = parts.sum(axis=0)
         parts /= total
-        value = float(self.c @ (np.log(total) - own))
-        return Expansion(value, (self.c * (self.right.T - parts)).T, parts.T)
+        return float(self.c @ (np.log(total) - own)), parts
+
+    def _expansion(self, value: float, chances: FloatArray) -> Expansion:
+        return Expansion(value, (self.c * (self.right.T - chances)).T, chances.T)
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
         """Return Σ_i c_i H([y_i = ·] − β_i / c_i)."""
@@ -282,36 +289,32 @@ class MultinomialLoss(Loss):
     def intercept(self, u: FloatArray, start: FloatArray | float) -> tuple[FloatArray, Expansion]:
         """Return the b, float64 (K,), that gives each class its share, by damped Newton steps."""
         K, b = self.n_functions, np.array(start, dtype=np.float64)
-
-        def at(b: FloatArray) -> tuple[float, Expansion]:
-            here = self.expand(u - b)
-            return here.value, here
-
-        value, here = at(b)
-        lack = here.beta.sum(axis=0)
+        scores, before, largest = np.ascontiguousarray(u.T), math.inf, math.inf
+        value, chances = self._probabilities(scores - b[:, None])
         for _ in range(MAX_INTERCEPT_STEPS):
-            if np.abs(lack).max() <= 1e-11 * self.total:
+            sums = chances @ self.c
+            lack = self.goal - sums
+            now = float(np.abs(lack).max())
+            rounding = before <= 1e-9 * self.total or largest <= MIN_STEP
+            if now <= 1e-11 * self.total or (now > before / 2 and rounding):
                 break
-            chances = here.curvature
-            curvature = np.diag(self.c @ chances) - (self.c[:, None] * chances).T @ chances
+            before = now
+            curvature = (-self.c * chances) @ chances.T
+            curvature.flat[:: K + 1] += sums
             curvature += self.total / K**2  # a common shift changes nothing
-            curvature[range(K), range(K)] *= 1 + DAMPING
-            curvature[range(K), range(K)] += DAMPING**2 * self.total  # for probabilities of 0 and 1
-            step = np.clip(
-                np.linalg.solve(curvature, lack), -MAX_INTERCEPT_STEP, MAX_INTERCEPT_STEP
-            )
-            after, moved = at(b - step)
-            while after > value + 1e-12 * abs(value) and np.abs(step).max() > MIN_STEP:
+            curvature.flat[:: K + 1] *= 1 + DAMPING
+            # for probabilities of 0 and 1
+            curvature.flat[:: K + 1] += DAMPING**2 * self.total
+            step = np.linalg.solve(curvature, lack)
+            step = np.clip(step, -MAX_INTERCEPT_STEP, MAX_INTERCEPT_STEP)
+            while True:
+                largest = float(np.abs(step).max())
+                after, moved = self._probabilities(scores - (b - step)[:, None])
+                if after <= value + 1e-12 * abs(value) or largest <= MIN_STEP:
+                    break
                 step /= 4
-                after, moved = at(b - step)
-            before = np.abs(lack).max()
-            b, value, here = b - step, after, moved
-            lack = here.beta.sum(axis=0)
-            if np.abs(lack).max() > before / 2 and (
-                before <= 1e-9 * self.total or np.abs(step).max() <= MIN_STEP
-            ):
-                break  # only rounding remains
-        return b, here
+            b, value, chances = b - step, after, moved
+        return b, self._expansion(value, chances)
 
     def true_intercept(self, u: FloatArray, smooth: FloatArray) -> tuple[FloatArray, float]:
         """Return ``smooth``, since the loss is not smoothed, and the value."""
