@@ -133,8 +133,9 @@ def run_slices(
     search: Search,
     time_limit: TimeLimit,
     progress: Callable[[float], None] | None = None,
+    spent: Callable[[], bool] = bool,
 ) -> bool:
-    """Run a search to its end or to the time limit; return True if it has ended by itself."""
+    """Run a search to its end, to the time limit, or until ``spent``; return True at its end."""
     deadline, work, finished = Deadline.of(time_limit), FIRST_WORK, False
     while not finished:
         begin = Deadline.clock()
@@ -144,7 +145,7 @@ def run_slices(
         work = min(int(work * factor) + 1, MAX_WORK)
         if progress is not None:
             progress(1.0 if finished else min(search.share(), 1.0))
-        if deadline.over():
+        if deadline.over() or spent():
             break
     return finished
 

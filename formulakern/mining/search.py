@@ -34,7 +34,8 @@ class SearchOptions:
 
     ``objective`` and ``direction`` ("both", "positive" or "negative") select the score, see
     :class:`Objective`; "norm" is for conjunctions only.  ``progress`` is called about every 0.05 s
-    with an estimate of the completed share.
+    with an estimate of the completed share.  A search that evaluates more than ``max_evaluated``
+    candidates ends as at the time limit.
     """
 
     top: int = 10
@@ -43,6 +44,7 @@ class SearchOptions:
     threshold: float = 0.0
     time_limit: TimeLimit = None
     progress: Callable[[float], None] | None = None
+    max_evaluated: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +174,14 @@ class MiningTask:
         self.goal = objective_of(read, options.objective, options.direction)
         self.top, self.threshold = options.top, options.threshold
         self.deadline, self.progress = Deadline.of(options.time_limit), options.progress
+        self.max_evaluated = options.max_evaluated
 
     def run(self, search: CompiledSearch) -> bool:
-        """Continue a search; return True if it ended by itself, not at the time limit."""
+        """Continue a search; return True if it ended by itself, not at a limit."""
         if not search.ready(self.deadline):
             return False
-        return run_slices(search, self.deadline, self.progress)
+        most = self.max_evaluated
+        return run_slices(search, self.deadline, self.progress, lambda: search.n_evaluated > most)
 
     def sums(
         self,

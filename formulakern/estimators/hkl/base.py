@@ -260,8 +260,8 @@ class HierarchicalBase(RuleModel):
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         most = f"{100 * self.gap_:.2g} %"
         every = [model.grown for model in self._models]
-        only_pairs = any(grown.only_pairs for grown in every)
-        scope = scope_of(rows.table, len(every[0].nodes), only_pairs=only_pairs)
+        lengths = [grown.proven_length for grown in every if grown.proven_length is not None]
+        scope = scope_of(rows.table, len(every[0].nodes), min(lengths, default=None))
         self.certificate_ = f"The objective is at most {most} above the minimum over {scope}."
         whole = [model.path[0] for model in self._models if model.path]
         gap = relative_gap(sum(own[2] for own in whole), self.lower_bound_)

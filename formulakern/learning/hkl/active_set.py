@@ -75,8 +75,8 @@ class GrownSolution:
     ``nodes`` are W of each function, closed under subsets, and ``others`` its other features, in
     the order of the ``solution``, whose own bound concerns these alone.  No weights on any
     conjunctions have an objective below ``lower_bound``, to which the ``gap`` is relative.
-    ``tried`` are conjunctions that were in use at some time.  If ``only_pairs``, the bound concerns
-    conjunctions of at most two propositions, and the longer ones in use.
+    ``tried`` are conjunctions that were in use at some time.  The bound concerns conjunctions of at
+    most ``proven_length`` propositions, if this is not None, and the longer ones in use.
     """
 
     nodes: list[list[Node]]
@@ -87,7 +87,7 @@ class GrownSolution:
     history: list[list[GrowthStep]]
     status: str
     tried: list[Node] = field(default_factory=list)
-    only_pairs: bool = False
+    proven_length: int | None = None
 
     @property
     def weights(self) -> list[dict[Node | int, float]]:

@@ -15,6 +15,7 @@ is a proof (:mod:`formulakern.mining.ordered_sums`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.encoding.bits import n_words
 from formulakern.encoding.ordered import GroupTable, OrderedTable
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, Report
@@ -46,6 +48,9 @@ MAX_CONJUNCTION_LENGTH, MAX_PENALTY = 12, 1e100
 MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES, MAX_TRIPLE_WORK = 80, 300_000, 4e9
 #: The limit of rows times functions times pairs of columns for all proofs of a fit.
 MAX_PROOF_WORK = 5e9
+#: The length of listed conjunctions that are searched first, and the limit of conjunctions times
+#: words of 64 rows times functions, for one search of these and for all searches of longer ones.
+SHORT_LENGTH, MAX_LISTED_WORK = 3, 3e8
 #: The gap to which a round is solved: this share of the last gap, at most MAX_ROUND_GAP.
 ROUND_GAP_SHARE, MAX_ROUND_GAP = 0.2, 0.05
 #: The share of the gap allowed for missing features; below 1, so that rounding does not matter.
@@ -155,15 +160,25 @@ class Active:
         self.left |= leaving
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ListedSearch:
-    """The search over the conjunctions of listed propositions, by their bits."""
+    """The search over the conjunctions of listed propositions, by their bits.
+
+    Proofs are about conjunctions of at most ``longest`` propositions, which falls to 3 or 2 if they
+    take too long.
+    """
 
     rows: Rows | Groups
     depth_penalty: float
     signs: IntArray | None
+    longest: int = field(default=MAX_CONJUNCTION_LENGTH, init=False)
+    #: The work of all searches for conjunctions of more than SHORT_LENGTH propositions.
+    work: float = field(default=0.0, init=False)
 
-    def _mined(self, net: FloatArray, longest: int, **options: Any) -> Proof:
+    def _mined(
+        self, net: FloatArray, longest: int, most: float = math.inf, **options: Any
+    ) -> tuple[Proof, float]:
+        """Search for at most about ``most`` work; return the proof and the work."""
         table: Any = self.rows.table
         n = table.n_columns
         every = np.arange(n)
@@ -173,7 +188,8 @@ class ListedSearch:
         sides = {"both": every}
         if self.signs is not None:
             sides = {"positive": every[self.signs != -1], "negative": every[self.signs != 1]}
-        bounds, found = [0.0], []
+        bounds, found, work = [0.0], [], 0.0
+        cost = n_words(table.n_rows) * net.shape[1]
         for direction, among in sides.items():
             if not len(among):
                 continue
@@ -187,15 +203,18 @@ class ListedSearch:
                 parts = self.rows.parts(net)
                 result = mine_partitioned(*parts, len(among), among=among, **options)
             else:
+                options["max_evaluated"] = max(most - work, 0.0) / cost
                 result = mine_conjunctions(table.select(among), net, **options)
+                work += float(result.n_evaluated) * cost
             bounds.append(max(result.bound, float(result.scores.max(initial=0.0))))
             pairs = zip(result.scores.tolist(), result.conjunctions, strict=True)
             found += [Found(score, tuple(among[list(w)].tolist())) for score, w in pairs]
-        return Proof(max(bounds), sorted(found, key=lambda one: (-one.score, one.node)))
+        best_first = sorted(found, key=lambda one: (-one.score, one.node))
+        return Proof(max(bounds), best_first), work
 
     def best(self, net: FloatArray, least: float, *, every: bool) -> list[Found]:  # noqa: ARG002
         """Return the best propositions."""
-        return self._mined(net, 1).found
+        return self._mined(net, 1)[0].found
 
     def prove(
         self,
@@ -204,8 +223,28 @@ class ListedSearch:
         deadline: Deadline,
         enough: int,  # noqa: ARG002
     ) -> Proof:
-        """Bound the scores of all conjunctions, or find some above the threshold."""
-        return self._mined(net, MAX_CONJUNCTION_LENGTH, threshold=threshold, time_limit=deadline)
+        """Bound the scores of all conjunctions, or find some above the threshold.
+
+        Longer conjunctions are searched if no short one is found.
+        """
+        while True:
+            short = min(SHORT_LENGTH, self.longest)
+            most = MAX_LISTED_WORK if short > 2 else math.inf
+            options = {"threshold": threshold, "time_limit": deadline}
+            proof, work = self._mined(net, short, most, **options)
+            if work > most:
+                self.longest = 2
+            elif self.longest == short:
+                return proof
+            elif proof.found:
+                return Proof(math.inf, proof.found)
+            else:
+                most = MAX_LISTED_WORK - self.work
+                proof, work = self._mined(net, self.longest, most, **options)
+                if work <= most:
+                    self.work += work
+                    return proof
+                self.longest = short
 
     def divide_at(self, nodes: list[Node]) -> None:
         """Do nothing: propositions are listed."""
@@ -232,24 +271,26 @@ def is_large(n_columns: int, n_rows: int) -> bool:
     return n_columns > MAX_TRIPLE_COLUMNS or n_columns * n_rows > MAX_TRIPLE_ENTRIES
 
 
-def scope_of(table: Any, n_functions: int = 1, *, only_pairs: bool = False) -> str:
+def scope_of(table: Any, n_functions: int = 1, proven_length: int | None = None) -> str:
     """Return the set of conjunctions that a proof covers, in words.
 
-    ``only_pairs`` is the mark of a :class:`GrownSolution`.
+    ``proven_length`` is that of a :class:`GrownSolution`.
 
     >>> scope_of(OrderedTable([], 0, np.zeros((0, 0))))
     'all conjunctions of its propositions, cut at every gap between two values'
     """
-    longest = 2 if only_pairs else longest_of(table, n_functions)
+    longest = proven_length or longest_of(table, n_functions)
     least = f" of at most {longest} conditions" if longest < MAX_CONJUNCTION_LENGTH else ""
     cuts = f", cut at {table.cuts}" if isinstance(table, OrderedTable) else ""
-    more = ", and the longer ones that were found" if only_pairs else ""
+    more = ", and the longer ones that were found" if proven_length else ""
     return f"all conjunctions{least} of its propositions{cuts}{more}"
 
 
-def has_only_pairs(search: Any) -> bool:
-    """Return True if the last proof of a search is about pairs, since others take too long."""
-    return isinstance(search, OrderedSearch) and search.only_pairs
+def proven_length(search: Any) -> int | None:
+    """Return the limit of lengths for the last proof of a search, if it would take too long."""
+    if isinstance(search, ListedSearch):
+        return search.longest if search.longest < MAX_CONJUNCTION_LENGTH else None
+    return 2 if isinstance(search, OrderedSearch) and search.only_pairs else None
 
 
 def searched(rows: Rows, options: Options, n_functions: int) -> OrderedSearch | ListedSearch:
@@ -376,8 +417,8 @@ def grow_lasso(
         found.status,
     )
     every = [nodes] * K, [others] * K
-    tried, only_pairs = [*active.tried], has_only_pairs(search)
-    return GrownSolution(*every, as_before, best, gap, [history], status, tried, only_pairs)
+    tried, length = [*active.tried], proven_length(search)
+    return GrownSolution(*every, as_before, best, gap, [history], status, tried, length)
 
 
 class _Outside:
@@ -418,7 +459,8 @@ class _Outside:
         best = self.search.best(self.net, self.threshold, every=exact)
         found = [one for one in best if one.score > self.threshold]
         bound, summed = 0.0, isinstance(self.search, SummedSearch)
-        if summed or (self.options.proves and exact and not found and not wanted):
+        proves = self.options.proves or isinstance(self.search, ListedSearch)  # it finds pairs
+        if summed or (proves and exact and not found and not wanted):
             proving = deadline if summed else deadline.part(PROOF_TIME_SHARE)
             proof = self.search.prove(self.net, self.threshold, proving, MIN_GROWTH)
             self.out_of_time = proving.over() and not proof.found
@@ -435,7 +477,7 @@ class _Outside:
     def longer(self) -> float:
         """Bound the scores of conjunctions that are longer than the searched ones."""
         longest = longest_of(self.rows.table, self.net.shape[1])
-        if longest < MAX_CONJUNCTION_LENGTH or has_only_pairs(self.search):
+        if longest < MAX_CONJUNCTION_LENGTH or proven_length(self.search):
             return 0.0
         above, below = np.maximum(self.net, 0.0).sum(axis=0), np.maximum(-self.net, 0.0).sum(axis=0)
         most = float(np.linalg.norm(np.maximum(above, below)))

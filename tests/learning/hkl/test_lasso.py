@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.ordered import OrderedColumn, OrderedTable
 from formulakern.encoding.strict import read_packed
+from formulakern.learning.hkl import lasso
 from formulakern.learning.hkl.lasso import grow_lasso
 from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
@@ -99,6 +100,38 @@ def test_listed_propositions_have_the_same_optimum(seed, name):
     for one, other in itertools.permutations(found):
         assert one.status == "optimal"
         assert one.lower_bound <= other.solution.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("longest", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_proof_is_about_short_conjunctions(monkeypatch, seed, longest):
+    mined = lasso.ListedSearch._mined
+
+    def costly(self, net, length, *given, **options):
+        proof, work = mined(self, net, length, *given, **options)
+        return proof, work if length <= longest else np.inf
+
+    monkeypatch.setattr(lasso.ListedSearch, "_mined", costly)
+    rng = np.random.default_rng(seed)
+    bits = (rng.random((60, 8)) < 0.9).astype(np.uint8)
+    y = np.where(bits[:, :5].all(axis=1) ^ (rng.random(60) < 0.1), 1.0, -1.0)
+    options = Options("logistic", C=50.0, rho=1.0, depth_penalty=1.0, tol=1e-3)
+    different, kind = read_packed(bits).distinct()
+    rows = Rows.merged(different, Examples(kind, y, np.ones(60), np.zeros((60, 0))))
+    grown = grow_lasso(rows, options, 1e-3, 1e-3, UNLIMITED, None, lambda *_: None)
+    assert grown.status == "optimal"
+    assert grown.proven_length == longest
+    assert f"at most {longest} conditions" in lasso.scope_of(rows.table, 1, grown.proven_length)
+    nodes = [v for size in range(1, longest + 1) for v in itertools.combinations(range(8), size)]
+    covers = rows.table.truths(rows.table.covers(nodes))[:, rows.examples.kind]
+    whole = solve_group_lasso(
+        Columns(np.ascontiguousarray(covers).view(np.uint8), rows.examples.others.T.copy()),
+        np.array([2.0 ** len(node) for node in nodes]),
+        rows.loss(options),
+        tol=1e-4,
+    )
+    assert grown.gap <= 1e-3
+    assert grown.lower_bound <= whole.objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("most", [1, 3])
