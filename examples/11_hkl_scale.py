@@ -22,7 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 
-SETS = ("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz")
+SETS = (
+    *("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz"),
+    "connect-4.csv.gz",
+)
 PROBLEM = {"linear": False, "max_rules": None}
 LIMITS = {"tol": 0.01, "max_active": 300}
 CHOOSING = 3000

@@ -133,7 +133,7 @@ def run_slices(
     search: Search,
     time_limit: TimeLimit,
     progress: Callable[[float], None] | None = None,
-    spent: Callable[[], bool] = bool,
+    spent: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Run a search to its end, to the time limit, or until ``spent``; return True at its end."""
     deadline, work, finished = Deadline.of(time_limit), FIRST_WORK, False

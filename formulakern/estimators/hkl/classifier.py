@@ -164,6 +164,9 @@ class HKLClassifier(HierarchicalClassifier):
     ``tol`` allows; ``objective_`` contains the norm of the weights before the merge.  Ctrl-C keeps
     the best solution so far.
 
+    If a proof over all conjunctions takes too long, it covers those of at most two or three
+    conditions, and the longer ones that were found (see ``certificate_``).
+
     Rows of a dask collection beyond :func:`formulakern.gather_limit` stay in their partitions.  The
     local problem has one example for each group of rows of equal class and equal propositions and
     linear terms in use; if linear terms have many different values, use ``linear=False``.
