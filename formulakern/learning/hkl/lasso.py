@@ -225,10 +225,12 @@ class ListedSearch:
     ) -> Proof:
         """Bound the scores of all conjunctions, or find some above the threshold.
 
-        Longer conjunctions are searched if no short one is found.
+        Longer conjunctions are searched if no short one is found, in partitions at once.
         """
         while True:
-            short = min(SHORT_LENGTH, self.longest)
+            short = self.longest
+            if not isinstance(self.rows, Groups):
+                short = min(SHORT_LENGTH, short)
             most = MAX_LISTED_WORK if short > 2 else math.inf
             options = {"threshold": threshold, "time_limit": deadline}
             proof, work = self._mined(net, short, most, **options)
