@@ -79,11 +79,16 @@ class Score:
 
 
 def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
-    """Return the area under the ROC curve; nan if it is not defined."""
+    """Return the area under the ROC curve; nan if it is not defined.
+
+    A score of one of several classes has no meaning without the scores of the others, so their
+    probabilities are compared, if there are any.
+    """
     from formulakern.estimators.svm.evaluation import area_under_curve
 
     classes = model.classes_.tolist()
-    for name in ("decision_function", "predict_proba"):
+    names = ["decision_function", "predict_proba"]
+    for name in names if len(classes) == 2 else reversed(names):
         if hasattr(model, name) and len(np.intersect1d(y, classes)) > 1:
             values = getattr(model, name)(X)
             if values.ndim == 2 or len(classes) == 2:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import formulakern as fk
@@ -35,6 +37,22 @@ def test_scores_are_those_of_scikit_learn(robots):
     rows = encoder.fit_transform(robots.data).astype(int)
     np.testing.assert_array_equal(kernels[1](rows), rows @ rows.T)
     np.testing.assert_array_equal(kernels[2](rows), (rows @ rows.T + 1) ** 2)
+
+
+def test_several_classes_are_ranked_by_probabilities():
+    X, y = load_iris(return_X_y=True)
+    X, fitted = fk.Table.of(X), []
+
+    class Model(fk.HKLClassifier):
+        def fit(self, X, y):
+            fitted.append(super().fit(X, y))
+            return self
+
+    model, folds = Model(max_rules=2), StratifiedKFold(3, shuffle=True, random_state=0)
+    (score,) = scored({"hkl": model}, Dataset(X, y, "iris", ""), 3)
+    for own, (_, test), area in zip(fitted, folds.split(y, y), score.values["AUC"], strict=True):
+        expected = roc_auc_score(y[test], own.predict_proba(X[test]), multi_class="ovr")
+        assert area == pytest.approx(expected, abs=1e-12)
 
 
 def test_same_seed_same_scores(robots):

@@ -84,7 +84,7 @@ def select_features(
         reported,
         # for other rho the norm differs
         PATH_SIZES if options.has_path and options.rho == 1 else (),
-        MAX_TRIED if options.proves else 1,
+        1 if options.has_path and not options.proves else MAX_TRIED,
         options.proves and "hinge" not in options.loss,  # which needs too many steps
     )
     none = np.zeros(loss.n_functions)
