@@ -81,19 +81,24 @@ class Score:
 def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
     """Return the area under the ROC curve; nan if it is not defined.
 
-    A score of one of several classes has no meaning without the scores of the others, so their
-    probabilities are compared, if there are any.
+    A score of one of several classes has no meaning without the scores of the others.  So rows are
+    ranked by probabilities, or by the difference to the largest other score.
     """
     from formulakern.estimators.svm.evaluation import area_under_curve
 
     classes = model.classes_.tolist()
     names = ["decision_function", "predict_proba"]
-    for name in names if len(classes) == 2 else reversed(names):
-        if hasattr(model, name) and len(np.intersect1d(y, classes)) > 1:
-            values = getattr(model, name)(X)
-            if values.ndim == 2 or len(classes) == 2:
-                return area_under_curve(y, values, classes)
-    return np.nan
+    known = [name for name in names if hasattr(model, name)]
+    if not known or len(np.intersect1d(y, classes)) < 2:
+        return np.nan
+    name = known[0] if len(classes) == 2 else known[-1]
+    values = getattr(model, name)(X)
+    if values.ndim == 1 and len(classes) > 2:  # one score of ordered classes
+        return np.nan
+    if values.ndim == 2 and name == "decision_function":
+        second, best = np.sort(values, axis=1).T[-2:, :, None]
+        values = values - np.where(values == best, second, best)
+    return area_under_curve(y, values, classes)
 
 
 def check_target(dataset: Dataset, learner: Learner) -> None:
