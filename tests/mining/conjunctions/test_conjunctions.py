@@ -173,13 +173,12 @@ def test_a_length_factor_that_falls():
     assert result.scores.tolist() == [8.0]
 
 
+@pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"max_evaluated": 100}])
 @pytest.mark.parametrize("objective", ["absolute", "spread", "norm"])
-def test_a_time_limit_leaves_a_bound(objective):
+def test_a_limit_leaves_a_bound(objective, limit):
     X = table(3_000, 60)
     weights = np.random.default_rng(3).normal(size=(3_000, 2))
-    result = mine_conjunctions(
-        X, weights, top=3, max_length=None, objective=objective, time_limit=0.0
-    )
+    result = mine_conjunctions(X, weights, top=3, max_length=None, objective=objective, **limit)
     assert not result.proven
     assert not result.complete
     longer = mine_conjunctions(X, weights, top=50, max_length=2, objective=objective)
