@@ -165,12 +165,13 @@ class ListedSearch:
     """The search over the conjunctions of listed propositions, by their bits.
 
     Proofs are about conjunctions of at most ``longest`` propositions, which falls to 3 or 2 if they
-    take too long.
+    take too long.  Without ``proves`` only short ones are searched.
     """
 
     rows: Rows | Groups
     depth_penalty: float
     signs: IntArray | None
+    proves: bool = True
     longest: int = field(default=MAX_CONJUNCTION_LENGTH, init=False)
     #: The work of all searches for conjunctions of more than SHORT_LENGTH propositions.
     work: float = field(default=0.0, init=False)
@@ -238,7 +239,7 @@ class ListedSearch:
                 self.longest = 2
             elif self.longest == short:
                 return proof
-            elif proof.found:
+            elif proof.found or not self.proves:
                 return Proof(math.inf, proof.found)
             else:
                 most = MAX_LISTED_WORK - self.work
@@ -301,7 +302,7 @@ def searched(rows: Rows, options: Options, n_functions: int) -> OrderedSearch | 
     signs = options.signs
     if not isinstance(table, OrderedTable):
         asked = None if signs is None else signs.propositions
-        return ListedSearch(rows, options.depth_penalty, asked)
+        return ListedSearch(rows, options.depth_penalty, asked, options.proves)
     sides = sides_of(table, None if signs is None else signs.propositions)
     longest = min(longest_of(table, n_functions), int(np.count_nonzero(sides)))
     divisors = powers(options, longest)

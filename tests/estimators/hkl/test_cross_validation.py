@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_folds():
             assert results[f"split{k}_score"][place] == pytest.approx(score, abs=1e-12)
             alone = HKLClassifier(C=C, depth_penalty=a, tol=0.02, max_rules=None)
             alone.fit(X.iloc[train], y[train])
-            assert model.gap_ <= 0.05
+            assert model.gap_ == 1  # nothing is proven in a fold
             assert alone.gap_ <= 0.02
             assert model.objective_ <= alone.objective_ * 1.05
             assert alone.lower_bound_ <= model.objective_ * (1 + 1e-9)
