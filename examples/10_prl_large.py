@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/10_prl_large.py             # all four: an hour or more
+    python examples/10_prl_large.py             # all four: a quarter of an hour
     python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, one C, seconds
 
 Half of the rows are for training, stratified (adult: its own two files).  Three folds of at most
