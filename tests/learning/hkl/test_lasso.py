@@ -1,6 +1,7 @@
 """Weights for conjunctions at every gap: the problem over all of them, listed."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from formulakern.learning.hkl.options import Options
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.rows import Rows
 from formulakern.learning.hkl.rule_selection import select_features
+from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.solvers.group_lasso import solve_group_lasso
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -105,13 +107,11 @@ def test_listed_propositions_have_the_same_optimum(seed, name):
 @pytest.mark.parametrize("longest", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_proof_is_about_short_conjunctions(monkeypatch, seed, longest):
-    mined = lasso.ListedSearch._mined
+    def costly(table, net, **options):
+        result = mine_conjunctions(table, net, **options)
+        return result if options["max_length"] <= longest else replace(result, n_evaluated=10**12)
 
-    def costly(self, net, length, *given, **options):
-        proof, work = mined(self, net, length, *given, **options)
-        return proof, work if length <= longest else np.inf
-
-    monkeypatch.setattr(lasso.ListedSearch, "_mined", costly)
+    monkeypatch.setattr(lasso, "mine_conjunctions", costly)
     rng = np.random.default_rng(seed)
     bits = (rng.random((60, 8)) < 0.9).astype(np.uint8)
     y = np.where(bits[:, :5].all(axis=1) ^ (rng.random(60) < 0.1), 1.0, -1.0)
