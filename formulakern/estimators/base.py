@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -396,6 +396,7 @@ def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:
     return tuple(map(_proposition_of, map(str, names)))
 
 
+@lru_cache(maxsize=4096)
 def _proposition_of(name: str) -> Formula:
     if is_bare(name):
         return Variable(name)

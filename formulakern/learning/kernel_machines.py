@@ -69,6 +69,8 @@ MAX_INSIDE_SHARE = 0.6
 SHRINK_GAP, MAX_STAYING_SHARE = 0.2, 0.7
 #: Slopes that differ by less, as a share of the largest, differ by rounding.
 ROUNDING = 1e-13
+#: Decisions nearer to 0, in units of the margin, do not count for ``varies_``.
+MIN_DECISION = 1e-6
 #: The least curvature along a pair, as a share of the largest K(x, x).
 MIN_CURVATURE_SHARE = 1e-12
 
@@ -430,7 +432,8 @@ class PairwiseModel:
     row j − 1 if i < j, otherwise in row j.  ``gaps_`` are the relative duality gaps of the pairs,
     ``stopped_`` is "optimal" or the reason that ended one of the solutions, ``history_`` (seconds,
     gap, dual, primal) belongs to the first pair, and ``shape_fit_`` is the shape of the training
-    table.
+    table.  ``varies_`` is True if there are two classes, both of which training rows are predicted
+    as.
     """
 
     classes_: npt.NDArray[Any]
@@ -443,6 +446,7 @@ class PairwiseModel:
     stopped_: str
     history_: tuple[tuple[float, float, float, float], ...]
     shape_fit_: tuple[int, int]
+    varies_: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -508,6 +512,7 @@ class PairwiseProblem:
         used = np.flatnonzero((coefficients != 0).any(axis=0))
         of_class = np.searchsorted(self.labels, self.classes[used])
         support = used[np.argsort(of_class, kind="stable")]
+        first = found[0].products + found[0].values.intercept
         model = PairwiseModel(
             self.labels,
             support,
@@ -519,6 +524,7 @@ class PairwiseProblem:
             next((one.stopped for one in found if one.stopped != "optimal"), "optimal"),
             found[0].history,
             self.shape,
+            number == 1 and bool(first.min() < -MIN_DECISION and first.max() > MIN_DECISION),
         )
         return model, found
 

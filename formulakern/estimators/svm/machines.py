@@ -376,8 +376,11 @@ class FormulaMachine(KernelMachine, TableEstimator):
         """Warn if the formula names columns, or all training rows get the same prediction."""
         if self.formula != FORMULA:
             warn_of_columns([self.formula], self)
+        classes = isinstance(data, TrainingData)
+        if classes and self.svc_.varies_:
+            return
         constant = warn_of_zeros(self.kernel_, data.table)
-        if isinstance(data, TrainingData) and not constant and self.stopped_ not in STOPPED_EARLY:
+        if classes and not constant and self.stopped_ not in STOPPED_EARLY:
             warn_of_one_class(self, data)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
