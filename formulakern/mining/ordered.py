@@ -65,8 +65,9 @@ FIRST_PARTS = 6
 CLOSE_SHARE, MAX_CLOSE_PAIRS = 0.75, 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
 PAIRS_AT_ONCE = 10_000
-#: The work of a scan of no pairs.
-SCAN_WORK = 2e5
+#: The work of a scan, about its nanoseconds: that of no pairs, and for each row and pair the number
+#: of functions plus PAIR_WORK.
+SCAN_WORK, PAIR_WORK = 4e5, 3
 #: How many of the best pairs have their gaps moved, first and later, and how many rows that may
 #: concern; the share of the goal that the pairs must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
@@ -1114,8 +1115,8 @@ class OrderedSearch:
         The signs that propositions of each side of a column may have; nominal ones have one side.
     spread : bool
     max_work : float
-        The limit, for all proofs, of weights times pairs of columns that are scanned, and SCAN_WORK
-        for each scan.  Beyond it proofs are about conjunctions of at most two propositions.
+        The limit of the work of all proofs, about their nanoseconds (see ``SCAN_WORK``).  Beyond it
+        proofs are about conjunctions of at most two propositions.
 
     Attributes
     ----------
@@ -1474,7 +1475,8 @@ class _Proof:
     ) -> _Scan:
         """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
         own = self.weights[prefix.rows] if prefix.node else self.weights
-        self.search.work += float(own.size) * (len(pairs) + len(prefix.sides)) + SCAN_WORK
+        per_pair = len(own) * (own.shape[1] + PAIR_WORK)
+        self.search.work += float(per_pair) * (len(pairs) + len(prefix.sides)) + SCAN_WORK
         longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
             prefix,

@@ -46,8 +46,8 @@ MAX_CONJUNCTION_LENGTH, MAX_PENALTY = 12, 1e100
 #: Columns of codes, entries, and functions times rows times the cube of columns, beyond which only
 #: pairs of propositions are searched.
 MAX_TRIPLE_COLUMNS, MAX_TRIPLE_ENTRIES, MAX_TRIPLE_WORK = 80, 300_000, 4e9
-#: The limit of rows times functions times pairs of columns for all proofs of a fit.
-MAX_PROOF_WORK = 5e9
+#: The limit of the work of all proofs of a fit, about its nanoseconds.
+MAX_PROOF_WORK = 7e9
 #: The length of listed conjunctions that are searched first, and the limit of conjunctions times
 #: words of 64 rows times functions, for one search of these and for all searches of longer ones.
 SHORT_LENGTH, MAX_LISTED_WORK = 3, 3e8
