@@ -14,6 +14,7 @@ write the same content under the same name.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import pickle
 import platform
@@ -212,7 +213,7 @@ def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R
     made: Any = njit(nogil=True, **loop.options)(function)
     if signature:  # else a helper, called from Python
         made._cache = _Entry(_place(loop, content, signature))
-        with made._cache.notice:
+        with made._cache.notice, _no_collection():
             made.compile(_parsed(signature, loop.state))
         made.disable_compile()
     return made  # type: ignore[no-any-return]
@@ -267,6 +268,18 @@ class _Entry:
                 if one.is_declaration and not one.name.startswith("llvm.")
             ]
             code_cache.save(self.digest, dumps((names, result._reduce())))
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Do not collect garbage: numba makes millions of objects, and most of them are used again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @cache
