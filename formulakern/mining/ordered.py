@@ -68,6 +68,9 @@ PAIRS_AT_ONCE = 10_000
 #: The work of a scan, about its nanoseconds: that of no pairs, and for each row and pair the number
 #: of functions plus PAIR_WORK.
 SCAN_WORK, PAIR_WORK = 4e5, 3
+#: A proof about longer conjunctions ends early, but not before this work, if at the current pace it
+#: would take more than PATIENCE times the limit.
+MIN_JUDGED_WORK, PATIENCE = 1e9, 2
 #: How many of the best pairs have their gaps moved, first and later, and how many rows that may
 #: concern; the share of the goal that the pairs must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
@@ -1115,8 +1118,9 @@ class OrderedSearch:
         The signs that propositions of each side of a column may have; nominal ones have one side.
     spread : bool
     max_work : float
-        The limit of the work of all proofs, about their nanoseconds (see ``SCAN_WORK``).  Beyond it
-        proofs are about conjunctions of at most two propositions.
+        The limit of the work of all proofs, about their nanoseconds (see ``SCAN_WORK``).  After
+        it, or when a proof would go far beyond it, proofs are about conjunctions of at most two
+        propositions.
 
     Attributes
     ----------
@@ -1389,7 +1393,7 @@ class OrderedSearch:
             return Proof(math.inf, found)
         proof = _Proof(self, weights, threshold, deadline, enough, found)
         bound, rest = proof.run()
-        if rest > threshold and self.work > self.max_work:
+        if rest > threshold and proof.hopeless:
             self.only_pairs, self.divisors, rest = True, self.divisors[:3], 0.0
         bound = max(best, bound, rest)
         pairs = [one for one in proof.found if len(one.node) == 2]
@@ -1432,11 +1436,18 @@ class _Proof:
     deadline: Deadline
     enough: int
     found: list[Found]
+    #: The work before the current round, and the share of its prefixes that have been begun.
+    begun: float = 0.0
+    share: float = 0.0
+    #: Whether the work for longer conjunctions is, or will be, too much.
+    hopeless: bool = False
 
-    @property
     def over(self) -> bool:
-        """True if no time or no work is left for longer conjunctions."""
-        return self.deadline.over() or self.search.work > self.search.max_work
+        """Return True if no time or no work is left for longer conjunctions."""
+        work, most = self.search.work, self.search.max_work
+        pace = max(MIN_JUDGED_WORK, PATIENCE * most * self.share)
+        self.hopeless = self.hopeless or work > most or work - self.begun > pace
+        return self.hopeless or self.deadline.over()
 
     def run(self) -> tuple[float, float]:
         """Bound all conjunctions of two propositions, and all of more."""
@@ -1448,8 +1459,9 @@ class _Proof:
             return bound, rest
         while rest > self.threshold:
             self.marks = np.zeros_like(search.bins.fine)
+            self.begun, self.share = search.work, 0.0
             rest = self._further(prefix, scan)
-            if self.found or self.over or not search.bins.divide(self.marks):
+            if self.found or self.over() or not search.bins.divide(self.marks):
                 break
         return bound, rest
 
@@ -1571,19 +1583,25 @@ class _Proof:
             return math.inf
         bound = 0.0
         opened = scan.pairs[scan.beyond > self._wanted(prefix, 3)]
-        for j in np.flatnonzero(scan.open_ones.any(axis=(1, 2))).tolist():
-            for side in range(2):
-                places = np.flatnonzero(scan.open_ones[j, side])
-                if not len(places):
-                    continue
-                for first, last in self._ranges(j, places):
-                    bound = max(bound, self._longer(prefix, j, side, (first, last), scan, opened))
-                    if self.found:
-                        return bound
+        columns = np.flatnonzero(scan.open_ones.any(axis=(1, 2))).tolist()
+        tasks = [
+            (len(columns) - k, j, side, ends)  # conjunctions of j and earlier columns are known
+            for k, j in enumerate(columns)
+            for side in range(2)
+            for ends in self._ranges(j, np.flatnonzero(scan.open_ones[j, side]))
+        ]
+        whole = sum(size for size, *_ in tasks)
+        for size, j, side, ends in tasks:
+            self.share += 0.0 if prefix.node else size / whole
+            bound = max(bound, self._longer(prefix, j, side, ends, scan, opened))
+            if self.found:
+                return bound
         return bound
 
     def _ranges(self, j: int, places: NDArray[np.intp]) -> list[tuple[int, int]]:
         """Return ranges of the finer bins that hold these coarse ones."""
+        if not len(places):
+            return []
         if not self.search.ordered[j]:
             return [(r, r) for r in places.tolist()]
         ends, finer = self.search.coarse.ends(j), self.search.bins.ends(j)
@@ -1602,7 +1620,7 @@ class _Proof:
         pairs: NDArray[np.int64],
     ) -> float:
         """Bound conjunctions that add a proposition in a range of bins, and two or more others."""
-        if self.over:
+        if self.over():
             return self._rest(prefix, scan)
         search, bins, (first, last) = self.search, self.search.bins, ends
         own, n_bins = bins.of_row[j, prefix.rows], int(bins.number[j])
