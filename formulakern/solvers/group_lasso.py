@@ -473,17 +473,15 @@ class _Iteration:
         for rows in slices(K * size, len(c)):
             centred = columns.entries(slice(0, k), rows) - means
             features = np.vstack([centred, np.ones_like(c[rows])]) * np.sqrt(c[rows] / most)
-            features = features.astype(np.float32)
             chances = here.curvature[rows].T.astype(np.float32)
-            block = (chances[:, None] * features).reshape(K * size, -1)
+            block = (chances[:, None] * features.astype(np.float32)).reshape(K * size, -1)
             whole -= block @ block.T
-            for own, chance in enumerate(chances):
-                block = features * np.sqrt(chance)
-                places = slice(own * size, (own + 1) * size)
-                whole[places, places] += block @ block.T
-        whole *= most
-        whole.flat[:: K * size + 1] += ROUNDED * total
         parts = whole.reshape(K, size, K, size)
+        parts[:] = most / 2 * (parts + parts.transpose(0, 3, 2, 1))
+        # chances add up to 1: sums over functions that are exactly 0 prevent negative eigenvalues
+        for own, part in enumerate(parts):
+            part[:, own] -= part.sum(axis=1)
+        whole.flat[:: K * size + 1] += ROUNDED * float(whole.diagonal().max()) + RIDGE * total
         cross = parts[:, :k, :, k].reshape(K * k, K)
         less = (cross @ np.linalg.solve(parts[:, k, :, k], cross.T)).reshape(K, k, K, k)
         return np.ascontiguousarray((parts[:, :k, :, :k] - less).transpose(0, 2, 1, 3))

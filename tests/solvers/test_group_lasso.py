@@ -69,6 +69,23 @@ def test_classes_that_features_separate(C):
     assert solution.lower_bound >= (1 - 1e-5) * solution.objective
 
 
+@pytest.mark.parametrize(("n", "seed"), [(20, 1), (60, 0)])
+@pytest.mark.parametrize("C", [1e6, 5e7])
+def test_a_rare_class_beside_separated_ones(n, seed, C):
+    """Two of 4,000 rows have a class of their own; the features determine the other classes."""
+    rng = np.random.default_rng(seed)
+    bits = (rng.random((n, 4_000)) < 0.3).astype(np.uint8)
+    y = (bits[0] + 2 * (bits[1] & bits[2])).astype(np.float64)
+    y[rng.permutation(len(y))[:2]] = 4.0
+    columns = Columns(np.vstack([bits, bits[1:2] & bits[2]]), np.empty((0, len(y))))
+    loss, penalties = MultinomialLoss(y, np.full(len(y), C / len(y))), np.full(n + 1, 2.0)
+    solution = solve_group_lasso(columns, penalties, loss, tol=1e-3)
+    assert solution.status == "optimal"
+    assert solution.lower_bound >= (1 - 1e-3) * solution.objective
+    objective = objective_of(solution, columns, penalties, loss)
+    assert solution.objective == pytest.approx(objective, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", [*LOSSES, "multinomial"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_certificate(name, seed):

@@ -323,16 +323,18 @@ class MultinomialLoss(Loss):
     def balanced(self, beta: FloatArray) -> FloatArray:
         """Return β with column sums of zero up to rounding, or 0 if rounding prevents this."""
         chances = self.right - beta / self.c[:, None]
-        rest = float(np.abs(beta.sum(axis=0)).max())
-        if not rest <= 1e-6 * self.total:
+        lack = self.goal - self.c @ chances
+        if not np.abs(lack).max() <= 1e-6 * self.total:
             return np.zeros_like(beta)
-        # one row takes the rounding errors; none of its class probabilities may be nearly zero
-        most = int(self.c.argmax())
-        share = min(1.0, 4 * rest / float(self.c[most] * self.goal.min() / self.total))
-        chances = (1 - share) * chances + share * self.goal / self.total
-        chances[most] += (self.goal - self.c @ chances) / self.c[most]
-        if chances[most].min() < 0:
-            return np.zeros_like(beta)
+        gains = np.maximum(lack, 0.0)
+        for k in (
+            np.flatnonzero(lack < 0) if gains.any() else ()
+        ):  # other classes take it over in the row that has most
+            row = int((self.c * chances[:, k]).argmax())
+            chances[row, k] += lack[k] / self.c[row]
+            chances[row] -= lack[k] / self.c[row] * gains / gains.sum()
+            if chances[row, k] < 0:
+                return np.zeros_like(beta)
         return np.asarray(self.c[:, None] * (self.right - chances))
 
 

@@ -157,6 +157,26 @@ def test_saturated_probabilities_are_balanced_too():
     np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(-12, -7))
+def test_balanced_changes_no_more_than_is_missing(seed, K, power):
+    """Also where one class has a single row, and all others have almost none of it."""
+    random = np.random.default_rng(seed)
+    codes, c = random.integers(1, K, 50), random.uniform(1, 9, 50)
+    codes[:K] = np.arange(K)
+    chances = 0.9 * (codes[:, None] == np.arange(K)) + 0.1 * random.dirichlet(np.full(K, 0.1), 50)
+    chances += 10**power * random.random((50, K)) * (chances > 0.1)
+    chances /= chances.sum(axis=1, keepdims=True)
+    goal = c @ (codes[:, None] == np.arange(K))
+    loss = MultinomialLoss(codes.astype(float), c)
+    scores = np.log(np.maximum(chances, 1e-300))
+    at = loss.intercept(scores, np.zeros(K))[1]
+    beta = loss.balanced(at.beta)
+    missing = np.abs(at.beta.sum(axis=0)).sum()
+    assert np.abs(beta - at.beta).max() <= missing + 1e-9
+    assert np.abs(beta.sum(axis=0)).max() <= 1e-12 * goal.sum()
+    assert ((codes[:, None] == np.arange(K)) - beta / c[:, None]).min() >= -1e-15
+
+
 def test_separable_classes_and_large_penalties():
     nodes = [(), (0,), (1,), (0, 1)]
     X = np.resize([[0, 0], [1, 0], [1, 1]], (30, 2))
