@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/18_multiple_kernels.py            # six tables, ten splits: some minutes
+    python examples/18_multiple_kernels.py            # six tables, ten splits: a minute
     python examples/18_multiple_kernels.py --quick    # one table, one split: seconds
 
 ``FormulaMKL`` has twelve formulas over different variables ("distinct").  Some tables have a known

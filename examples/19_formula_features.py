@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/19_formula_features.py            # minutes
+    python examples/19_formula_features.py            # three minutes
     python examples/19_formula_features.py --quick    # 1,000 rows, seconds
 
 (a) Models on all 32,561 training rows, tested on the 16,281 held-out rows.  ``FormulaFeatures``

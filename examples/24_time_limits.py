@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/24_time_limits.py                          # adult and connect-4: ten minutes
+    python examples/24_time_limits.py                          # adult and connect-4: six minutes
     python examples/24_time_limits.py --quick                  # tic-tac-toe, half a second each
     python examples/24_time_limits.py adult-train.csv.gz --limits 1 5
     FORMULAKERN_CACHE_DIR=$(mktemp -d) python examples/24_time_limits.py adult-train.csv.gz --once

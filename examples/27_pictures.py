@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/27_pictures.py           # all of them: a minute or two
+    python examples/27_pictures.py           # all of them: twenty seconds
     python examples/27_pictures.py --dark    # for dark pages
     python examples/27_pictures.py --quick   # one of each kind, on fewer rows: seconds
 

@@ -7,7 +7,7 @@ is written to a file block by block, and multiplied by a vector without the whol
 
 In a shell::
 
-    python examples/30_dask_arrays.py            # a million rows: a minute
+    python examples/30_dask_arrays.py            # a million rows: half a minute
     python examples/30_dask_arrays.py --quick    # seconds
 
 It needs the extra ``formulakern[dask]``.

@@ -3,7 +3,7 @@
 
 In a shell::
 
-    python examples/32_search_on_a_cluster.py            # adult, two worker processes: minutes
+    python examples/32_search_on_a_cluster.py            # adult, two worker processes: two minutes
     python examples/32_search_on_a_cluster.py --quick    # tic-tac-toe, two threads
 
 FormulaSearch scores its candidates, and cross-validations fit their folds, in the processes of
