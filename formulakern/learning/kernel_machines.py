@@ -432,8 +432,7 @@ class PairwiseModel:
     row j − 1 if i < j, otherwise in row j.  ``gaps_`` are the relative duality gaps of the pairs,
     ``stopped_`` is "optimal" or the reason that ended one of the solutions, ``history_`` (seconds,
     gap, dual, primal) belongs to the first pair, and ``shape_fit_`` is the shape of the training
-    table.  ``varies_`` is True if there are two classes, both of which training rows are predicted
-    as.
+    table.  ``varies_`` is True if there are two classes and both are predicted for training rows.
     """
 
     classes_: npt.NDArray[Any]

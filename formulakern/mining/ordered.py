@@ -65,12 +65,12 @@ FIRST_PARTS = 6
 CLOSE_SHARE, MAX_CLOSE_PAIRS = 0.75, 3_000
 #: The number of pairs of columns that are scanned between two looks at the deadline.
 PAIRS_AT_ONCE = 10_000
-#: The work of a scan, about its nanoseconds: that of no pairs, and for each row and pair the number
-#: of functions plus PAIR_WORK.
+#: The work of a scan, about its nanoseconds: SCAN_WORK without pairs, and for each row and pair the
+#: number of functions plus PAIR_WORK.
 SCAN_WORK, PAIR_WORK = 4e5, 3
 #: A proof about longer conjunctions ends early, but not before this work, if at the current pace it
-#: would take more than PATIENCE times the limit.
-MIN_JUDGED_WORK, PATIENCE = 1e9, 2
+#: would take more than MAX_PACE times the limit.
+MIN_JUDGED_WORK, MAX_PACE = 1e9, 2
 #: How many of the best pairs have their gaps moved, first and later, and how many rows that may
 #: concern; the share of the goal that the pairs must reach.
 FIRST_REFINED_PAIRS, REFINED_PAIRS, MIN_REFINED_SHARE = 60, 2_000, 0.9
@@ -1445,7 +1445,7 @@ class _Proof:
     def over(self) -> bool:
         """Return True if no time or no work is left for longer conjunctions."""
         work, most = self.search.work, self.search.max_work
-        pace = max(MIN_JUDGED_WORK, PATIENCE * most * self.share)
+        pace = max(MIN_JUDGED_WORK, MAX_PACE * most * self.share)
         self.hopeless = self.hopeless or work > most or work - self.begun > pace
         return self.hopeless or self.deadline.over()
 
