@@ -42,7 +42,7 @@ MODELS = {
 
 
 def once(checkout, code, *words, program=PROGRAM):
-    """The CPU seconds of a process, and the number of modules that it imports; NaN if it fails."""
+    """The numbers that a process prints at last, the first its CPU seconds; NaN if it fails."""
     command = [sys.executable, "-c", program.format(code=code), *map(str, words)]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=900, cwd=checkout
@@ -50,13 +50,13 @@ def once(checkout, code, *words, program=PROGRAM):
     if done.returncode and checkout == HERE:
         raise RuntimeError(done.stderr)
     numbers = done.stderr.splitlines()[-1].split()
-    return [float("nan")] * 3 if done.returncode else [float(number) for number in numbers]
+    return [float("nan")] * 4 if done.returncode else [float(number) for number in numbers]
 
 
 def costs(code, words=lambda _: (), repetitions=REPETITIONS):
     """The medians of every checkout, in turns; ``words`` returns the arguments for a checkout."""
     found = [
-        [once(checkout, code, *words(checkout)) for checkout in CHECKOUTS]
+        [once(checkout, code, *words(checkout))[:2] for checkout in CHECKOUTS]
         for _ in range(repetitions)
     ]
     return np.median(found, axis=0)
@@ -122,7 +122,8 @@ def test_learning_in_a_fresh_process(file, numpy_seconds, tmp_path):
     report("import of scikit-learn's linear models", imports, numpy_seconds)
 
 
-#: Prints the CPU seconds of a fit to every second row, its gap, and its accuracy on the others.
+#: Prints the CPU seconds of a fit to every second row, its gap, its accuracy on the others, and its
+#: number of rules.
 SIZED = """
 import resource, sys, time
 import numpy as np
@@ -134,8 +135,8 @@ fk.{code}.fit(X[train[:400]], y[train[:400]])  # compiles
 begin = time.process_time()
 model = fk.{code}.fit(X[train], y[train])
 seconds = time.process_time() - begin
-gap = getattr(model, "gap_", float("nan"))
-print(seconds, gap, np.mean(model.predict(X[test]) == y[test]), file=sys.stderr)
+gap, rules = getattr(model, "gap_", float("nan")), len(getattr(model, "rules_", ()))
+print(seconds, gap, np.mean(model.predict(X[test]) == y[test]), rules, file=sys.stderr)
 """
 
 
@@ -156,7 +157,7 @@ def test_learners_at_size(learner, file):
     if not (DATA / file).exists():
         pytest.skip("needs the data sets of FORMULAKERN_DATA")
     now, *before = (once(place, learner, DATA / file, program=SIZED) for place in CHECKOUTS)
-    figures = "CPU s {:.1f}, gap {:.1e}, accuracy {:.4f}"
+    figures = "CPU s {:.1f}, gap {:.1e}, accuracy {:.4f}, {:.0f} rules"
     texts = [figures.format(*now), *("before: " + figures.format(*then) for then in before)]
     print(f"\n    {learner}, {file}: {'; '.join(texts)}", end="")
     assert now[0] < 300
