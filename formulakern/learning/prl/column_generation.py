@@ -447,12 +447,15 @@ def best_hypothesis(
         )
     features = features_of(outcome, game)
     if most is None or len(features) <= most:
-        return outcome
+        if outcome.solution is None or outcome.softened:
+            return outcome
+        return replace(outcome, solution=_secured(outcome.solution, game))
     if deadline.over():  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
         columns = _with(kept, outcome.columns, game)
-        solution = _exact(game.of(columns, game.C), deadline)
-        weights = solution.q.tolist()
+        own = game.of(columns, game.C)
+        solution = _exact(own, deadline)
+        weights, solution = solution.q.tolist(), _secured(solution, own)
         return replace(outcome, columns=columns, weights=weights, solution=solution)
     features = features[: CANDIDATES_PER_RULE * most]
     few = select_votes(game, features, most, signs(features), ordered, deadline)
@@ -462,12 +465,12 @@ def best_hypothesis(
         outcome = replace(outcome, reason="interrupted")
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
     columns, solution = _solved(game, few.features, C, deadline)
-    own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
+    found: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
     softened = outcome.softened or (game.C is None and not separates)
     return replace(
         outcome,
-        **(own if separates else {}),
+        **(found if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
         softened=softened,
         C=C if softened else outcome.C,
@@ -532,9 +535,12 @@ def _solved(
         accuracy = max(last, min(accuracy, 0.1 * gap))
     if not large and own.columns:
         solution = _exact(own.of(own.columns, game.C), deadline)
-    if game.C is not None:  # slack alone secures more than an unfinished solution
-        solution = max(solution, own.start(), key=lambda one: one.value)
-    return own.columns, solution
+    return own.columns, solution if game.C is None else _secured(solution, own)
+
+
+def _secured(solution: Solution, game: RestrictedGame) -> Solution:
+    """Return the solution, or slack alone if it secures more than an unfinished solution."""
+    return solution if game.C is None else max(solution, game.start(), key=lambda one: one.value)
 
 
 def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
