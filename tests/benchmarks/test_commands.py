@@ -49,14 +49,18 @@ def once(checkout, code, *words, program=PROGRAM):
     )
     if done.returncode and checkout == HERE:
         raise RuntimeError(done.stderr)
-    numbers = done.stderr.splitlines()[-1].split()
-    return [float("nan")] * 4 if done.returncode else [float(number) for number in numbers]
+    if done.returncode:
+        return [float("nan")] * 4
+    return [float(number) for number in done.stderr.splitlines()[-1].split()]
 
 
-def costs(code, words=lambda _: (), repetitions=REPETITIONS):
-    """The medians of every checkout, in turns; ``words`` returns the arguments for a checkout."""
+def costs(code, *words, repetitions=REPETITIONS):
+    """The medians of every checkout, in turns; a word may be a mapping from checkouts."""
     found = [
-        [once(checkout, code, *words(checkout))[:2] for checkout in CHECKOUTS]
+        [
+            once(place, code, *(w[place] if isinstance(w, dict) else w for w in words))[:2]
+            for place in CHECKOUTS
+        ]
         for _ in range(repetitions)
     ]
     return np.median(found, axis=0)
@@ -95,7 +99,7 @@ def test_commands_on_a_model(name, numpy_seconds, tmp_path):
     ):
         if name == "SVM" and command in ("explain", "export"):
             continue
-        numbers = costs(COMMAND, lambda checkout: (command, models[checkout], *more))  # noqa: B023
+        numbers = costs(COMMAND, command, models, *more)
         option = "".join(f" {word}" for word in more[:1] if command == "export")
         report(f"{name}: {command}{option}", numbers, numpy_seconds)
         assert name == "SVM" or numbers[0, 0] < 4 * GOAL * numpy_seconds
@@ -103,7 +107,7 @@ def test_commands_on_a_model(name, numpy_seconds, tmp_path):
 
 def test_other_commands(numpy_seconds):
     for words in (("--help",), ("show", "--help"), ("inspect", "a & b"), ("datasets",)):
-        report(" ".join(words), costs(COMMAND, lambda _: words), numpy_seconds)  # noqa: B023
+        report(" ".join(words), costs(COMMAND, *words), numpy_seconds)
     report("import formulakern", costs("import formulakern"), numpy_seconds)
 
 
@@ -116,8 +120,8 @@ def test_learning_in_a_fresh_process(file, numpy_seconds, tmp_path):
         ("HKLClassifier().fit", fit, (DATA / file,)),
         ("learn", COMMAND, ("learn", DATA / file, "-o", saved, "--force")),
     ):
-        costs(code, lambda _: words, repetitions=1)  # noqa: B023  (compiles)
-        report(f"{what}: {file}", costs(code, lambda _: words), numpy_seconds)  # noqa: B023
+        costs(code, *words, repetitions=1)  # compiles
+        report(f"{what}: {file}", costs(code, *words), numpy_seconds)
     imports = costs("import numpy, sklearn.linear_model, sklearn.utils.validation")
     report("import of scikit-learn's linear models", imports, numpy_seconds)
 

@@ -453,9 +453,8 @@ def best_hypothesis(
     if deadline.over():  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
         columns = _with(kept, outcome.columns, game)
-        own = game.of(columns, game.C)
-        solution = _exact(own, deadline)
-        weights, solution = solution.q.tolist(), _secured(solution, own)
+        solution = _exact(game.of(columns, game.C), deadline)
+        weights, solution = solution.q.tolist(), _secured(solution, game)
         return replace(outcome, columns=columns, weights=weights, solution=solution)
     features = features[: CANDIDATES_PER_RULE * most]
     few = select_votes(game, features, most, signs(features), ordered, deadline)
@@ -465,12 +464,12 @@ def best_hypothesis(
         outcome = replace(outcome, reason="interrupted")
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
     columns, solution = _solved(game, few.features, C, deadline)
-    found: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
+    own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
     softened = outcome.softened or (game.C is None and not separates)
     return replace(
         outcome,
-        **(found if separates else {}),
+        **(own if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
         softened=softened,
         C=C if softened else outcome.C,
@@ -535,7 +534,7 @@ def _solved(
         accuracy = max(last, min(accuracy, 0.1 * gap))
     if not large and own.columns:
         solution = _exact(own.of(own.columns, game.C), deadline)
-    return own.columns, solution if game.C is None else _secured(solution, own)
+    return own.columns, _secured(solution, game)
 
 
 def _secured(solution: Solution, game: RestrictedGame) -> Solution:

@@ -327,8 +327,8 @@ class MultinomialLoss(Loss):
         if not np.abs(lack).max() <= 1e-6 * self.total:
             return np.zeros_like(beta)
         gains = np.maximum(lack, 0.0)
-        surplus = np.flatnonzero(lack < 0) if gains.any() else gains[:0].astype(np.intp)
-        for k in surplus:  # it goes to other classes, in the row that has most of this one
+        # a surplus goes to other classes, in the row that has most of its class
+        for k in np.flatnonzero((lack < 0) & gains.any()):
             row = int((self.c * chances[:, k]).argmax())
             chances[row, k] += lack[k] / self.c[row]
             chances[row] -= lack[k] / self.c[row] * gains / gains.sum()
