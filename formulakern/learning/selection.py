@@ -193,8 +193,17 @@ class FeatureSelection:
             self.report(here)
         found.append(here)
 
-    def solved(self, which: IntArray, weights: FloatArray, intercept: FloatArray) -> Selection:
-        """Return the best functions of some candidates, without candidates of weight zero."""
+    def solved(
+        self,
+        which: IntArray,
+        weights: FloatArray,
+        intercept: FloatArray,
+        goal: float | None = None,
+    ) -> Selection:
+        """Return the best functions of some candidates, without candidates of weight zero.
+
+        With a goal they need only show whether the best objective is within it.
+        """
         kept = self.curvature
         if kept is not None:
             numbers = np.full(len(self.columns), -1)
@@ -208,6 +217,7 @@ class FeatureSelection:
             start=(weights, intercept),
             signs=None if self.signs is None else self.signs[which],
             curvature=kept,
+            goal=goal,
             deadline=self.deadline,
         )
         after = solution.curvature
@@ -222,10 +232,10 @@ class FeatureSelection:
             solution.lower_bound,
         )
 
-    def without(self, here: Selection, leaving: IntArray) -> Selection:
+    def without(self, here: Selection, leaving: IntArray, goal: float | None = None) -> Selection:
         """Return the best functions without the candidates at some places."""
         stay = np.delete(np.arange(len(here)), leaving)
-        return self.solved(here.which[stay], here.weights[stay], here.intercept)
+        return self.solved(here.which[stay], here.weights[stay], here.intercept, goal)
 
     def lightest(self, here: Selection) -> IntArray:
         """Return the places of the candidates, by increasing effect on the scores."""
@@ -236,7 +246,7 @@ class FeatureSelection:
         share = REMOVED_SHARE
         while len(here) > 0 and not self.deadline.over():
             leaving = max(1, int(share * len(here)))
-            fewer = self.without(here, self.lightest(here)[:leaving])
+            fewer = self.without(here, self.lightest(here)[:leaving], goal)
             if fewer.objective <= goal:
                 here = fewer
             elif leaving > 1:

@@ -14,12 +14,16 @@ as for the hierarchical norm (:mod:`formulakern.solvers.hierarchical.solve`), so
 of missing features bounds the problem with all of them.
 
 *The iteration.*  A Newton step minimises ½ Ω² and a quadratic with the slope and the curvature of
-the loss, over the features that matter; its intercepts are eliminated.  A block of K weights has
-a closed-form optimum, a shrunken multiple, once its curvature is bounded by a multiple of the
-identity, so blocks are set in turn.  The objective then determines the length of the step.  For
-many classes and features the curvature of the multinomial loss is bounded by the curvature of K
-separate functions, 2 c_i p_ik (1 − p_ik), which needs less memory and more steps.  Later steps and
-large similar problems use a curvature again until it has changed much, unless the loss is a hinge.
+the loss, over the features that matter; its intercepts are eliminated.  Blocks of K weights are set
+in turn: once a diagonal matrix bounds the curvature of a block, its best weights are known up to
+their norm, the root of one equation.  The objective then determines the length of the step.  Later
+steps and large similar problems use a curvature again until it has changed much, unless the loss is
+a hinge.
+
+*Many classes.*  For many classes and features the curvature of the multinomial loss is bounded by
+the curvature of K separate functions, 2 c_i p_ik (1 − p_ik).  This needs less memory but more
+steps.  After each of these steps the iteration goes on in the same direction, by Nesterov's growing
+share of the step; the share starts again at its first value if the objective would rise.
 
 References
 ----------
@@ -27,6 +31,8 @@ J. Friedman, T. Hastie, R. Tibshirani, "Regularization paths for generalized lin
 coordinate descent", Journal of Statistical Software 33, 2010, doi:10.18637/jss.v033.i01.
 M. Yuan, Y. Lin, "Model selection and estimation in regression with grouped variables", JRSS B 68,
 2006, doi:10.1111/j.1467-9868.2005.00532.x.
+B. O'Donoghue, E. Candès, "Adaptive restart for accelerated gradient schemes", Foundations of
+Computational Mathematics 15, 2015, doi:10.1007/s10208-013-9150-3.
 """
 
 from __future__ import annotations
@@ -55,6 +61,8 @@ MAX_JOINT_WEIGHTS, MAX_JOINT_WORK = 1500, 4e9
 #: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap;
 #: a larger share if the curvature is a bound.
 STEP_GAP_SHARE, BOUND_GAP_SHARE = 1e-6, 1e-4
+#: The relative error of the norm of a block, and the largest number of steps to find it.
+ROOT_TOL, MAX_ROOT_STEPS = 1e-12, 50
 #: The smallest part of a step that is tried.
 MIN_STEP = 2.0**-30
 #: Features with sums below this share of the threshold for a weight are left out of a step.
@@ -73,7 +81,7 @@ RIDGE, ROUNDED = 1e-10, 1e-7
 
 @compiled(
     *(
-        f"float64({kind}[:, :, :, ::1], float64[::1], float64[:, ::1], float64[:, ::1],"
+        f"float64({kind}[:, :, :, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
         " float64[::1], float64[::1], int64[::1], int64, float64)"
         for kind in ("float64", "float32")
     )
@@ -91,49 +99,68 @@ def descend(
 ) -> Any:
     """Minimise ½ (Σ_j d_j ‖w_j‖)² + a quadratic by blocks.
 
-    ``gram`` is (K, K, k, k), or (K, 1, k, k) for separate functions; ``bends`` (k,) bound the
-    eigenvalues of its blocks.  ``slopes`` (K, k) are the slopes of the quadratic at the
+    ``gram`` is (k, K, K, k), or (k, K, 1, k) for separate functions; ``bends`` (k, K) are diagonal
+    matrices that bound its blocks.  ``slopes`` (K, k) are the slopes of the quadratic at the
     ``weights``, and ``norms`` the ‖w_j‖; all three are updated.  Stops when a round gains less than
     ``tol``, or after ``most`` rounds; returns the gain of the last one.
+
+    Let D be a bound, s = D w_j − slopes and R = Σ_{i≠j} d_i ‖w_i‖.  The best block is 0 if
+    ‖s‖ ≤ d R, else s_k / (D_k + d² + d R/r).  Its norm r solves q(r) = 1 for
+    q(r)² = Σ_k s_k² / ((D_k + d²) r + d R)².  Newton's method solves 1/q(r) = 1 in few steps, from
+    below, since 1/q is concave and nearly linear.
     """
     n, width = weights.shape
-    between = gram.shape[1] > 1
-    change = np.empty(width)
+    between = gram.shape[2] > 1
+    aims, change = np.empty(width), np.empty(width)
     total, gain = 0.0, 0.0
     for j in range(n):
         total += penalties[j] * norms[j]
     for _ in range(most):
         gain = 0.0
         for j in range(n):
-            own, d = bends[j], penalties[j]
-            rest = max(0.0, total - d * norms[j])
-            size = 0.0
+            d = penalties[j]
+            others = max(0.0, total - d * norms[j])
+            rest = d * others
+            size, largest = 0.0, 0.0
             for k in range(width):
-                change[k] = own * weights[j, k] - slopes[k, j]
-                if signs[j] * change[k] < 0.0:
-                    change[k] = 0.0
-                size += change[k] * change[k]
+                aims[k] = bends[j, k] * weights[j, k] - slopes[k, j]
+                if signs[j] * aims[k] < 0.0:
+                    aims[k] = 0.0
+                size += aims[k] * aims[k]
+                largest = max(largest, bends[j, k] + d * d)
             size = math.sqrt(size)
-            share = 0.0
-            if size > d * rest:
-                share = (1.0 - d * rest / size) / (own + d * d)
-            moved, norm = 0.0, 0.0
+            r = max(0.0, (size - rest) / largest)
+            if r > 0.0:
+                for _ in range(MAX_ROOT_STEPS):
+                    square, slope = 0.0, 0.0
+                    for k in range(width):
+                        own = bends[j, k] + d * d
+                        part = aims[k] / (own * r + rest)
+                        square += part * part
+                        slope += part * part * own / (own * r + rest)
+                    short = math.sqrt(square) - 1.0
+                    if short <= ROOT_TOL:
+                        break
+                    r += short * square / slope
+            gained, norm = 0.0, 0.0
             for k in range(width):
-                new = share * change[k]
+                own, new = bends[j, k] + d * d, 0.0
+                if r > 0.0:
+                    new = aims[k] / (own + rest / r)
                 norm += new * new
                 change[k] = new - weights[j, k]
-                moved += change[k] * change[k]
-            if moved > 0.0:
-                gain += 0.5 * moved * (own + d * d)
+                gained += own * change[k] * change[k]
+            if gained > 0.0:
+                gain += 0.5 * gained
                 for k in range(width):
                     if change[k] != 0.0:
                         weights[j, k] += change[k]
-                        for own_k in range(gram.shape[1]):
+                        for own_k in range(gram.shape[2]):
                             other = own_k if between else k
                             for i in range(n):
-                                slopes[other, i] += gram[k, own_k, j, i] * change[k]
+                                slopes[other, i] += gram[j, k, own_k, i] * change[k]
                 norms[j] = math.sqrt(norm)
-                total = rest + d * norms[j]
+                total = others + d * norms[j]
         if gain <= tol:
             break
     return gain
@@ -171,7 +198,7 @@ def _solved(matrix: FloatArray, side: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """Curvatures (K, m) of the loss, and their Grams (K, k, k) of ascending ``features`` (k,)."""
+    """Curvatures (K, m) of the loss, and their Grams (k, K, k) of ascending ``features`` (k,)."""
 
     curvature: FloatArray
     features: IntArray
@@ -180,7 +207,7 @@ class Curvature:
     def at(self, numbers: IntArray) -> Curvature:
         """Return it with new numbers of the features, −1 for features to leave out."""
         order = np.argsort(numbers, kind="stable")[int(np.count_nonzero(numbers < 0)) :]
-        grams = self.grams.take(order, axis=1).take(order, axis=2)
+        grams = self.grams.take(order, axis=0).take(order, axis=2)
         return Curvature(self.curvature, numbers[order], grams)
 
 
@@ -222,6 +249,7 @@ def solve_group_lasso(
     start: tuple[FloatArray, FloatArray] | None = None,
     signs: IntArray | None = None,
     curvature: Curvature | None = None,
+    goal: float | None = None,
     deadline: Deadline = UNLIMITED,
 ) -> LassoSolution:
     """Solve the problem on given features to a relative duality gap.
@@ -240,6 +268,8 @@ def solve_group_lasso(
         For the weights of one function: 1 for at least 0, −1 for at most 0, 0 for free.
     curvature : Curvature, optional
         Of the same examples.
+    goal : float, optional
+        The iteration also ends once the bounds show whether the optimum is at most this number.
     deadline : Deadline, optional
 
     Returns
@@ -250,7 +280,7 @@ def solve_group_lasso(
     """
     with one_thread():
         iteration = _Iteration(columns, penalties, loss, tol, start, signs, deadline)
-        iteration.kept = curvature
+        iteration.kept, iteration.goal = curvature, goal
         return iteration.run()
 
 
@@ -282,6 +312,8 @@ class _Iteration:
         if self.width == 1 and len(loss.cold) > 1:
             self.groups = (loss.group == np.arange(len(loss.cold))[:, None]).astype(np.float64)
         self.kept: Curvature | None = None
+        self.exact, self.n_further = True, 0
+        self.goal: float | None = None
         self.objective, self.lower, self.square = math.inf, 0.0, 0.0
         self.dual = np.zeros((len(loss.y), self.width) if self.width > 1 else len(loss.y))
 
@@ -297,7 +329,8 @@ class _Iteration:
         status, steps, stuck = "iteration_limit", 0, False
         for steps in range(MAX_NEWTON_STEPS + 1):
             excess = self.judge(weights, u, b, here)
-            if self.gap <= self.tol:
+            known = self.goal is not None and not self.lower <= self.goal < self.objective
+            if self.gap <= self.tol or known:
                 status = "optimal"
             elif self.deadline.over():
                 status = "time_limit"
@@ -313,7 +346,10 @@ class _Iteration:
                     finer = True
             if stuck and not finer:
                 break
+            before = weights
             weights, u, b, here, stuck = self.step(weights, u, b, here)
+            if not self.exact:
+                weights, u, b, here = self.further(before, weights, u, b, here)
         return LassoSolution(
             *self.best,
             self.objective,
@@ -357,14 +393,16 @@ class _Iteration:
         few, n, floor = self.columns.take(some), len(some), RIDGE * self.loss.c
         joint = self.width > 1 and n * self.width <= MAX_JOINT_WEIGHTS
         joint = joint and (n * self.width) ** 2 * len(u) <= MAX_JOINT_WORK
+        self.exact = joint or self.width == 1
         if joint:
             gram: NDArray[Any] = self.joint_gram(few, here)
-            bends = np.linalg.eigvalsh(gram.diagonal(0, 2, 3).T)[:, -1].copy()
+            bends = np.abs(gram.diagonal(0, 0, 3)).sum(axis=1, dtype=np.float64)
         else:
             gram = self.separate_grams(some, np.maximum(curvatures(self.loss, here), floor))
-            bends = gram.diagonal(0, 2, 3).max(axis=(0, 1)).astype(np.float64)
+            bends = gram.diagonal(0, 0, 3)[:, 0].astype(np.float64)
+        bends = np.ascontiguousarray(bends.T)
         moved, slopes = weights[some], np.ascontiguousarray(-sums_in(few, here.beta).T)
-        share = STEP_GAP_SHARE if joint or self.width == 1 else BOUND_GAP_SHARE
+        share = STEP_GAP_SHARE if self.exact else BOUND_GAP_SHARE
         enough = share * max(self.gap, self.tol) ** 2 * value
         penalties, signs = self.penalties[some], self.signs[some]
         for _ in range(POLISH_ROUNDS):
@@ -373,7 +411,7 @@ class _Iteration:
             if gain <= enough:
                 break
             if self.width == 1:
-                polish(gram[0, 0], moved, slopes, penalties)
+                polish(gram[:, 0, 0], moved, slopes, penalties)
         return self.along(few, some, moved - weights[some], weights, u, b, here)
 
     def along(
@@ -401,8 +439,24 @@ class _Iteration:
             if part < MIN_STEP:
                 return weights, u, b, here, True
 
+    def further(
+        self, before: FloatArray, weights: FloatArray, u: FloatArray, b: FloatArray, here: Expansion
+    ) -> tuple[FloatArray, FloatArray, FloatArray, Expansion]:
+        """Go on in the direction of the last step, unless the objective would rise."""
+        self.n_further += 1
+        both = weights.any(axis=1) & before.any(axis=1)
+        new = weights.copy()
+        new[both] += self.n_further / (self.n_further + 3) * (weights - before)[both]
+        after = predicted(self.columns, new)
+        c, there = self.loss.intercept(after, b)
+        value = 0.5 * self.norm(weights) ** 2 + here.value
+        if 0.5 * self.norm(new) ** 2 + there.value <= value:
+            return new, after, c, there
+        self.n_further = 0
+        return weights, u, b, here
+
     def separate_grams(self, some: IntArray, curvature: FloatArray) -> NDArray[np.floating]:
-        """Return the curvature of each function along some features, (K, 1, k, k).
+        """Return the curvature of each function along some features, (k, K, 1, k).
 
         Earlier curvatures are used again while they differ little: the objective determines the
         length of a step.
@@ -420,19 +474,19 @@ class _Iteration:
             every[some] = True
             features = np.flatnonzero(every)
             fresh = ~known[features]
-            grams = np.empty((self.width, len(features), len(features)), dtype=self.kind)
+            grams = np.empty((len(features), self.width, len(features)), dtype=self.kind)
             if kept is not None:
                 curvature = kept.curvature
                 places = np.flatnonzero(~fresh)
-                grams[:, places[:, None], places] = kept.grams
+                grams[places[:, None], :, places] = kept.grams.transpose(0, 2, 1)
             rows = self.grams(self.columns.take(features), curvature, fresh)
-            grams[:, fresh] = rows
-            grams[:, :, fresh] = rows.transpose(0, 2, 1)
+            grams[fresh] = rows
+            grams[:, :, fresh] = rows.transpose(2, 1, 0)
             self.kept = kept = Curvature(curvature, features, grams)
         if len(some) == len(kept.features):
-            return kept.grams[:, None]
+            return kept.grams[:, :, None]
         places = np.searchsorted(kept.features, some)
-        return kept.grams.take(places, axis=1).take(places, axis=2)[:, None]
+        return kept.grams.take(places, axis=0).take(places, axis=2)[:, :, None]
 
     def grams(self, columns: Columns, curvature: FloatArray, some: NDArray[np.bool_]) -> FloatArray:
         """Return Σ_i h_ik φ_j(x_i) φ_l(x_i) minus the means of groups for some j and all l.
@@ -442,27 +496,27 @@ class _Iteration:
         k, most, total = len(columns), float(curvature.max()), float(self.loss.c.sum())
         centre = columns.sums(self.loss.c) / total
         roots = np.sqrt(curvature / most).astype(self.kind)
-        grams = np.zeros((self.width, int(np.count_nonzero(some)), k))
+        grams = np.zeros((int(np.count_nonzero(some)), self.width, k))
         for rows in slices(k, curvature.shape[1]):
             entries = columns.entries(slice(0, k), rows)
             entries = np.subtract(entries, centre[:, None], dtype=self.kind, casting="unsafe")
             for own, root in enumerate(roots[:, rows]):
                 if some.all():  # the product of a matrix and its own transpose is faster
                     block = entries * root
-                    grams[own] += block @ block.T
+                    grams[:, own] += block @ block.T
                 else:
-                    grams[own] += (entries[some] * root**2) @ entries.T
+                    grams[:, own] += (entries[some] * root**2) @ entries.T
         for own, h in enumerate(curvature):
             weights = self.groups * h
             sums = weights.sum(axis=1)
             means = sums_in(columns, weights.T) / sums - centre[:, None]
-            grams[own] = most * grams[own] - (sums * means[some]) @ means.T
+            grams[:, own] = most * grams[:, own] - (sums * means[some]) @ means.T
             ridge = RIDGE if self.width == 1 else ROUNDED
-            grams[own, np.arange(len(grams[own])), np.flatnonzero(some)] += ridge * float(h.sum())
+            grams[np.arange(len(grams)), own, np.flatnonzero(some)] += ridge * float(h.sum())
         return grams
 
     def joint_gram(self, columns: Columns, here: Expansion) -> FloatArray:
-        """Return the second derivatives of the loss at the best intercepts, (K, K, k, k).
+        """Return the second derivatives of the loss at the best intercepts, (k, K, K, k).
 
         The derivatives by u_k and u_l are c_i p_ik ([k = l] − p_il).
         """
@@ -484,7 +538,7 @@ class _Iteration:
         whole.flat[:: K * size + 1] += ROUNDED * float(whole.diagonal().max()) + RIDGE * total
         cross = parts[:, :k, :, k].reshape(K * k, K)
         less = (cross @ np.linalg.solve(parts[:, k, :, k], cross.T)).reshape(K, k, K, k)
-        return np.ascontiguousarray((parts[:, :k, :, :k] - less).transpose(0, 2, 1, 3))
+        return np.ascontiguousarray((parts[:, :k, :, :k] - less).transpose(1, 0, 2, 3))
 
 
 def slices(n: int, m: int) -> Iterator[slice]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from formulakern.solvers import group_lasso
-from formulakern.solvers.group_lasso import dual_norms, polish, solve_group_lasso
+from formulakern.solvers.group_lasso import descend, dual_norms, polish, solve_group_lasso
 from formulakern.solvers.hierarchical.losses import MultinomialLoss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 from formulakern.solvers.hierarchical.norm import Lattice
@@ -55,6 +55,39 @@ def test_equal_features_make_singular_systems():
     assert np.isfinite(weights).all()
     assert value(weights) <= before + 1e-12
     assert slopes == pytest.approx(np.tile(weights.sum(axis=0) - 3.0, (1, 2)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("separate", [False, True])
+def test_blocks_end_at_a_minimum(seed, separate):
+    """Of classes whose curvatures differ by factors of a thousand."""
+    rng = np.random.default_rng(seed)
+    n, width = rng.integers(1, 6, 2).tolist()
+    scale = 10.0 ** rng.uniform(-3, 0, width)
+    gram = np.zeros((n, width, 1 if separate else width, n))
+    if separate:
+        for k in range(width):
+            z = rng.normal(size=(2 * n, n))
+            gram[:, k, 0] = scale[k] * z.T @ z
+    else:
+        z = rng.normal(size=(2 * n * width, n, width)) * np.sqrt(scale)
+        gram = np.ascontiguousarray(np.einsum("mjk,mil->jkli", z, z))
+    bends = np.abs(gram.diagonal(0, 0, 3)).sum(axis=1).T
+    if separate:
+        bends = gram.diagonal(0, 0, 3)[:, 0].T
+    penalties = rng.uniform(0.5, 2, n)
+    weights, norms = np.zeros((n, width)), np.zeros(n)
+    slopes = rng.normal(size=(width, n)) * scale[:, None] * 10
+    free = np.zeros(n, np.int64)
+    bends = np.ascontiguousarray(bends)
+    descend(gram, bends, weights, slopes, penalties, norms, free, 1_000_000, 1e-15)
+    sizes = np.linalg.norm(weights, axis=1)
+    assert norms == pytest.approx(sizes, abs=1e-9)
+    norm, shares = penalties @ sizes, np.linalg.norm(slopes, axis=0) / penalties
+    assert shares.max() <= norm + 1e-4
+    for j in np.flatnonzero(sizes):
+        rest = slopes[:, j] + penalties[j] * norm * weights[j] / sizes[j]
+        assert np.abs(rest).max() <= 1e-4
 
 
 @pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
@@ -124,6 +157,18 @@ def test_is_the_hierarchical_problem_of_features_that_stand_alone(name, signed):
     assert whole.lower_bound <= solution.objective * (1 + 1e-9)
     if signed:
         assert (solution.weights[:, 0] * signs >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "multinomial"])
+def test_a_goal_ends_the_iteration(name):
+    """Once the bounds show on which side of it the optimum is."""
+    _, _, loss, columns = problem(name, 4)
+    penalties = np.full(len(columns), 3.0)
+    whole = solve_group_lasso(columns, penalties, loss, tol=1e-4)
+    for share in (0.5, 0.9, 1.1, 1.5):
+        goal = share * whole.objective
+        found = solve_group_lasso(columns, penalties, loss, tol=1e-4, goal=goal)
+        assert found.objective <= goal if share > 1 else found.lower_bound > goal
 
 
 def test_several_intercepts():
