@@ -57,9 +57,8 @@ AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: costs (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
 #: The automatic depth penalty is ``DEPTH``.  For tables without numeric columns, with a limit of
-#: rules and the logistic loss, it is ``DEPTH_OF_WORDS``, and ``C_OF_WORDS`` multiplies the
-#: automatic C.
-DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 10.0
+#: rules and the logistic loss, it is ``DEPTH_OF_WORDS``, and the automatic C is ``C_OF_WORDS``.
+DEPTH, DEPTH_OF_WORDS, C_OF_WORDS = 3.0, 1.0, 800.0
 #: The automatic depth penalty of tables so large that only pairs of propositions are searched, and
 #: the factor of the automatic C and of ``LINEAR_PENALTY``.
 DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS = 2.0, 0.75
@@ -192,8 +191,7 @@ class HierarchicalBase(RuleModel):
     ) -> Rows:
         """Solve the problem of each name, set the attributes, and return the rows of the last."""
         squared = self.loss == "squared"
-        automatic = automatic_C(total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
-        automatic *= self._C_factor / math.sqrt(max(1, n_thresholds))
+        automatic = self._automatic_C(total, max(1, n_thresholds))
         given = self.get_params(deep=False)
         together = len(names) > 1 and self.loss == "logistic"
         number = 1 if together else len(names)
@@ -208,7 +206,7 @@ class HierarchicalBase(RuleModel):
         rows = problems(examples_of(0))
         depth, linear = given["depth_penalty"], LINEAR_PENALTY
         if isinstance(depth, str):
-            depth = DEPTH_OF_WORDS if self._C_factor > 1 else DEPTH
+            depth = DEPTH_OF_WORDS if self._few_words else DEPTH
             if longest_of(rows.table, len(names) if together else 1) == 2:
                 depth, linear = DEPTH_OF_PAIRS, PENALTY_SHARE_OF_PAIRS * LINEAR_PENALTY
                 automatic *= PENALTY_SHARE_OF_PAIRS
@@ -285,14 +283,20 @@ class HierarchicalBase(RuleModel):
         return rule_limit(self.get_params(deep=False)["max_rules"])
 
     @property
-    def _C_factor(self) -> float:
-        """The factor of the automatic C, above 1 for few rules on tables without numbers."""
+    def _few_words(self) -> bool:
+        """True if the rules are few and the table has no numeric columns."""
         encoder = self._encoding.encoder
         words = isinstance(encoder, PropositionEncoder) and all(
             plan.kind in ("boolean", "nominal") for plan in encoder.plans_
         )
-        rich = words and self._limit is not None and self.loss == "logistic" and self.rho == 1
-        return C_OF_WORDS if rich else 1.0
+        return words and self._limit is not None and self.loss == "logistic" and self.rho == 1
+
+    def _automatic_C(self, total: float, n_losses: int = 1) -> float:
+        """Return the C of ``C="auto"`` for rows of total weight ``total`` with some losses each."""
+        if self._few_words:
+            return C_OF_WORDS / math.sqrt(n_losses)
+        factor = AUTOMATIC_SQUARED if self.loss == "squared" else AUTOMATIC_C
+        return factor / math.sqrt(total * n_losses)
 
     @property
     def _sizes(self) -> list[int]:
@@ -363,11 +367,6 @@ class HierarchicalBase(RuleModel):
 def _against(k: int, examples: Examples) -> Examples:
     """Return examples of class k (1) against the rest (−1)."""
     return examples._replace(y=np.where(examples.y == k, 1.0, -1.0))
-
-
-def automatic_C(total: float, factor: float = AUTOMATIC_C) -> float:
-    """Return the C of ``C="auto"`` for rows of total weight ``total``."""
-    return factor / math.sqrt(total)
 
 
 def linear_term(one: Summary) -> LinearTerm | None:

@@ -82,10 +82,10 @@ class HKLClassifier(HierarchicalClassifier):
         (times K − 1 for K ordered classes, whose rows have K − 1 losses).
     depth_penalty : "auto" or float ≥ 1, default="auto"
         a; larger values give shorter rules.  ``"auto"`` is 3.  For tables without numeric columns,
-        with a limit of rules and the logistic loss, it is 1 and ``C="auto"`` is ten times larger.
-        For ``rho=1`` and tables of more than 80 columns or 300,000 entries, whose rules have at
-        most two conditions, it is 2; ``C="auto"`` and the penalty of linear terms are 3/4 of the
-        usual ones.
+        with a limit of rules and the logistic loss, it is 1 and ``C="auto"`` is 800 (800/√(K − 1)
+        for K ordered classes).  For ``rho=1`` and tables of more than 80 columns or 300,000
+        entries, whose rules have at most two conditions, it is 2; ``C="auto"`` and the penalty of
+        linear terms are 3/4 of the usual ones.
     max_rules : "auto", int or None, default="auto"
         The limit of rules and linear terms, for all classes together.  ``"auto"``: 15.  If the
         optimum has more, a search selects the best rules near it and refits their weights; ``gap_``

@@ -16,7 +16,7 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
-from formulakern.estimators.hkl.base import STOPPED_EARLY, HierarchicalClassifier, automatic_C
+from formulakern.estimators.hkl.base import STOPPED_EARLY, HierarchicalClassifier
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.path import RulePath
 from formulakern.estimators.path_search import (
@@ -195,10 +195,10 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     Notes
     -----
-    With ``Cs="auto"`` C is inversely proportional to the square root of the number of rows, in the
-    folds too.  A path ends at a C that is behind the best pair so far by more than half a standard
-    error; the path of the largest depth penalty ends after two such C in a row.  Smaller depth
-    penalties begin at the best C of the larger ones, from its solutions.
+    ``Cs="auto"`` multiplies the automatic C of the training rows of each fold.  A path ends at a C
+    that is behind the best pair so far by more than half a standard error; the path of the largest
+    depth penalty ends after two such C in a row.  Smaller depth penalties begin at the best C of
+    the larger ones, from its solutions.
 
     Propositions that do not depend on the classes are encoded once, for all rows.  Other encoders,
     and encoders that cut by class, are refitted for every fold.  Fits within folds have a ``tol``
@@ -267,7 +267,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Cs = numbers_of("Cs", [*MULTIPLES] if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties
         if isinstance(given, str) and given == "auto":
-            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._C_factor > 1 else DEPTHS
+            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._few_words else DEPTHS
         depths = numbers_of("depth_penalties", given, 1.0, strict=False, otherwise="'auto'")
         pairs = [Pair(C, a) for a in depths for C in Cs]
         self._model(pairs[0])._check_parameters()
@@ -345,7 +345,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     def _unit(self, data: TrainingData) -> float:
         losses = len(data.classes) - 1 if self.ordinal else 1
-        return self._C_factor * automatic_C(float(data.weights.sum())) / math.sqrt(losses)
+        return self._automatic_C(float(data.weights.sum()), losses)
 
     def _folds(self, everyone: TrainingData) -> list[Fold]:
         """Return the folds, without propositions that are equal on their training rows."""
