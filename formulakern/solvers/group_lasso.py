@@ -57,7 +57,7 @@ from formulakern.solvers.hierarchical.solve import relative_gap
 SWEEPS, POLISH_ROUNDS, MAX_NEWTON_STEPS = 10, 20, 100
 #: The curvature between functions is used for at most MAX_JOINT_WEIGHTS weights, and at most
 #: MAX_JOINT_WORK as the square of their number times rows.
-MAX_JOINT_WEIGHTS, MAX_JOINT_WORK = 1500, 4e9
+MAX_JOINT_WEIGHTS, MAX_JOINT_WORK = 600, 4e9
 #: A step is exact to this share of the square of the gap: its slopes, to a thousandth of the gap;
 #: a larger share if the curvature is a bound.
 STEP_GAP_SHARE, BOUND_GAP_SHARE = 1e-6, 1e-4
