@@ -60,7 +60,7 @@ def test_equal_features_make_singular_systems():
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("separate", [False, True])
 def test_blocks_end_at_a_minimum(seed, separate):
-    """Of classes whose curvatures differ by factors of a thousand."""
+    """The curvatures of the classes differ by factors of up to a thousand."""
     rng = np.random.default_rng(seed)
     n, width = rng.integers(1, 6, 2).tolist()
     scale = 10.0 ** rng.uniform(-3, 0, width)
@@ -161,7 +161,7 @@ def test_is_the_hierarchical_problem_of_features_that_stand_alone(name, signed):
 
 @pytest.mark.parametrize("name", ["logistic", "multinomial"])
 def test_a_goal_ends_the_iteration(name):
-    """Once the bounds show on which side of it the optimum is."""
+    """The bounds show on which side of the goal the optimum is."""
     _, _, loss, columns = problem(name, 4)
     penalties = np.full(len(columns), 3.0)
     whole = solve_group_lasso(columns, penalties, loss, tol=1e-4)
