@@ -474,7 +474,7 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted HKLClassifierCV
+    model : fitted HKLClassifierCV or PRLClassifierCV
         Or another model whose ``path_`` has scores on held-out rows.
     {shared}
     ParameterError
@@ -489,7 +489,8 @@ def accuracy_by_rules(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_lines()[0].get_xdata().astype(int).tolist()
     ('number of rules', [1, 2, 3, 5, 8])
     """
-    path = fitted(model, "path_", "an estimator that chooses a number of rules: HKLClassifierCV")
+    choosing = "an estimator that chooses a number of rules, such as HKLClassifierCV"
+    path = fitted(model, "path_", choosing)
     known = [step for step in path if np.isfinite(step.accuracy)]
     if not known:
         raise ParameterError(

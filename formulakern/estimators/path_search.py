@@ -8,6 +8,7 @@ time limit the search compares the finished settings.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -28,6 +29,7 @@ from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.encoding.fitted import Encoding
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.rule_path import RulePath
 from formulakern.estimators.validation import TrainingData, random_source, splits
 from formulakern.estimators.workers import Workers
 from formulakern.interrupts import interruptible
@@ -95,8 +97,7 @@ class PathSearch:
     name, line : callable
         The texts to show for a setting, and for a setting and its Trial.
     behind : float
-        A setting this number of standard errors below the best setting (of its path if ``of_path``)
-        counts as behind.
+        A setting this number of standard errors below the best setting counts as behind.
     shares : bool
         Whether each setting has a share of the time; otherwise it may take all that is left.
     words : (str, str)
@@ -118,7 +119,6 @@ class PathSearch:
     name: Callable[[Any], str]
     line: Callable[[Any, Any], str]
     behind: float = np.inf
-    of_path: bool = False
     shares: bool = True
     words: tuple[str, str] = ("settings", "a middle setting")
     workers: Workers = field(default_factory=Workers)
@@ -175,7 +175,7 @@ class PathSearch:
         for places, starts, patience, folds in paths:
             self.folds = self.folds if folds is None else folds
             before = [None] * len(self.folds) if starts is None else list(starts)
-            worse, best = 0, None if self.of_path else best
+            worse = 0
             for some in [[place] for place in places] if folds is None else [places]:
                 if not self._fitted(some, before):
                     return False
@@ -255,20 +255,17 @@ class Scores:
         self,
         selection: str,
         among: npt.NDArray[np.intp] | None = None,
-        usual: int | None = None,
     ) -> tuple[int, dict[str, FloatArray]]:
         """Choose the fewest rules (the first shape) within a share of a standard error of the best.
 
-        For "best", ``usual`` wins if it is within a standard error.  Return also ``behind`` and
-        ``error``, the mean difference to the best and its standard error.
+        Return also ``behind`` and ``error``, the mean difference to the best and its standard
+        error.
         """
         some, rules = self.tried if among is None else among, self.shapes[:, :, 0].mean(axis=1)
         place = self.best(rules, some)
         behind, error = np.array([compared(self.scores[place], one) for one in self.scores]).T
         few = some[behind[some] <= EQUAL[selection] * error[some] + 1e-12]
         place = int(few[np.lexsort((-self.means[few], rules[few]))[0]])
-        if selection == "best" and usual in some and behind[usual] <= error[usual]:
-            place = int(usual or 0)
         return place, {"behind": behind, "error": error}
 
     def results(self, listed: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,25 +303,25 @@ class SearchedModel:
     of :func:`stretched` for them.  ``_everyone`` returns all rows, with class names for the folds.
     """
 
+    #: The named tuple of a setting with its limit of rules.
+    candidate: ClassVar[Any]
     #: A path over automatic Cs ends at a C that is this number of standard errors behind.
     behind: ClassVar[float] = 0.5
-    #: Whether settings compare only with the best of their path; see :class:`PathSearch`.
-    of_path: ClassVar[bool] = False
     #: Whether each setting has a share of the time; see :class:`PathSearch`.
     shares: ClassVar[bool] = True
     #: The names of the facts about every fit in ``cv_results_``.
-    shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "certified")
+    shape_names: ClassVar[tuple[str, ...]] = ("mean_rules", "mean_length", "accuracy")
 
     @staticmethod
     def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
-        """Fit a model; return the model and the start of the next setting, or raise on Ctrl-C."""
+        """Fit a model; return the models of all sizes, and the start of the next setting."""
         model._take_encoding(fold.encoding)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about an early end, or no rules
-            known = model._fit_encoded(fold.data, start, deadline)
+            models, known = model._fit_sizes(fold.data, start, deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
-        return model, known
+        return models, known
 
     def _facts(self, model: Any) -> tuple[float, ...]:  # noqa: ARG002
         """Return further facts about a fit, for ``shape_names`` after the first two."""
@@ -363,7 +360,6 @@ class SearchedModel:
             lambda setting: ", ".join(_setting_texts(setting, ".3g")),
             self._line,
             self.behind if self._automatic else np.inf,
-            self.of_path,
             self.shares,
         )
         search.run(self._paths(search), self._bar, comparing)
@@ -378,26 +374,69 @@ class SearchedModel:
     def _judged(
         self: Any, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
     ) -> Trial:
+        """Score the models of each size, and return the trial of the best size."""
+        path = [self._judged_size(folds, labels, scorer, own) for own in zip(*models, strict=True)]
+        best: Trial = max(path, key=lambda trial: np.nanmean(trial.scores))
+        return best._replace(path=tuple(path))
+
+    def _judged_size(
+        self: Any, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: Any
+    ) -> Trial:
         """Score the models of all folds on their held-out rows.
 
         Rows whose class is missing from the training rows of their fold do not count, unless no
         rows would remain.  A scorer gives one score per fold.
         """
-        shapes = np.array([(*shape_of(model), *self._facts(model)) for model in models])
+        pairs = [*zip(folds, models, strict=True)]
+        shapes = np.array(
+            [
+                (
+                    *shape_of(model),
+                    np.mean(model.predict(fold.unseen) == fold.right),
+                    *self._facts(model),
+                )
+                for fold, model in pairs
+            ]
+        )
         codes = np.unique(labels, return_inverse=True)[1]
         known = np.concatenate([np.isin(fold.right, fold.data.classes) for fold in folds])
         known |= not known.any()
         rows = np.concatenate([fold.test for fold in folds])[known]
-        held_out = np.concatenate(list(map(self._held_out, folds, models)))
+        held_out = np.concatenate([self._held_out(fold, model) for fold, model in pairs])
         several = len(np.unique(held_out.argmax(axis=1))) > 1
         t, found = self._calibrated(held_out[known], codes[rows])
         if scorer is not None:
-            pairs = zip(folds, models, strict=True)
             splits = np.array([scorer(model, fold.unseen, fold.right) for fold, model in pairs])
             return Trial(splits, splits, shapes, t, several)
         number = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[known]
         means = _means(found, rows, len(labels))
         return Trial(means, _means(found, number, len(folds)), shapes, t, several)
+
+    def _candidates(
+        self: Any, settings: Sequence[Any], trials: Sequence[Trial | None]
+    ) -> tuple[list[Any], list[Trial | None]]:
+        """Return every setting with every limit of rules, and their trials."""
+        sizes: list[Any] = self._sizes or [self.max_rules]
+        listed = [self.candidate(*setting, size) for setting in settings for size in sizes]
+        nothing: list[Any] = [None] * len(sizes)
+        known = [one for trial in trials for one in (trial.path or [trial] if trial else nothing)]
+        return listed, known
+
+    def _scored(self: Any, path: RulePath, n: int) -> RulePath:
+        """Return a path of ``n`` rows with the held-out scores for the chosen setting."""
+        found, steps = self.cv_results_, []
+        names = [name for name in self.candidate._fields if name != "max_rules"]
+        same = np.all([found[name] == getattr(self, f"{name}_") for name in names], axis=0)
+        for step in path:
+            [*places] = np.flatnonzero(same)
+            if self._sizes:
+                places = [k for k in places if found["max_rules"][k] >= step.n_rules]
+            if places and "accuracy" in found:
+                share, score = float(found["accuracy"][places[0]]), found["mean_score"][places[0]]
+                error = math.sqrt(share * (1 - share) / n)
+                step = step._replace(accuracy=share, error=error, score=float(score))
+            steps.append(step)
+        return RulePath(tuple(steps))
 
     def _line(self, setting: Any, trial: Trial) -> str:
         """Return the line that ``verbose`` prints for a setting."""
@@ -442,7 +481,6 @@ class SearchedModel:
         trials: Sequence[Trial | None],
         otherwise: int,
         among: npt.NDArray[np.intp] | None = None,
-        usual: int | None = None,
     ) -> Any:
         """Set the results of all settings, and return the chosen setting or ``otherwise``."""
         columns = map(np.array, zip(*settings, strict=True))
@@ -452,7 +490,7 @@ class SearchedModel:
             self.cv_results_ = {**listed, "mean_score": np.full(len(settings), np.nan)}
             return settings[otherwise]
         found = Scores(trials)
-        self.best_index_, more = found.chosen(self.selection, among, usual)
+        self.best_index_, more = found.chosen(self.selection, among)
         self.best_score_ = float(found.means[self.best_index_])
         self.temperature_ = float(found.temperatures[self.best_index_])
         shapes = found.shapes.mean(axis=1).T

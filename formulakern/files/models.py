@@ -39,7 +39,7 @@ CLASSES = {
     "formulakern.estimators.encoder": "PropositionEncoder",
     "formulakern.estimators.features": "FormulaFeatures",
     "formulakern.estimators.hkl.base": "GrowthHistory",
-    "formulakern.estimators.hkl.path": "RulePath SizedModel",
+    "formulakern.estimators.rule_path": "RulePath SizedModel",
     "formulakern.estimators.multiple_kernels": "FormulaWeights",
     "formulakern.estimators.prl.base": "EpochHistory",
     "formulakern.estimators.rule_lists.classifier": "ListHistory",
@@ -87,7 +87,7 @@ RULE_MODULES = (
     "builtins",
     "datetime",
     "formulakern.encoding",
-    "formulakern.estimators.hkl.path",
+    "formulakern.estimators.rule_path",
     "formulakern.rules",
     "formulakern.syntax",
 )

@@ -152,7 +152,7 @@ def test_ordered_classes_are_told_apart_in_any_time(monkeypatch, classes, tau):
     ("name", "n_settings", "place", "chosen"),
     [
         ("HKLClassifierCV", 4, 27, {"depth_penalty_": 2.0}),
-        ("PRLClassifierCV", 6, 4, {"degree_": 2}),
+        ("PRLClassifierCV", 2, 13, {"degree_": 2}),
     ],
 )
 def test_settings_are_not_compared_where_encoding_took_that_time(

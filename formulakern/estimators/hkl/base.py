@@ -24,10 +24,10 @@ from formulakern.encoding.fitted import Encoding
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.path import RulePath, share_of, sizes_of
 from formulakern.estimators.monotone import required_sign, required_signs
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
+from formulakern.estimators.rule_path import RulePath, share_of, sizes_of
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.learning.hkl.lasso import is_large, longest_of, scope_of

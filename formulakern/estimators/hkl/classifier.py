@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.docstrings import parameters_from
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.base import (
@@ -21,9 +21,9 @@ from formulakern.estimators.hkl.base import (
     problems_of,
     seen_rows,
 )
-from formulakern.estimators.hkl.path import share_of
 from formulakern.estimators.monotone import check_one_score
 from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.rule_path import share_of
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.learning.hkl.rows import Rows
@@ -267,6 +267,18 @@ class HKLClassifier(HierarchicalClassifier):
         if self.ordinal:
             return [None]
         return [1] if len(present) == 2 else np.flatnonzero(present).tolist()
+
+    def _fit_sizes(
+        self, data: TrainingData, start: HKLClassifier | None, deadline: Deadline
+    ) -> tuple[list[Self], Self]:
+        """Return the models of all sizes, and the start of the next setting; raise if it is late.
+
+        Models are not compared if the deadline ended the fit, or its path to few rules.
+        """
+        rows = self._fit_functions(data, start, deadline)
+        if self.stopped_ == "time_limit" or deadline.over():
+            raise TimeIsOver
+        return [self._limited(size, data, rows) for size in self._sizes or (None,)], self
 
     def _limited(self, size: int | None, data: TrainingData, rows: Rows) -> Self:
         """Return the model of at most ``size`` rules on the path of this model."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -13,12 +12,11 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
-from formulakern.deadline import Deadline, TimeIsOver
+from formulakern.deadline import Deadline
 from formulakern.docstrings import parameters_from
 from formulakern.encoding.ordered import OrderedTable
 from formulakern.estimators.hkl.base import STOPPED_EARLY, HierarchicalClassifier
 from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.hkl.path import RulePath
 from formulakern.estimators.path_search import (
     MIN_LOG_PROBABILITY,
     Fold,
@@ -226,11 +224,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     encodes_folds: ClassVar[bool] = True
     shares: ClassVar[bool] = False  # since unfinished fits do not count
-    shape_names: ClassVar[tuple[str, ...]] = (
-        "mean_rules",
-        "mean_length",
-        "accuracy",
-    )
+    candidate: ClassVar[Any] = Candidate
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     depth_penalties: Sequence[float] | Literal["auto"] = "auto"
@@ -297,35 +291,6 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             yield Path(places, starts[-1] if starts else None, patience)
             if self._automatic:
                 least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
-
-    @staticmethod
-    def fit_fold(fold: Fold, model: Any, start: Any, deadline: Deadline) -> tuple[Any, Any]:
-        """Fit a model, and return the models of all sizes and the start of the next setting.
-
-        Models are not compared if the deadline ended the fit, or its path to few rules.
-        """
-        model._take_encoding(fold.encoding)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about an early end
-            rows = model._fit_functions(fold.data, start, deadline)
-        if model.stopped_ == "interrupted":
-            raise KeyboardInterrupt
-        if model.stopped_ == "time_limit" or deadline.over():
-            raise TimeIsOver
-        return [model._limited(size, fold.data, rows) for size in model._sizes or [None]], model
-
-    def _judged(
-        self, folds: Sequence[Fold], labels: npt.NDArray[Any], scorer: Any, models: list[Any]
-    ) -> Trial:
-        """Score the models of each size, and return the trial of the best size."""
-        path = []
-        for own in zip(*models, strict=True):
-            trial = super()._judged(folds, labels, scorer, [*own])
-            pairs = zip(own, folds, strict=True)
-            right = [np.mean(model.predict(fold.unseen) == fold.right) for model, fold in pairs]
-            path.append(trial._replace(shapes=np.column_stack([trial.shapes, right])))
-        best = max(path, key=lambda trial: np.nanmean(trial.scores))
-        return best._replace(path=tuple(path))
 
     def _model(self, pair: Pair = MIDDLE, fold: Fold | None = None) -> HKLClassifier:
         """Return a model for all rows, or for a fold, with fewer conjunctions and a larger tol."""
@@ -413,10 +378,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         Without any trial choose the automatic or middle C and the largest depth penalty, as well as
         if the time did not suffice for a trial that predicts several classes.
         """
-        sizes: list[Any] = self._sizes or [self.max_rules]
-        nothing: list[Any] = [None] * len(sizes)
-        listed = [Candidate(*pair, size) for pair in pairs for size in sizes]
-        known = [one for trial in trials for one in (trial.path or [trial] if trial else nothing)]
+        listed, known = self._candidates(pairs, trials)
         middle = len(pairs) - 1
         if not self._automatic:
             middle -= len({C for C, _ in pairs}) // 2
@@ -424,19 +386,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         if not len(several) and None in trials:
             known = [None] * len(listed)
         among = several if len(several) else None
-        chosen = self._chosen(listed, known, (middle + 1) * len(sizes) - 1, among)
+        last = (middle + 1) * len(listed) // len(pairs) - 1
+        chosen = self._chosen(listed, known, last, among)
         self.C_, self.depth_penalty_, rules = chosen
         return rules
-
-    def _scored(self, path: RulePath, n: int) -> RulePath:
-        """Return the path with the held-out scores for the chosen C and depth penalty."""
-        found, steps = self.cv_results_, []
-        same = (found["C"] == self.C_) & (found["depth_penalty"] == self.depth_penalty_)
-        for step in path:
-            [*places] = np.flatnonzero(same & (found["max_rules"] == step.n_rules))
-            if places and "accuracy" in found:
-                share, score = float(found["accuracy"][places[0]]), found["mean_score"][places[0]]
-                error = math.sqrt(share * (1 - share) / n)
-                step = step._replace(accuracy=share, error=error, score=float(score))
-            steps.append(step)
-        return RulePath(tuple(steps))

@@ -6,8 +6,9 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.monotone import check_one_score, required_signs
 from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, open_share
 from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.rule_path import RulePath, SizedModel
 from formulakern.estimators.validation import TrainingData
 from formulakern.learning.hkl.rule_selection import opposite
 from formulakern.learning.prl.column_generation import (
@@ -39,6 +41,7 @@ from formulakern.learning.prl.column_generation import (
     Epoch,
     Outcome,
     best_hypothesis,
+    features_of,
 )
 from formulakern.learning.prl.features import (
     Column,
@@ -76,6 +79,24 @@ IN_MEMORY = (
     "cannot be used while the packed rows stay in partitions. Use {advice}, or raise "
     "formulakern.gather_limit if the rows fit into memory."
 )
+
+
+class SolvedGame(NamedTuple):
+    """The outcomes of a game, the largest first, its rows and their weight, and the target."""
+
+    outcomes: list[Outcome]
+    game: RestrictedGame
+    rows: RowCounts | RowGroups
+    weight: float
+    target: str
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of features of each outcome."""
+        return [
+            len(features_of(one, self.game) if one.selected is None else one.selected.features)
+            for one in self.outcomes
+        ]
 
 
 @parameters_from()
@@ -172,6 +193,9 @@ class PRLClassifier(PreferenceModel):
         The largest margin of votes of these rules, an upper bound on the margin of every
         hypothesis, and the difference.  The bound is for any number of rules, so the gap also
         bounds the cost of ``max_rules``.
+    path_ : RulePath
+        The best models found with 1, 2, 3, 5, … rules, up to the limit: the margin as
+        ``objective``, at most 1 % below the value of these rules, and its gap to the bound.
     C_ : float
         The penalty parameter in use; inf for the hard margin, unless its value is 0.
     nu_ : float
@@ -254,6 +278,7 @@ class PRLClassifier(PreferenceModel):
     tol: float = 1e-2
     ordinal: bool = False
     _levels: list[Any] | None = field(init=False)  # the ordered classes with rows
+    _valued: bool = field(init=False, default=True)  # False in the folds of a cross-validation
     learns_in_partitions: ClassVar[bool] = True
     #: Whether epochs continue until the gap is proven to be closed.
     proves: ClassVar[bool] = True
@@ -327,8 +352,8 @@ class PRLClassifier(PreferenceModel):
         known: Sequence[Column] | None,
         deadline: Deadline,
         stacklevel: int = 5,
-    ) -> Sequence[Column]:
-        """Fit to encoded rows, starting from ``known`` columns; return the columns of the game."""
+    ) -> SolvedGame:
+        """Fit to encoded rows, starting from ``known`` columns; return the solved game."""
         preferences, rows = self._of_classes(data)
         encoded = rows if isinstance(rows, RowGroups) else data.table
         return self._solve(
@@ -440,8 +465,8 @@ class PRLClassifier(PreferenceModel):
         *,
         deadline: Deadline,
         stacklevel: int = 3,
-    ) -> Sequence[Column]:
-        """Solve the game, starting from ``known`` columns; set the rules and return its columns."""
+    ) -> SolvedGame:
+        """Solve the game, starting from ``known`` columns, and set the rules."""
         check_one_score(self, len(self.classes_))
         weight = float(preferences.weights.sum())
         given = automatic_C(weight, encoded) if isinstance(self.C, str) else float(self.C)
@@ -460,26 +485,41 @@ class PRLClassifier(PreferenceModel):
         options = budget, self.epochs, self.tol, deadline, self._report, known
         generation = self._generation(preferences, family, C, *options)
         most, automatic = rule_limit(self.max_rules), isinstance(self.C, str)
-        outcome = best_hypothesis(generation, given, most, self._signs, self.ordinal, automatic)
-        self.C_ = float(outcome.C)
+        found = best_hypothesis(
+            generation, given, most, self._sizes, self._signs, self.ordinal, automatic, self._valued
+        )
+        solved = SolvedGame(found, generation.game, rows, weight, name)
+        self._take(found[0], solved)
+        sized = zip(solved.sizes, found, strict=True)
+        steps = (SizedModel(n, one.value, open_share(one.value, one.bound)) for n, one in sized)
+        self.path_ = RulePath((*reversed([*steps]),))
+        if advice := self._advice(found[0], preferences, family):
+            warnings.warn(*advice, stacklevel=stacklevel)
+        return solved
+
+    def _take(self, outcome: Outcome, solved: SolvedGame) -> None:
+        """Set the rules of an outcome, its value and certificate."""
+        _, game, rows, weight, name = solved
         if isinstance(rows, RowGroups):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
             rows = RowCounts(rows.numbers, rows.of_class)
         names = None if self.ordinal else self.classes_.tolist()
         products = self.features == "polynomial"
         words = self._encoding.names if products else self._encoding.leaves
-        found, start = rules_of(outcome, generation.game, rows, words, names)
+        found, start = rules_of(outcome, game, rows, words, names)
         nothing = outcome.reason in STOPPED_EARLY and not found
         if names is None:
             ends = largest_alone(rows) if nothing else start
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # two classes: the sign decides
             self._set_rules(found, None, shift, name, levels=self._levels, thresholds=ends + shift)
         else:
-            self._set_rules(found, names, preferences.shares() if nothing else start)
+            self._set_rules(found, names, game.preferences.shares() if nothing else start)
+        self.C_ = float(outcome.C)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         below = f"{100 * open_share(self.value_, self.bound_):.2g} %"
-        self.certificate_ = f"The margin is at most {below} below the largest over {family.scope}."
+        scope = game.family.scope
+        self.certificate_ = f"The margin is at most {below} below the largest over {scope}."
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
         if outcome.selected is not None:  # votes are log odds
             self._margin = 1.0
@@ -487,9 +527,21 @@ class PRLClassifier(PreferenceModel):
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
-        if advice := self._advice(outcome, preferences, family):
-            warnings.warn(*advice, stacklevel=stacklevel)
-        return generation.game.columns
+
+    def _fit_sizes(
+        self, data: TrainingData, known: Sequence[Column] | None, deadline: Deadline
+    ) -> tuple[list[Self], Sequence[Column]]:
+        """Return the models of all sizes, and the start of the next setting."""
+        solved = self._fit_encoded(data, known, deadline)
+        models = [self._limited(size, solved) for size in self._sizes or (None,)]
+        return models, solved.game.columns
+
+    def _limited(self, size: int | None, solved: SolvedGame) -> Self:
+        """Return the model of at most ``size`` rules on the path of this model."""
+        model, most = copy(self), math.inf if size is None else size
+        within = [k for k, n in enumerate(solved.sizes) if n <= most]
+        model._take(solved.outcomes[within[0] if within else -1], solved)
+        return model
 
     def _signs(self, features: Sequence[Any]) -> IntArray | None:
         """Return the signs that ``monotone`` requires of votes for the second class, or None."""

@@ -28,8 +28,9 @@ from formulakern.estimators.validation import TrainingData
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.voting import log_probabilities
 
-#: The values of ``Cs="auto"``, as multiples of the automatic C of the preferences.
-MULTIPLES = (0.25, 1.0, 4.0)
+#: ``Cs="auto"`` is this multiple of the automatic C of the preferences: the game of a large C has
+#: many rules to choose from.
+MULTIPLE = 4.0
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 FOLD_GAP = 0.03
 
@@ -42,23 +43,33 @@ class Setting(NamedTuple):
     depth_penalty: float
 
 
-#: The defaults of the classifier, with C as a multiple of the automatic C.
-DEFAULT = Setting(1.0, 2, 2.0)
+class Candidate(NamedTuple):
+    """A setting with a limit of rules."""
+
+    C: float
+    degree: Any
+    depth_penalty: float
+    max_rules: Any
+
+
+#: The setting of models that check parameters or encode folds.
+MIDDLE = Setting(1.0, 2, 2.0)
 
 
 @parameters_from(PRLClassifier)
 @dataclass(eq=False, repr=False)
 class PRLClassifierCV(SearchedModel, PreferenceModel):
-    r""":class:`PRLClassifier` with C, degree and depth penalty chosen by cross-validation.
+    r""":class:`PRLClassifier` with its settings and number of rules chosen by cross-validation.
 
     For every degree, depth penalty and fold the games for C₁ < C₂ < … are solved in order, each
-    from the columns of the last.  The setting with the best mean score on held-out rows is fitted
-    to all rows.
+    from the columns of the last.  From the rules of each game a path leads to models of fewer
+    rules: 15, 10, 8, 5, 3, 2, 1.  The candidate (C, degree, depth penalty, number of rules) with
+    the best mean score on held-out rows is fitted to all rows.
 
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: ¼, 1 and 4 times the C of ``PRLClassifier(C="auto")``.
+        ``"auto"``: 4 times the C of ``PRLClassifier(C="auto")``, for more rules to choose from.
     degrees : sequence of int, default=(1, 2)
         Values of ``degree`` of :class:`PRLClassifier` to compare.
     depth_penalties : sequence of float, default=(2.0,)
@@ -73,12 +84,12 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         Otherwise a name of ``sklearn.metrics.get_scorer_names()``, or a scorer of predictions or
         decisions, with one score per fold.  Larger is better.
     selection : {"best", "1se"}, default="best"
-        The fewest rules (mean over folds) among the settings within a tenth of a standard error of
-        the best mean score, or with ``"1se"`` within one; ties go to the best score.  With
-        ``"best"`` and ``Cs="auto"`` the setting of ``PRLClassifier()``, if compared, wins within
-        one.  The standard error is that of the mean difference, over rows, or over folds with a
-        scorer.  Settings that predict several classes, on held-out rows and on all rows, take
-        precedence.
+        The fewest rules (mean over folds) among the candidates within a tenth of a standard error
+        of the best mean score, or with ``"1se"`` within one; ties go to the best score.  The
+        standard error is that of the mean difference, over rows, or over folds with a scorer.
+        Candidates that predict several classes, on held-out rows and on all rows, take precedence.
+    max_rules : "auto", int or None, default="auto"
+        The limit of rules; ``"auto"``: 15.  Smaller numbers are compared, too.  None: no limit.
     encoder : "auto", None or transformer, default="auto"
         The encoder of the table.  ``"auto"``: numbers are cut at every gap between two values.
         None: the table must be 0/1.  A transformer is cloned and fitted; it must not cut columns by
@@ -86,7 +97,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     time_limit : float, optional
         Seconds for everything.  At most half is for the settings, the rest for the last fit.  If
         time runs out, the last settings are left out.  On a large table all may be: then the fit
-        uses the default setting, or the middle one.
+        uses the middle one, without a choice of fewer rules.
     random_state : int, RandomState or None, default=0
         For the folds.
 
@@ -95,13 +106,17 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     C_, degree_, depth_penalty_ : float, int, float
         The chosen values, with C for all rows.
     best_score_, best_index_ : float, int
-        The mean score of the chosen setting, and its position in ``cv_results_``.
-    cv_results_ : dict of str to ndarray of shape (settings,)
-        ``C`` (for all rows), ``degree``, ``depth_penalty``, ``mean_score``, ``std_score`` (over the
-        folds), ``behind`` and ``error``, the mean difference to the best and its standard error,
-        ``mean_rules``, ``mean_length``, ``certified``, the share of the folds solved to a gap of
-        3 % of the bound (``tol`` if that is larger), ``temperature``, and ``split0_score``,
-        ``split1_score``, ….  NaN for settings that were left out.
+        The mean score of the chosen candidate, and its position in ``cv_results_``.
+    cv_results_ : dict of str to ndarray of shape (candidates,)
+        ``C`` (for all rows), ``degree``, ``depth_penalty``, ``max_rules``, ``mean_score``,
+        ``std_score`` (over the folds), ``behind`` and ``error``, the mean difference to the best
+        and its standard error, ``mean_rules``, ``mean_length``, ``accuracy``, ``certified``, the
+        share of the folds whose game ended with a proof (see Notes), ``temperature``, and
+        ``split0_score``, ``split1_score``, ….  NaN for candidates that were left out.
+    path_ : RulePath
+        Models of 1, 2, 3, 5, … rules for the chosen setting: accuracy on held-out rows with its
+        standard error, mean score, and, for the model of all rows, the margin and its gap; see
+        :class:`PRLClassifier`.  :func:`formulakern.plot.accuracy_by_rules` draws it.
     best_estimator_ : PRLClassifier
         The model of all rows.
     temperature_ : float
@@ -114,11 +129,11 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     Notes
     -----
     With ``Cs="auto"`` C is inversely proportional to the square root of the number of preferences,
-    in the folds too.  A path ends at a C that is behind the best smaller C by more than half a
-    standard error.
+    in the folds too.
 
     Propositions do not depend on the classes, so they are encoded once, for all rows.  Other
-    encoders are refitted for every fold.  Fits within folds have a ``tol`` of at least 0.03; fits
+    encoders are refitted for every fold.  Fits within folds have a ``tol`` of at least 0.03, and
+    their games end at 10 columns per rule of the limit, without the margin of fewer rules; fits
     that stop early (``epochs``, ``time_limit``) count.  After Ctrl-C the best setting so far is
     fitted to all rows.
 
@@ -142,7 +157,8 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     True
     """
 
-    of_path: ClassVar[bool] = True
+    candidate: ClassVar[Any] = Candidate
+    shape_names: ClassVar[tuple[str, ...]] = (*SearchedModel.shape_names, "certified")
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     degrees: Sequence[int] = (1, 2)
@@ -177,7 +193,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     def _settings(self) -> list[Setting]:
         """Return all settings, one path over C after another."""
-        Cs = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0, strict=True)
+        Cs = numbers_of("Cs", [MULTIPLE] if self._automatic else self.Cs, 0, strict=True)
         degrees = numbers_of("degrees", self.degrees, 1, strict=False)
         penalties = numbers_of("depth_penalties", self.depth_penalties, 1, strict=False)
         settings = [
@@ -191,15 +207,16 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         return settings
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
-        """Yield the path over C of each degree and penalty, starting from the last columns."""
+        """Yield the path over C of each degree and penalty."""
         for path in dict.fromkeys(setting[1:] for setting in search.settings):
-            places = [k for k, setting in enumerate(search.settings) if setting[1:] == path]
-            yield Path(places, next(reversed(search.known.values()), None))
+            yield Path([k for k, one in enumerate(search.settings) if one[1:] == path])
 
-    def _model(self, setting: Setting = DEFAULT, fold: Fold | None = None) -> PRLClassifier:
+    def _model(self, setting: Setting = MIDDLE, fold: Fold | None = None) -> PRLClassifier:
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
         tol = self.tol if fold is None else max(self.tol, FOLD_GAP)
-        return PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
+        model = PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
+        model._valued = fold is None
+        return model
 
     def _everyone(self, data: TrainingData) -> TrainingData:
         self.classes_ = data.classes
@@ -246,32 +263,37 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         """Fit the best setting to all rows; try the next one if it predicts a single class."""
         model = self._model()
         model._take_encoding(self._encoding)
-        default = self._automatic and DEFAULT in search.settings
-        usual = search.settings.index(DEFAULT) if default else None
-        left, several = [*search.known], False
+        listed, trials = self._candidates(settings, search.trials)
+        left, several = [k for k, trial in enumerate(trials) if trial], False
         while not several:
-            self._choose(settings, search.trials, usual, left)
+            rules = self._choose(settings, search.trials, left)
             self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
-            model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
+            chosen = Setting(self.C_, self.degree_, self.depth_penalty_)
+            model.set_params(**chosen._asdict(), max_rules=rules)
             model._fit_encoded(everyone, None, deadline, stacklevel=6)
-            left = [place for place in left if place != self.best_index_]
+            left = [place for place in left if listed[place][:-1] != listed[self.best_index_][:-1]]
             several = deadline.over() or not left or len(set(model.predict(everyone.table))) > 1
         self.best_estimator_ = model
-        self._copy_from(
-            model, ("_features", "_margin", "rules_", "value_", "bound_", "gap_", "certificate_")
-        )
+        proof = "value_", "bound_", "gap_", "certificate_"
+        self._copy_from(model, ("_features", "_margin", "rules_", *proof))
+        self.path_ = self._scored(model.path_, len(everyone.codes))
         return open_share(self.value_, self.bound_), model._decides
 
     def _choose(
         self,
         settings: Sequence[Setting],
         trials: Sequence[Trial | None],
-        usual: int | None,
         left: Sequence[int],
-    ) -> None:
-        """Choose among ``left``, preferably a setting that predicts several classes."""
-        several = [k for k in left if (trial := trials[k]) and trial.several]
+    ) -> Any:
+        """Choose among the candidates ``left``, preferably one that predicts several classes.
+
+        Return its limit of rules.
+        """
+        listed, known = self._candidates(settings, trials)
+        several = [k for k in left if (trial := known[k]) and trial.several]
         among = np.array(several or left, dtype=np.intp)
-        otherwise = len(settings) // 2 if usual is None else usual
-        chosen = self._chosen(settings, trials, otherwise, among, usual)
-        self.C_, self.degree_, self.depth_penalty_ = chosen
+        middle = (len(settings) // 2 + 1) * len(listed) // len(settings) - 1
+        self.C_, self.degree_, self.depth_penalty_, rules = self._chosen(
+            listed, known, middle, among
+        )
+        return rules

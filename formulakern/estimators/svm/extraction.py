@@ -591,9 +591,12 @@ def _selected_rules(
     columns = Columns(covers.T[places].astype(np.uint8), np.zeros((0, len(codes))))
     labels = list(extraction.ensemble.classes or ())
     weights = np.ones(len(codes))
-    votes = select_votes_of_classes(columns, codes, len(labels), weights, most, deadline=deadline)
-    if votes is None:
+    found, _ = select_votes_of_classes(
+        columns, codes, len(labels), weights, [most], deadline=deadline
+    )
+    if not found:
         return None
+    votes = found[-1]
     which, counts = places[votes.features], RowCounts.of_classes(codes, len(labels), weights)
     items = [
         counts.described(extraction.ensemble.rules[k], covers[:, k], own, labels)

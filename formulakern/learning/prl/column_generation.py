@@ -33,7 +33,7 @@ from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import Column, Priced
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.prl.vote_selection import SelectedVotes, select_votes
-from formulakern.learning.selection import DEFAULT_MAX_RULES
+from formulakern.learning.selection import DEFAULT_MAX_RULES, MAX_TRIED
 from formulakern.text import counted
 
 #: Columns of a weight below this share of the largest one count as unused.
@@ -81,6 +81,8 @@ GAME_TIME_SHARE = 0.5
 ROUGH_GAP, EXACT_GAP = 1e-6, 1e-10
 #: Relative gap of the game of few rules if its margin is soft and it has MANY_PREFERENCES.
 LARGE_GAME_GAP = 1e-3
+#: Relative gap of the games of fewer rules than the limit.
+SMALLER_GAME_GAP = 1e-2
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class ColumnGeneration:
     report: Callable[[Sequence[Epoch]], None]
     known: Sequence[Column] = ()
     most: int | None = None
+    crowd: int = MAX_COLUMNS
     outcome: Outcome = field(default_factory=Outcome, init=False)
 
     def __post_init__(self) -> None:
@@ -279,7 +282,7 @@ class ColumnGeneration:
         if heavy and per_rule > LARGE_COLUMNS and self._allowed > self.tol:
             self._allowed = max(self._allowed, LARGE_GAP)
         fewer = min(1.0, (MANY_PREFERENCES / len(self.game.preferences)) ** 0.5)
-        self._crowded = heavy and self.game.C is not None and per_rule > fewer * MAX_COLUMNS
+        self._crowded = heavy and self.game.C is not None and per_rule > fewer * self.crowd
 
     def _solve(self, accuracy: float) -> Solution:
         """Solve the restricted game, which ends an epoch."""
@@ -416,11 +419,16 @@ def best_hypothesis(
     generation: ColumnGeneration,
     C: float,
     most: int | None = None,
+    sizes: Sequence[int] = (),
     signs: Callable[[Sequence[Any]], IntArray | None] = lambda _: None,
     ordered: bool = False,
     automatic: bool = False,
-) -> Outcome:
+    valued: bool = True,
+) -> list[Outcome]:
     """Solve a game; then choose at most ``most`` features, and soften a hard margin of value 0.
+
+    The outcomes of fewer features follow, for each of the ``sizes``.  Unless ``valued``, selected
+    votes of a soft margin have no value.
 
     C is the penalty parameter of the soft margin; value and bound remain those of the hard margin.
     An ``automatic`` C falls while the game has far more columns than rules are allowed, and more
@@ -430,7 +438,9 @@ def best_hypothesis(
     """
     game, deadline = generation.game, generation.deadline
     if most is not None:
-        generation = replace(generation, deadline=deadline.part(GAME_TIME_SHARE), most=most)
+        crowd = MAX_COLUMNS if valued else CANDIDATES_PER_RULE
+        until = deadline.part(GAME_TIME_SHARE)
+        generation = replace(generation, deadline=until, most=most, crowd=crowd)
     generation.run()
     if automatic and most is not None:
         generation = _smaller(generation, most)
@@ -446,28 +456,59 @@ def best_hypothesis(
             outcome, columns=columns, weights=weights, C=C, reason=reason, softened=True
         )
     features = features_of(outcome, game)
-    if most is None or len(features) <= most:
-        if outcome.solution is None or outcome.softened:
-            return outcome
-        return replace(outcome, solution=_secured(outcome.solution, game))
-    if deadline.over():  # keep the heaviest, with the votes of their own game
+    few = most is None or len(features) <= most
+    most = len(features) if most is None else min(most, len(features))
+    if few and outcome.solution is not None and not outcome.softened:
+        outcome = replace(outcome, solution=_secured(outcome.solution, game))
+    if deadline.over() and not few:  # keep the heaviest, with the votes of their own game
         kept = {*features[:most]}
         columns = _with(kept, outcome.columns, game)
         solution = _exact(game.of(columns, game.C), deadline)
         weights, solution = solution.q.tolist(), _secured(solution, game)
-        return replace(outcome, columns=columns, weights=weights, solution=solution)
-    features = features[: CANDIDATES_PER_RULE * most]
-    few = select_votes(game, features, most, signs(features), ordered, deadline)
-    if few is None:  # one class wins everywhere
-        return replace(outcome, columns=[], weights=[])
-    if few.interrupted:
+        outcome = replace(outcome, columns=columns, weights=weights, solution=solution)
+    listed = [*([] if few else [most]), *(size for size in sizes if size < most)]
+    if deadline.over() or not listed:
+        return [outcome]
+    features = features[: CANDIDATES_PER_RULE * max(listed)]
+    tried = MAX_TRIED if valued else 1
+    votes, interrupted = select_votes(
+        game, features, listed, signs(features), ordered, deadline, tried
+    )
+    if not votes and not few:  # one class wins everywhere
+        return [replace(outcome, columns=[], weights=[])]
+    if interrupted:
         outcome = replace(outcome, reason="interrupted")
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=4)
-    columns, solution = _solved(game, few.features, C, deadline)
+    found = [outcome] if few else []
+    known: list[Column] = []
+    for own in votes:
+        if not valued and game.C is not None:
+            found.append(replace(outcome, solution=None, selected=own))
+        elif not found or not deadline.over():
+            rough = len(own.features) < most
+            one, known = _selected(outcome, game, own, known, C, deadline, rough)
+            found.append(one)
+    return found
+
+
+def _selected(
+    outcome: Outcome,
+    game: RestrictedGame,
+    few: SelectedVotes,
+    known: Sequence[Column],
+    C: float,
+    deadline: Deadline,
+    rough: bool,
+) -> tuple[Outcome, list[Column]]:
+    """Return the outcome of few features: selected votes, or the game's if it separates.
+
+    Return also the columns of their game, which starts from ``known`` columns.
+    """
+    columns, solution = _solved(game, few.features, known, C, deadline, rough)
     own: dict[str, Any] = {"columns": columns, "weights": solution.q.tolist()}
     separates = game.C is None and solution.value > ZERO_SHARE * game.family.unit
     softened = outcome.softened or (game.C is None and not separates)
-    return replace(
+    found = replace(
         outcome,
         **(own if separates else {}),
         solution=outcome.solution if outcome.softened else solution,
@@ -475,6 +516,7 @@ def best_hypothesis(
         C=C if softened else outcome.C,
         selected=None if separates else few,
     )
+    return found, columns
 
 
 def _smaller(generation: ColumnGeneration, most: int) -> ColumnGeneration:
@@ -510,16 +552,22 @@ def _with(features: Set[Any], columns: Iterable[Column], game: RestrictedGame) -
 
 
 def _solved(
-    game: RestrictedGame, features: Sequence[Any], C: float, deadline: Deadline
+    game: RestrictedGame,
+    features: Sequence[Any],
+    known: Iterable[Column],
+    C: float,
+    deadline: Deadline,
+    rough: bool,
 ) -> tuple[list[Column], Solution]:
     """Return the useful columns of some features, with all pairs of classes, and their solution.
 
     C finds the columns of a hard margin.  Solutions become more accurate as the gap over all pairs
-    closes; that of a soft margin with many preferences need not be exact.
+    closes; that of a soft margin need not be exact if it is ``rough`` or has many preferences.
     """
     own = game.of(_with({*features}, game.columns, game), C if game.C is None else game.C)
-    large = game.C is not None and len(game.preferences) > MANY_PREFERENCES
-    allowed = LARGE_GAME_GAP if large else ROUGH_GAP
+    own.enter(_with({*features}, known, game))
+    large = game.C is not None and (rough or len(game.preferences) > MANY_PREFERENCES)
+    allowed = SMALLER_GAME_GAP if rough else LARGE_GAME_GAP if large else ROUGH_GAP
     accuracy, last, fresh, gap = MAX_GAP, allowed / 10, True, np.inf
     while fresh or (gap > allowed and accuracy > last):
         if deadline.over() and gap < np.inf:

@@ -19,7 +19,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.preferences import ABOVE
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.learning.selection import FeatureSelection, Selection
+from formulakern.learning.selection import MAX_TRIED, FeatureSelection, Selection
 from formulakern.solvers.hierarchical.losses import Loss, loss_of
 from formulakern.solvers.hierarchical.newton import Columns
 
@@ -41,18 +41,22 @@ class SelectedVotes:
     features: list[Any]
     votes: FloatArray
     start: FloatArray
-    interrupted: bool
 
 
 def select_votes(
     game: RestrictedGame,
     features: Sequence[Any],
-    most: int,
+    sizes: Sequence[int],
     signs: IntArray | None,
     ordered: bool,
     deadline: Deadline,
-) -> SelectedVotes | None:
-    """Return at most ``most`` of some features with their votes; None if only one class wins."""
+    max_tried: int = MAX_TRIED,
+) -> tuple[list[SelectedVotes], bool]:
+    """Return choices of some features with their votes, and True if Ctrl-C ended the search.
+
+    There is a choice of at most k features for each of the ``sizes`` k, the largest first, or for
+    the largest size alone after the deadline; none if only one class wins.
+    """
     preferences = game.preferences
     rows, winners, weights = preferences.rows, preferences.winners, preferences.weights
     n = preferences.n_classes
@@ -70,15 +74,18 @@ def select_votes(
         C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
         y = np.where(winners == ABOVE, 1.0, -1.0)
         loss = Loss("logistic", y, C * weights, preferences.thresholds)
-        best, interrupted = _chosen(columns, loss, most, signs, deadline)
-        order = best.heaviest_first()
-        kept, start = best.which[order].tolist(), np.maximum.accumulate(best.intercept)
-        found: SelectedVotes | None = SelectedVotes(kept, best.weights[order], start, interrupted)
+        path, interrupted = _path(columns, loss, sizes, signs, deadline, max_tried)
+        found = []
+        for best in path:
+            order = best.heaviest_first()
+            kept, start = best.which[order].tolist(), np.maximum.accumulate(best.intercept)
+            found.append(SelectedVotes(kept, best.weights[order], start))
     else:
-        found = select_votes_of_classes(columns, winners, n, weights, most, signs, deadline)
-    if found is None:
-        return None
-    return replace(found, features=[features[k] for k in found.features])
+        found, interrupted = select_votes_of_classes(
+            columns, winners, n, weights, sizes, signs, deadline, max_tried
+        )
+    named = [replace(few, features=[features[k] for k in few.features]) for few in found]
+    return named, interrupted
 
 
 def select_votes_of_classes(
@@ -86,35 +93,53 @@ def select_votes_of_classes(
     codes: IntArray,
     n_classes: int,
     weights: FloatArray,
-    most: int,
+    sizes: Sequence[int],
     signs: IntArray | None = None,
     deadline: Deadline = UNLIMITED,
-) -> SelectedVotes | None:
-    """Return at most ``most`` features, by their numbers; None if the rows are of one class."""
+    max_tried: int = MAX_TRIED,
+) -> tuple[list[SelectedVotes], bool]:
+    """Return choices of features, by their numbers; none if the rows are of one class."""
     present, codes = np.unique(codes, return_inverse=True)
     if len(present) < 2:
-        return None
+        return [], False
     C = AUTOMATIC_C / math.sqrt(float(weights.sum()))
     two = len(present) == 2
     y = np.asarray(2 * codes - 1 if two else codes, dtype=np.float64)
     loss = loss_of("logistic" if two else "multinomial", y, C * weights)
-    best, interrupted = _chosen(columns, loss, most, signs, deadline)
-    order = best.heaviest_first()
-    own, b = best.weights[order], best.intercept / 2
-    votes, start = np.zeros((len(order), n_classes)), np.full(n_classes, -math.inf)
-    votes[:, present] = np.hstack([-own / 2, own / 2]) if two else own
-    start[present] = np.append(b, -b) if two else -best.intercept
-    start[np.isinf(start)] = start[present].min() - np.abs(votes).sum() - ABSENT
-    return SelectedVotes(best.which[order].tolist(), votes, start, interrupted)
+    path, interrupted = _path(columns, loss, sizes, signs, deadline, max_tried)
+    found = []
+    for best in path:
+        order = best.heaviest_first()
+        own, b = best.weights[order], best.intercept / 2
+        votes, start = np.zeros((len(order), n_classes)), np.full(n_classes, -math.inf)
+        votes[:, present] = np.hstack([-own / 2, own / 2]) if two else own
+        start[present] = np.append(b, -b) if two else -best.intercept
+        start[np.isinf(start)] = start[present].min() - np.abs(votes).sum() - ABSENT
+        found.append(SelectedVotes(best.which[order].tolist(), votes, start))
+    return found, interrupted
 
 
-def _chosen(
-    columns: Columns, loss: Loss, most: int, signs: IntArray | None, deadline: Deadline
-) -> tuple[Selection, bool]:
-    """Return the best choice of features, and whether the search was interrupted."""
-    n = len(columns)
+def _path(
+    columns: Columns,
+    loss: Loss,
+    sizes: Sequence[int],
+    signs: IntArray | None,
+    deadline: Deadline,
+    max_tried: int,
+) -> tuple[list[Selection], bool]:
+    """Return the choices of features, and whether the search was interrupted."""
+    n, most = len(columns), max(sizes)
     search = FeatureSelection(
-        columns, np.ones(n), signs, loss, RELATIVE_GAP, most, deadline, sizes=()
+        columns,
+        np.ones(n),
+        signs,
+        loss,
+        RELATIVE_GAP,
+        most,
+        deadline,
+        sizes=sizes,
+        max_tried=max_tried,
     )
     whole = search.solved(np.arange(n), np.zeros((n, loss.n_functions)), loss.cold)
-    return search.path(whole, (1 + MAX_DROP_COST) * whole.objective)[-1], search.interrupted
+    path = search.path(whole, (1 + MAX_DROP_COST) * whole.objective)
+    return [few for few in path if len(few) <= most], search.interrupted

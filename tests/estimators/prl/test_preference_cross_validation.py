@@ -86,11 +86,12 @@ def test_the_default_score_is_the_calibrated_log_likelihood(n_classes):
     if n_classes == 3:
         y = np.where(X["v4"] == "a", "perhaps", y)
     folds = StratifiedKFold(3, shuffle=True, random_state=2)
-    search = PRLClassifierCV([0.3], [2], cv=folds, tol=0.05).fit(X, y)
+    options = {"tol": 0.05, "max_rules": None}
+    search = PRLClassifierCV([0.3], [2], cv=folds, **options).fit(X, y)
     classes, codes = np.unique(y, return_inverse=True)
     votes = np.zeros((len(y), n_classes))
     for train, test in folds.split(X, y):
-        model = PRLClassifier(C=0.3, tol=0.05).fit(X.iloc[train], y[train])
+        model = PRLClassifier(C=0.3, **options).fit(X.iloc[train], y[train])
         scores = model.rules_.scores(X.iloc[test])
         votes[test] = (scores if n_classes == 3 else scores / 2) / margin_of(model, X, y, train)
     weights = np.bincount(codes)[codes] ** -0.5
@@ -142,12 +143,12 @@ def test_calibration_of_votes():
 
 
 def trial(scores, rules, several=True):
-    shapes = np.array([[rules, 1.0, 1.0]] * 3)
+    shapes = np.array([[rules, 1.0, 1.0, 1.0]] * 3)
     return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0, several)
 
 
 def test_the_rule_of_one_standard_error():
-    search = PRLClassifierCV(selection="1se")
+    search = PRLClassifierCV(selection="1se", max_rules=None)
     rows = np.random.default_rng(0).normal(size=99)
     rows -= rows.mean()
     noise = np.resize([0.3, -0.3, 0.0], 99)  # of the differences: a standard error of 0.0248
@@ -161,7 +162,7 @@ def test_the_rule_of_one_standard_error():
     ]
     settings = [Setting(float(k), 2, 2.0) for k in range(6)]
     left = [0, 1, 2, 3, 4]
-    search._choose(settings, trials, None, left)
+    search._choose(settings, trials, left)
     assert search.best_index_ == 3  # 0.01 and 0.02 behind are near; of five rules each the better
     results = search.cv_results_
     np.testing.assert_allclose(results["behind"][:5], [0.5, 0, 0.02, 0.01, 0.03])
@@ -169,22 +170,16 @@ def test_the_rule_of_one_standard_error():
     assert np.isnan(results["mean_score"][5])
     assert np.isnan(results["certified"][5])
     search.selection = "best"
-    search._choose(settings, trials, None, left)
-    assert search.best_index_ == 1
-    search._choose(settings, trials, 2, left)  # 0.02 behind, which is less than 0.0248
-    assert search.best_index_ == 2
-    search._choose(settings, trials, 4, left)  # 0.03
-    assert search.best_index_ == 1
-    search._choose(settings, trials, 5, left)
+    search._choose(settings, trials, left)
     assert search.best_index_ == 1
     trials[1] = trial(rows, 9.0, False)  # of one class
-    search._choose(settings, trials, None, left)
+    search._choose(settings, trials, left)
     assert search.best_index_ == 3
-    search._choose(settings[:2], [trials[1], None], None, [0])
+    search._choose(settings[:2], [trials[1], None], [0])
     assert search.best_index_ == 0
     trials[1] = trial(rows, 9.0)
     trials[3] = trial(rows, 5.0)  # of equal scores the fewest rules
-    search._choose(settings, trials, None, left)
+    search._choose(settings, trials, left)
     assert search.best_index_ == 3
 
 
@@ -216,18 +211,18 @@ def test_paths_start_from_columns_of_before(monkeypatch):
     fitted, starts = PRLClassifierCV.fit_fold, []
 
     def compared(fold, model, known, deadline):
-        cold, _ = fitted(fold, clone(model), (), deadline)
-        warm, columns = fitted(fold, model, known, deadline)
+        [cold], _ = fitted(fold, clone(model), (), deadline)
+        [warm], columns = fitted(fold, model, known, deadline)
         starts.append(len(known or ()))
         assert not known or warm.history_[0].columns == len(known)
         assert warm.value_ <= cold.bound_ * (1 + 1e-6)
         assert cold.value_ <= warm.bound_ * (1 + 1e-6)
-        return warm, columns
+        return [warm], columns
 
     monkeypatch.setattr(PRLClassifierCV, "fit_fold", staticmethod(compared))
-    PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)
-    assert starts[:3] == [0, 0, 0]
-    assert all(starts[3:])
+    PRLClassifierCV([0.05, 0.2], degrees=[1, 2], cv=3, max_rules=None).fit(X, y)
+    assert starts[:3] == starts[6:9] == [0, 0, 0]
+    assert all(starts[3:6] + starts[9:])
 
 
 def test_interrupt_keeps_the_best_setting(monkeypatch):
@@ -236,16 +231,16 @@ def test_interrupt_keeps_the_best_setting(monkeypatch):
 
     def interrupted(*arguments):
         calls.append(1)
-        if len(calls) == 6:
+        if len(calls) == 5:
             raise KeyboardInterrupt
         return fitted(*arguments)
 
     monkeypatch.setattr(PRLClassifierCV, "fit_fold", staticmethod(interrupted))
-    with pytest.warns(UserWarning, match="interrupted after 1 of 6 settings"):
+    with pytest.warns(UserWarning, match="interrupted after 1 of 2 settings"):
         search = PRLClassifierCV(cv=3).fit(X, y)
-    assert search.best_index_ == 0
+    assert search.degree_ == 1
     assert search.score(X, y) > 0.5
-    calls[:] = [1] * 5
+    calls[:] = [1] * 4
     with pytest.raises(KeyboardInterrupt):
         PRLClassifierCV(cv=3).fit(X, y)
 
@@ -264,11 +259,39 @@ def test_other_scores_tables_and_weights(capsys):
     per_fold = PRLClassifierCV(encoder=OneHotEncoder(handle_unknown="ignore"), **options).fit(X, y)
     assert per_fold.score(X, y) > 0.7
     heavy = np.where(y == "yes", 50.0, 1.0)
-    weighted = PRLClassifierCV([0.01], [1], cv=3).fit(X, y, sample_weight=heavy)
+    options = {"Cs": [0.01], "degrees": [1], "cv": 3, "max_rules": None}
+    weighted = PRLClassifierCV(**options).fit(X, y, sample_weight=heavy)
     assert np.mean(weighted.predict(X) == "yes") > 0.8
     few = PRLClassifierCV([0.5], [1], cv=2, max_rules=2).fit(X, y)
     assert len(few.rules_) <= 2
     np.testing.assert_array_equal(few.rules_.predict(X), few.predict(X))
+
+
+def test_the_number_of_rules_is_chosen():
+    """The models of all sizes have the scores of models that are fitted with this limit."""
+    X, y = table(2)
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    search = PRLClassifierCV([0.3], [2], cv=folds, max_rules=5, scoring="f1_macro").fit(X, y)
+    results = search.cv_results_
+    assert results["max_rules"].tolist() == [1, 2, 3, 5]
+    assert (results["mean_rules"] <= results["max_rules"]).all()
+    for place, most in enumerate([1, 2, 3, 5]):
+        right = [
+            most >= len(model.rules_) and np.mean(model.predict(X.iloc[test]) == y[test])
+            for train, test in folds.split(X, y)
+            for model in [PRLClassifier(C=0.3, max_rules=most).fit(X.iloc[train], y[train])]
+        ]
+        assert results["accuracy"][place] == pytest.approx(np.mean(right), abs=0.1)
+    path = search.path_
+    assert [step.n_rules for step in path][-1] == len(search.rules_)
+    assert [step.accuracy for step in path] == results["accuracy"][: len(path)].tolist()
+    chosen = search.best_estimator_.max_rules
+    assert chosen == results["max_rules"][search.best_index_]
+    again = PRLClassifier(C=0.3, max_rules=int(chosen)).fit(X, y)
+    assert str(search.rules_) == str(again.rules_)
+    assert search.value_ == again.value_ == path[-1].objective
+    assert "right, held out" in str(path)
+    assert fk.plot.accuracy_by_rules(search).get_xlabel() == "number of rules"
 
 
 @pytest.mark.parametrize(
