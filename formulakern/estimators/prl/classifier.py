@@ -596,12 +596,13 @@ class PRLClassifier(PreferenceModel):
     def _report(self, history: Sequence[Epoch]) -> None:
         """Show the progress of the last epoch."""
         epoch = history[-1]
-        gap = open_share(epoch.value, epoch.bound)
+        gap, bounded = open_share(epoch.value, epoch.bound), math.isfinite(epoch.bound)
+        most = f", at most {epoch.bound:.6g}" * bounded
         line = (
-            f"epoch {len(history)}: margin {epoch.value:.6g}, at most {epoch.bound:.6g}; "
-            f"{epoch.support} of {epoch.columns} columns used; {epoch.seconds:.1f} s"
+            f"epoch {len(history)}: margin {epoch.value:.6g}{most}; "
+            f"{epoch.columns} columns, {epoch.support} used by the best; {epoch.seconds:.1f} s"
         )
-        known = f"gap {gap:.2g}, {epoch.support} rules"
+        known = f"gap {gap:.2g}, " * bounded + f"{epoch.support} rules"
         self._bar.at(share_done(1.0, gap, self.tol), "growing", known, line)
 
     def _new_encoder(self) -> Any:
