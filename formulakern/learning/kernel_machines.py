@@ -52,6 +52,9 @@ SLOW_MEMORY_SHARE = 0.5
 MAX_SMALL_ROWS, MAX_INSIDE_ROWS, MAX_DIRECT_ROWS = 2048, 3072, 2048
 #: A small problem is solved until its slopes differ by this share of the initial difference.
 SMALL_GAP_SHARE = 0.2
+#: A direct solution begins with this multiple of its tolerance, and divides it until the gap is
+#: small enough.
+TOLERANCE_STEP = 3.0
 #: The largest share of a small problem that rows of the last one may take.
 MAX_KEPT_SHARE = 0.5
 #: Steps of one small problem per row.
@@ -651,10 +654,12 @@ class Descent:
         """Solve small problems until the gap is at most ``target``; 0 uses the relative tol."""
         whole, size, n = not target, MAX_SMALL_ROWS, len(part.problem)
         kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
-        inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
+        inner = float(np.abs(part.problem.linear).max(initial=0.0))
+        inner *= TOLERANCE_STEP * self.limits.tol
+        many = whole and n > MAX_DIRECT_ROWS
         values = part.values or part.look()
         while not self.ended(values, target):
-            if whole and values.gap < SHRINK_GAP and self.leave_out(part, values):
+            if many and values.gap < SHRINK_GAP and self.leave_out(part, values):
                 values, kept = self.note(part), kept[:0]
                 if self.ended(values, target):
                     return
@@ -681,7 +686,7 @@ class Descent:
                     return
                 kept = few
                 if len(rows) == n or self.over():
-                    inner = min(inner, differ) / 10
+                    inner = min(inner, differ) / TOLERANCE_STEP
                     break
             values = self.note(part) if whole else part.look()
 
