@@ -485,8 +485,7 @@ def best_hypothesis(
         if not valued and game.C is not None:
             found.append(replace(outcome, solution=None, selected=own))
         elif not found or not deadline.over():
-            rough = len(own.features) < most
-            one, known = _selected(outcome, game, own, known, C, deadline, rough)
+            one, known = _selected(outcome, game, own, known, C, deadline, rough=bool(found))
             found.append(one)
     return found
 
