@@ -15,8 +15,6 @@ from formulakern.display.plots import draw_bounds
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import RuleClassifier
-from formulakern.estimators.rule_path import RulePath, sizes_of
-from formulakern.learning.selection import rule_limit
 from formulakern.partitions.lazy_rows import lazily
 
 
@@ -25,13 +23,6 @@ class PreferenceModel(RuleClassifier):
     """The base of :class:`PRLClassifier` and :class:`PRLClassifierCV`."""
 
     _margin: float = field(init=False)  # the margin of the votes of ``rules_``, with their slack
-    path_: RulePath = field(init=False)
-
-    @property
-    def _sizes(self) -> list[int]:
-        """The limits of rules that a path compares, empty if there is no limit."""
-        limit = rule_limit(self.get_params(deep=False)["max_rules"])
-        return [] if limit is None else sizes_of(limit, limit)
 
     def _searches(self) -> bool:
         return True

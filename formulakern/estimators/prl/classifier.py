@@ -98,6 +98,13 @@ class SolvedGame(NamedTuple):
             for one in self.outcomes
         ]
 
+    @property
+    def path(self) -> RulePath:
+        """The number of features, margin and gap of each outcome, the smallest first."""
+        sized = zip(self.sizes, self.outcomes, strict=True)
+        steps = (SizedModel(n, one.value, open_share(one.value, one.bound)) for n, one in sized)
+        return RulePath(tuple(sorted(steps)))
+
 
 @parameters_from()
 @dataclass(eq=False, repr=False)
@@ -193,9 +200,6 @@ class PRLClassifier(PreferenceModel):
         The largest margin of votes of these rules, an upper bound on the margin of every
         hypothesis, and the difference.  The bound is for any number of rules, so the gap also
         bounds the cost of ``max_rules``.
-    path_ : RulePath
-        The best models found with 1, 2, 3, 5, … rules, up to the limit: the margin as
-        ``objective``, at most 1 % below the value of these rules, and its gap to the bound.
     C_ : float
         The penalty parameter in use; inf for the hard margin, unless its value is 0.
     nu_ : float
@@ -279,6 +283,7 @@ class PRLClassifier(PreferenceModel):
     ordinal: bool = False
     _levels: list[Any] | None = field(init=False)  # the ordered classes with rows
     _valued: bool = field(init=False, default=True)  # False in the folds of a cross-validation
+    _sizes: Sequence[int] = field(init=False, default=())  # of a path, only in a cross-validation
     learns_in_partitions: ClassVar[bool] = True
     #: Whether epochs continue until the gap is proven to be closed.
     proves: ClassVar[bool] = True
@@ -490,9 +495,6 @@ class PRLClassifier(PreferenceModel):
         )
         solved = SolvedGame(found, generation.game, rows, weight, name)
         self._take(found[0], solved)
-        sized = zip(solved.sizes, found, strict=True)
-        steps = (SizedModel(n, one.value, open_share(one.value, one.bound)) for n, one in sized)
-        self.path_ = RulePath((*reversed([*steps]),))
         if advice := self._advice(found[0], preferences, family):
             warnings.warn(*advice, stacklevel=stacklevel)
         return solved

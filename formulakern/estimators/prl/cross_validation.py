@@ -24,7 +24,9 @@ from formulakern.estimators.path_search import (
 )
 from formulakern.estimators.prl.base import PreferenceModel, open_share
 from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
+from formulakern.estimators.rule_path import RulePath, sizes_of
 from formulakern.estimators.validation import TrainingData
+from formulakern.learning.selection import rule_limit
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.voting import log_probabilities
 
@@ -115,8 +117,9 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         ``split0_score``, ``split1_score``, ….  NaN for candidates that were left out.
     path_ : RulePath
         Models of 1, 2, 3, 5, … rules for the chosen setting: accuracy on held-out rows with its
-        standard error, mean score, and, for the model of all rows, the margin and its gap; see
-        :class:`PRLClassifier`.  :func:`formulakern.plot.accuracy_by_rules` draws it.
+        standard error, mean score, and, for the model of all rows, the margin as ``objective`` (of
+        fewer rules than chosen at most 1 % below their value) and its gap to the bound for any
+        number of rules.  :func:`formulakern.plot.accuracy_by_rules` draws it.
     best_estimator_ : PRLClassifier
         The model of all rows.
     temperature_ : float
@@ -173,6 +176,13 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
     tol: float = 1e-2
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
+    path_: RulePath = field(init=False)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """The limits of rules that are compared, empty if there is no limit."""
+        limit = rule_limit(self.max_rules)
+        return [] if limit is None else sizes_of(limit, limit)
 
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
@@ -215,7 +225,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
         tol = self.tol if fold is None else max(self.tol, FOLD_GAP)
         model = PRLClassifier(**shared | {"tol": tol}, verbose=int(self.verbose) > 1)
-        model._valued = fold is None
+        model._valued, model._sizes = fold is None, self._sizes
         return model
 
     def _everyone(self, data: TrainingData) -> TrainingData:
@@ -270,13 +280,13 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
             chosen = Setting(self.C_, self.degree_, self.depth_penalty_)
             model.set_params(**chosen._asdict(), max_rules=rules)
-            model._fit_encoded(everyone, None, deadline, stacklevel=6)
+            solved = model._fit_encoded(everyone, None, deadline, stacklevel=6)
             left = [place for place in left if listed[place][:-1] != listed[self.best_index_][:-1]]
             several = deadline.over() or not left or len(set(model.predict(everyone.table))) > 1
         self.best_estimator_ = model
         proof = "value_", "bound_", "gap_", "certificate_"
         self._copy_from(model, ("_features", "_margin", "rules_", *proof))
-        self.path_ = self._scored(model.path_, len(everyone.codes))
+        self.path_ = self._scored(solved.path, len(everyone.codes))
         return open_share(self.value_, self.bound_), model._decides
 
     def _choose(

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
-from formulakern import PRLClassifier, datasets
+from formulakern import PRLClassifier, PRLClassifierCV, datasets
 from formulakern.deadline import UNLIMITED
 from formulakern.learning.prl import column_generation, restricted_game
 from formulakern.learning.selection import FeatureSelection
@@ -136,14 +136,17 @@ def test_few_rules_against_all_subsets(large, monkeypatch):
         assert model.bound_ >= 1 / everything * (1 - 1e-6)
         assert model.gap_ == pytest.approx(model.bound_ - model.value_)
         shares.append(best / own)
-        for step in model.path_[:-1]:  # of fewer rules
+        every = np.arange(len(y))
+        options = {"cv": [(every, every)], "max_rules": k, **TIGHT}
+        search = quiet(PRLClassifierCV([C], [2], [1.5], **options), X, y)
+        for step in search.path_:
             losses = [
                 least_loss(np.hstack([bias, *some]), C)
                 for some in itertools.combinations(rules.values(), step.n_rules)
             ]
             assert any(0.99 / one <= step.objective <= (1 + 1e-6) / one for one in losses)
-            assert step.gap == pytest.approx(1 - step.objective / model.bound_)
-        assert model.path_[-1].objective == model.value_
+            assert step.gap == pytest.approx(1 - step.objective / search.bound_)
+        assert search.path_[-1].objective == search.value_
     assert min(shares) >= 0.8
     assert np.mean(np.array(shares) > 1 - 1e-6) >= 0.9
 
