@@ -180,7 +180,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
 
     @property
     def _sizes(self) -> list[int]:
-        """The limits of rules that are compared, empty if there is no limit."""
+        """The limits of rules that are compared, empty without a limit."""
         limit = rule_limit(self.max_rules)
         return [] if limit is None else sizes_of(limit, limit)
 
