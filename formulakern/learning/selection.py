@@ -4,8 +4,8 @@ Let P(S) be the least objective of functions that give weight to the features S 
 norm of :mod:`formulakern.solvers.group_lasso`.  Finding S of at most k features with the smallest
 P(S) is NP-hard (B. K. Natarajan, "Sparse approximate solutions to linear systems", SIAM Journal on
 Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution and removes the
-features of least weight, some at a time.  At each size of the path one feature of little weight is
-exchanged for the most promising other feature, as long as P(S) falls.
+features of least weight, some at a time.  At the limit one feature of little weight is exchanged
+for the most promising other feature, as long as P(S) falls; at smaller sizes one exchange is tried.
 
 *Signs.*  A weight may contradict the evidence of its feature alone, since others correct for it.
 Readers doubt such a rule, so others replace it if that costs little.
@@ -22,11 +22,13 @@ limit.
 *The best subset.*  For small limits branch and bound improves the choice and bounds P(S) from below
 for all S of at most k of the features.  A part of the choices includes some features and excludes
 others.  The problem without the excluded ones bounds it.  The part of the smallest bound is divided
-by the feature of largest weight that it does not include.
+by the feature of largest weight that it does not include.  The search ends if the bound rises too
+slowly to close the gap within the limit of parts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -40,6 +42,7 @@ from formulakern.checks import check_integer
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.interrupts import held, interruptible
 from formulakern.solvers.group_lasso import (
+    MAX_NEWTON_STEPS,
     Curvature,
     curvatures,
     dual_norms,
@@ -61,9 +64,9 @@ REMOVED_SHARE = 0.3
 MAX_TRIED, MIN_IMPROVEMENT = 3, 1e-4
 #: The largest ratio of the gain of an exchange to the prediction of the quadratic model.
 MAX_GAIN_RATIO = 2.0
-#: The largest limit for branch and bound, the largest number of parts, and that number times
-#: features, examples and the square of functions.
-MAX_PROVEN_SIZE, MAX_PARTS, MAX_PARTS_WORK = 5, 100, 1e6
+#: The largest limit for branch and bound, the largest number of parts, that number times features,
+#: examples and the square of functions, and the number of parts before a slow search ends.
+MAX_PROVEN_SIZE, MAX_PARTS, MAX_PARTS_WORK, MIN_PARTS = 5, 100, 1e6, 10
 #: The largest share of the objective that weights in agreement with their evidence may cost.
 MAX_AGREEMENT_COST = 0.05
 
@@ -125,7 +128,7 @@ class FeatureSelection:
     sizes : sequence of int
         The sizes of the path, which includes the limit too.
     max_tried : int
-        The number of features of least weight that are tried in an exchange.
+        The number of features of least weight that are tried in an exchange at the limit.
     proves : bool
         Whether branch and bound bounds the choices of a small limit.
 
@@ -172,7 +175,7 @@ class FeatureSelection:
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
                     if size <= max(most or 0, DEFAULT_MAX_RULES):
-                        here = self.exchanged(here)
+                        here = self.exchanged(here, quick=size != most)
                         if self.proves and size == most:
                             here = self.best_subset(here, start)
                         here = self.sensible(here)
@@ -199,6 +202,7 @@ class FeatureSelection:
         weights: FloatArray,
         intercept: FloatArray,
         goal: float | None = None,
+        max_steps: int = MAX_NEWTON_STEPS,
     ) -> Selection:
         """Return the best functions of some candidates, without candidates of weight zero.
 
@@ -218,6 +222,7 @@ class FeatureSelection:
             signs=None if self.signs is None else self.signs[which],
             curvature=kept,
             goal=goal,
+            max_steps=max_steps,
             deadline=self.deadline,
         )
         after = solution.curvature
@@ -232,10 +237,16 @@ class FeatureSelection:
             solution.lower_bound,
         )
 
-    def without(self, here: Selection, leaving: IntArray, goal: float | None = None) -> Selection:
+    def without(
+        self,
+        here: Selection,
+        leaving: IntArray,
+        goal: float | None = None,
+        max_steps: int = MAX_NEWTON_STEPS,
+    ) -> Selection:
         """Return the best functions without the candidates at some places."""
         stay = np.delete(np.arange(len(here)), leaving)
-        return self.solved(here.which[stay], here.weights[stay], here.intercept, goal)
+        return self.solved(here.which[stay], here.weights[stay], here.intercept, goal, max_steps)
 
     def lightest(self, here: Selection) -> IntArray:
         """Return the places of the candidates, by increasing effect on the scores."""
@@ -258,24 +269,28 @@ class FeatureSelection:
     def reduced(self, here: Selection, size: int) -> Selection:
         """Remove features until ``size`` remain."""
         while (surplus := len(here) - size) > 0:
-            leaving = surplus if self.deadline.over() else max(1, int(REMOVED_SHARE * len(here)))
+            leaving = surplus if self.deadline.over() else math.ceil(REMOVED_SHARE * len(here))
             leaving = min(leaving, surplus)
             here = self.without(here, self.lightest(here)[:leaving])
         return here
 
-    def exchanged(self, here: Selection) -> Selection:
-        """Exchange features, one at a time, as long as the objective falls."""
+    def exchanged(self, here: Selection, quick: bool = False) -> Selection:
+        """Exchange features, one at a time, as long as the objective falls.
+
+        A quick exchange tries one feature only, from one Newton step without it.
+        """
+        max_tried, max_steps = (1, 1) if quick else (self.max_tried, MAX_NEWTON_STEPS)
         improved = True
         while improved and not self.deadline.over():
             improved = False
-            for leaving in self.lightest(here)[: self.max_tried]:
-                rest = self.without(here, leaving)
+            for leaving in self.lightest(here)[:max_tried]:
+                rest = self.without(here, leaving, max_steps=max_steps)
                 entering, gain = self.promising(rest, int(here.which[leaving]))
                 if rest.objective - MAX_GAIN_RATIO * gain >= here.objective:
                     continue
                 tried = self.larger(rest, entering)
                 if tried.objective < (1 - MIN_IMPROVEMENT) * here.objective:
-                    here, improved = tried, True
+                    here, improved = tried, not quick
                     break
         return here
 
@@ -322,6 +337,9 @@ class FeatureSelection:
             goal = (1 - self.tol) * here.objective
             if not parts or parts[0][0] >= goal or self.deadline.over():
                 break
+            growth, needed = parts[0][0] - root.lower_bound, goal - root.lower_bound
+            if place > MIN_PARTS and growth * number < place * needed:
+                break  # too slow to close the gap
             bound, _, included, allowed, relaxed = heappop(parts)
             order = relaxed.which[self.lightest(relaxed)[::-1]]
             further = order[~np.isin(order, included)]

@@ -250,6 +250,7 @@ def solve_group_lasso(
     signs: IntArray | None = None,
     curvature: Curvature | None = None,
     goal: float | None = None,
+    max_steps: int = MAX_NEWTON_STEPS,
     deadline: Deadline = UNLIMITED,
 ) -> LassoSolution:
     """Solve the problem on given features to a relative duality gap.
@@ -270,6 +271,8 @@ def solve_group_lasso(
         Of the same examples.
     goal : float, optional
         The iteration also ends once the bounds show whether the optimum is at most this number.
+    max_steps : int
+        The limit of Newton steps.
     deadline : Deadline, optional
 
     Returns
@@ -280,7 +283,7 @@ def solve_group_lasso(
     """
     with one_thread():
         iteration = _Iteration(columns, penalties, loss, tol, start, signs, deadline)
-        iteration.kept, iteration.goal = curvature, goal
+        iteration.kept, iteration.goal, iteration.max_steps = curvature, goal, max_steps
         return iteration.run()
 
 
@@ -314,6 +317,7 @@ class _Iteration:
         self.kept: Curvature | None = None
         self.exact, self.n_further = True, 0
         self.goal: float | None = None
+        self.max_steps = MAX_NEWTON_STEPS
         self.objective, self.lower, self.square = math.inf, 0.0, 0.0
         self.dual = np.zeros((len(loss.y), self.width) if self.width > 1 else len(loss.y))
 
@@ -327,14 +331,14 @@ class _Iteration:
         self.best = weights, b
         b, here = self.loss.intercept(u, b)
         status, steps, stuck = "iteration_limit", 0, False
-        for steps in range(MAX_NEWTON_STEPS + 1):
+        for steps in range(self.max_steps + 1):
             excess = self.judge(weights, u, b, here)
             known = self.goal is not None and not self.lower <= self.goal < self.objective
             if self.gap <= self.tol or known:
                 status = "optimal"
             elif self.deadline.over():
                 status = "time_limit"
-            if status != "iteration_limit" or steps == MAX_NEWTON_STEPS:
+            if status != "iteration_limit" or steps == self.max_steps:
                 break
             finer = False
             if self.loss.name == "hinge" and excess > 0:

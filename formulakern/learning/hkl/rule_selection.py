@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -97,21 +98,26 @@ def select_features(
         goal = solution.objective * (1 + options.tol)
     whole = Selection(which, start[which], solution.intercept, solution.objective)
     path = search.path(whole, goal)
-    found = [_named(rows, options, features, loss.c, here) for here in path]
+    negation = cache(partial(opposite, rows.table, options.leaves))
+    found = [_named(rows, features, loss.c, here, negation) for here in path]
     if search.subset_bound is not None:
         found[-1] = replace(found[-1], compared=(len(features), search.subset_bound))
     return found, search.interrupted
 
 
 def _named(
-    rows: Rows, options: Options, features: list[Node | int], c: FloatArray, here: Selection
+    rows: Rows,
+    features: list[Node | int],
+    c: FloatArray,
+    here: Selection,
+    negation: Callable[[Node | int], Node | None],
 ) -> SelectedFeatures:
     """Return a choice; one of two opposite propositions is replaced by the rarer one."""
     order = here.heaviest_first()
     named = [features[k] for k in here.which[order].tolist()]
     weights, b = here.weights[order], here.intercept
     for k, one in enumerate(named):
-        other = opposite(rows.table, options.leaves, one)
+        other = negation(one)
         if other is not None:
             covered = rows.table.cover(one)[rows.examples.kind]
             if covered @ c > 0.5 * c.sum():

@@ -32,7 +32,7 @@ from formulakern.arrays import FloatArray, IntArray
 #: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
 #: Sums of dual variables below this share of Σ c_i count as zero in the search for the intercept.
-BALANCED_SHARE = 1e-14
+BALANCED_SHARE = 1e-10
 #: Intercepts that differ by less, relative to 1 or to their size, are the same.
 NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
 #: Keeps a logarithm of zero finite if its factor is zero.
@@ -295,8 +295,8 @@ class MultinomialLoss(Loss):
             sums = chances @ self.c
             lack = self.goal - sums
             now = float(np.abs(lack).max())
-            rounding = before <= 1e-9 * self.total or largest <= MIN_STEP
-            if now <= 1e-11 * self.total or (now > before / 2 and rounding):
+            rounding = before <= 1e-7 * self.total or largest <= MIN_STEP
+            if now <= 1e-9 * self.total or (now > before / 2 and rounding):
                 break
             before = now
             curvature = (-self.c * chances) @ chances.T
