@@ -305,8 +305,6 @@ class SearchedModel:
 
     #: The named tuple of a setting with its limit of rules.
     candidate: ClassVar[Any]
-    #: A path over automatic Cs ends at a C that is this number of standard errors behind.
-    behind: ClassVar[float] = 0.5
     #: Whether each setting has a share of the time; see :class:`PathSearch`.
     shares: ClassVar[bool] = True
     #: The names of the facts about every fit in ``cv_results_``.
@@ -359,8 +357,7 @@ class SearchedModel:
             partial(self._judged, folds, everyone.labels, self._scorer()),
             lambda setting: ", ".join(_setting_texts(setting, ".3g")),
             self._line,
-            self.behind if self._automatic else np.inf,
-            self.shares,
+            shares=self.shares,
         )
         search.run(self._paths(search), self._bar, comparing)
         settings = [self._scaled(setting, everyone) for setting in settings]

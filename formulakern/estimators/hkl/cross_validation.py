@@ -22,7 +22,6 @@ from formulakern.estimators.path_search import (
     Fold,
     Path,
     PathSearch,
-    Scores,
     SearchedModel,
     Trial,
     numbers_of,
@@ -34,16 +33,12 @@ from formulakern.rules.voting import log_probabilities, normalized
 
 #: Thresholds below and above all scores.
 FAR = 1e6
-#: The values of ``Cs="auto"``, as multiples of the automatic C of the training rows.
-MULTIPLES = (0.3, 1.0)
 #: The values of ``depth_penalties="auto"``, and those for tables without numeric columns.
 DEPTHS, DEPTHS_OF_WORDS = (2.0, 4.0), (1.0, 2.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 FOLD_GAP = 0.05
 #: The limit of conjunctions in these fits for all classes, unless ``max_active`` is smaller.
 MAX_FOLD_CONJUNCTIONS = 1000
-#: The first path ends after this number of consecutive C that are behind.
-MAX_VALUES_BEHIND = 2
 
 
 class Pair(NamedTuple):
@@ -119,7 +114,7 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
 @parameters_from(HKLClassifier)
 @dataclass(eq=False, repr=False)
 class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
-    """:class:`HKLClassifier` with C, depth penalty and number of rules chosen by cross-validation.
+    """:class:`HKLClassifier` with depth penalty, number of rules and C chosen by cross-validation.
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved in order, each from the
     solution of the last.  From each solution a path leads to models of fewer rules: 15, 10, 8, 5,
@@ -129,7 +124,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: 0.3 and 1 times the C of ``HKLClassifier(C="auto")``.
+        ``"auto"``: only the C of ``HKLClassifier(C="auto")``.
     depth_penalties : "auto" or sequence of float, default="auto"
         Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4, or
         1 and 2 for tables whose default is 1.
@@ -193,10 +188,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     Notes
     -----
-    ``Cs="auto"`` multiplies the automatic C of the training rows of each fold.  A path ends at a C
-    that is behind the best pair so far by more than half a standard error; the path of the largest
-    depth penalty ends after two such C in a row.  Smaller depth penalties begin at the best C of
-    the larger ones, from its solutions.
+    ``Cs="auto"`` is the automatic C of the training rows of each fold.
 
     Propositions that do not depend on the classes are encoded once, for all rows.  Other encoders,
     and encoders that cut by class, are refitted for every fold.  Fits within folds have a ``tol``
@@ -258,7 +250,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        Cs = numbers_of("Cs", [*MULTIPLES] if self._automatic else self.Cs, 0.0, strict=True)
+        Cs = numbers_of("Cs", [1.0] if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties
         if isinstance(given, str) and given == "auto":
             given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._few_words else DEPTHS
@@ -277,20 +269,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         return data
 
     def _paths(self, search: PathSearch) -> Iterator[Path]:
-        """Yield the pairs of each depth penalty, the largest first.
-
-        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones.
-        """
-        pairs, least = search.settings, 0.0
-        for depth in sorted({pair.depth_penalty for pair in pairs}, reverse=True):
-            places = [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]
-            starts = [
-                known for k, known in search.known.items() if pairs[k].C == pairs[places[0]].C
-            ]
-            patience = MAX_VALUES_BEHIND if depth == pairs[-1].depth_penalty else 1
-            yield Path(places, starts[-1] if starts else None, patience)
-            if self._automatic:
-                least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
+        """Yield the pairs of each depth penalty, the largest first."""
+        starts: Any = None
+        for depth in sorted({pair.depth_penalty for pair in search.settings}, reverse=True):
+            places = [k for k, pair in enumerate(search.settings) if pair.depth_penalty == depth]
+            yield Path(places, starts)
+            starts = search.known[places[0]]
 
     def _model(self, pair: Pair = MIDDLE, fold: Fold | None = None) -> HKLClassifier:
         """Return a model for all rows, or for a fold, with fewer conjunctions and a larger tol."""
@@ -379,9 +363,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         if the time did not suffice for a trial that predicts several classes.
         """
         listed, known = self._candidates(pairs, trials)
-        middle = len(pairs) - 1
-        if not self._automatic:
-            middle -= len({C for C, _ in pairs}) // 2
+        middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
         several = np.flatnonzero([trial is not None and trial.several for trial in known])
         if not len(several) and None in trials:
             known = [None] * len(listed)

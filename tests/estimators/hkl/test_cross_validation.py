@@ -14,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLClassifierCV
-from formulakern.estimators.hkl import cross_validation
 from formulakern.estimators.hkl.cross_validation import Pair, calibrated
 from formulakern.estimators.path_search import Trial
 
@@ -180,20 +179,12 @@ def test_fewer_rules_within_one_standard_error():
     assert small.score(X, y) > 0.75
 
 
-def test_the_path_ends_where_it_gets_worse(monkeypatch):
-    monkeypatch.setattr(cross_validation, "MULTIPLES", (0.1, 1.0, 10.0, 100.0))
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.integers(0, 2, (120, 12)), columns=[f"v{j}" for j in range(12)])
-    y = np.where(rng.random(120) < 0.35, "yes", "no")  # nothing to learn
+def test_the_automatic_settings():
+    X, y = table(1, 90)
     search = HKLClassifierCV(max_rules=None).fit(X, y)
-    tried = ~np.isnan(search.cv_results_["mean_score"])
-    assert not tried.all()
-    for a in (2.0, 4.0):
-        path = tried[search.cv_results_["depth_penalty"] == a]
-        assert path[: path.sum()].all()
-    least = search.cv_results_["C"].min()
-    assert len(set(search.predict(X))) == 2  # models of one class alone are avoided
-    assert least == pytest.approx(0.1 * HKLClassifier(max_rules=None).fit(X, y).C_)
+    plain = HKLClassifier(max_rules=None).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["C"], plain.C_)
+    assert sorted(search.cv_results_["depth_penalty"]) == [2, 4]
 
 
 @pytest.mark.filterwarnings("ignore:the model predicts .* for all training rows")
