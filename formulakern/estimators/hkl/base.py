@@ -280,7 +280,7 @@ class HierarchicalBase(RuleModel):
     @property
     def _limit(self) -> int | None:
         """The limit of rules for all classes together."""
-        return rule_limit(self.get_params(deep=False)["max_rules"])
+        return rule_limit(vars(self)["max_rules"])
 
     @property
     def _few_words(self) -> bool:
