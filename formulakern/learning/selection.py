@@ -4,8 +4,8 @@ Let P(S) be the least objective of functions that give weight to the features S 
 norm of :mod:`formulakern.solvers.group_lasso`.  Finding S of at most k features with the smallest
 P(S) is NP-hard (B. K. Natarajan, "Sparse approximate solutions to linear systems", SIAM Journal on
 Computing 24, 1995, doi:10.1137/S0097539792240406).  The path begins at a solution and removes the
-features of least weight, some at a time.  At the limit one feature of little weight is exchanged
-for the most promising other feature, as long as P(S) falls; at smaller sizes one exchange is tried.
+features of least weight, some at a time.  At each size of the path one feature of little weight is
+exchanged for the most promising other feature, as long as P(S) falls.
 
 *Signs.*  A weight may contradict the evidence of its feature alone, since others correct for it.
 Readers doubt such a rule, so others replace it if that costs little.
@@ -130,7 +130,8 @@ class FeatureSelection:
     max_tried : int
         The number of features of least weight that are tried in an exchange at the limit.
     proves : bool
-        Whether branch and bound bounds the choices of a small limit.
+        Whether branch and bound bounds the choices of a small limit.  Then one exchange is tried at
+        the sizes below the limit, which nothing else is chosen from.
 
     Attributes
     ----------
@@ -175,7 +176,7 @@ class FeatureSelection:
                 for size in sorted((size for size in listed if size < len(here)), reverse=True):
                     here = self.reduced(here, size)
                     if size <= max(most or 0, DEFAULT_MAX_RULES):
-                        here = self.exchanged(here, quick=size != most)
+                        here = self.exchanged(here, quick=self.proves and size != most)
                         if self.proves and size == most:
                             here = self.best_subset(here, start)
                         here = self.sensible(here)
