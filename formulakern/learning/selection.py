@@ -128,10 +128,10 @@ class FeatureSelection:
     sizes : sequence of int
         The sizes of the path, which includes the limit too.
     max_tried : int
-        The number of features of least weight that are tried in an exchange at the limit.
+        The number of features of least weight that are tried in an exchange.
     proves : bool
-        Whether branch and bound bounds the choices of a small limit.  Then one exchange is tried at
-        the sizes below the limit, which nothing else is chosen from.
+        Whether branch and bound bounds the choices of a small limit.  Then only one exchange is
+        tried at each size below the limit, because nothing is chosen from these sizes.
 
     Attributes
     ----------

@@ -33,8 +33,9 @@ from formulakern.rules.voting import log_probabilities, normalized
 
 #: Thresholds below and above all scores.
 FAR = 1e6
-#: The values of ``depth_penalties="auto"``, and those for tables without numeric columns.
-DEPTHS, DEPTHS_OF_WORDS = (2.0, 4.0), (1.0, 2.0)
+#: The multiples of the automatic C for ``Cs="auto"``, and the values of ``depth_penalties="auto"``:
+#: for tables with and without numeric columns.
+MULTIPLES, DEPTHS = ((1.0,), (0.3, 1.0)), ((2.0, 4.0), (1.0, 2.0))
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 FOLD_GAP = 0.05
 #: The limit of conjunctions in these fits for all classes, unless ``max_active`` is smaller.
@@ -124,7 +125,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: only the C of ``HKLClassifier(C="auto")``.
+        ``"auto"``: the C of ``HKLClassifier(C="auto")``; for tables whose default depth penalty is
+        1, also 0.3 times this C.
     depth_penalties : "auto" or sequence of float, default="auto"
         Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4, or
         1 and 2 for tables whose default is 1.
@@ -188,7 +190,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
 
     Notes
     -----
-    ``Cs="auto"`` is the automatic C of the training rows of each fold.
+    ``Cs="auto"`` multiplies the automatic C of the training rows of each fold.
 
     Propositions that do not depend on the classes are encoded once, for all rows.  Other encoders,
     and encoders that cut by class, are refitted for every fold.  Fits within folds have a ``tol``
@@ -250,10 +252,12 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        Cs = numbers_of("Cs", [1.0] if self._automatic else self.Cs, 0.0, strict=True)
+        words = hasattr(self, "_encoding") and self._few_words
+        multiples: Any = MULTIPLES[words] if self._automatic else self.Cs
+        Cs = numbers_of("Cs", multiples, 0.0, strict=True)
         given: Any = self.depth_penalties
         if isinstance(given, str) and given == "auto":
-            given = DEPTHS_OF_WORDS if hasattr(self, "_encoding") and self._few_words else DEPTHS
+            given = DEPTHS[words]
         depths = numbers_of("depth_penalties", given, 1.0, strict=False, otherwise="'auto'")
         pairs = [Pair(C, a) for a in depths for C in Cs]
         self._model(pairs[0])._check_parameters()
@@ -363,7 +367,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         if the time did not suffice for a trial that predicts several classes.
         """
         listed, known = self._candidates(pairs, trials)
-        middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
+        middle = len(pairs) - 1
+        if not self._automatic:
+            middle -= len({C for C, _ in pairs}) // 2
         several = np.flatnonzero([trial is not None and trial.several for trial in known])
         if not len(several) and None in trials:
             known = [None] * len(listed)

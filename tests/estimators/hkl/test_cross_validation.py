@@ -181,10 +181,15 @@ def test_fewer_rules_within_one_standard_error():
 
 def test_the_automatic_settings():
     X, y = table(1, 90)
-    search = HKLClassifierCV(max_rules=None).fit(X, y)
-    plain = HKLClassifier(max_rules=None).fit(X, y)
-    np.testing.assert_allclose(search.cv_results_["C"], plain.C_)
-    assert sorted(search.cv_results_["depth_penalty"]) == [2, 4]
+    plain = HKLClassifier().fit(X, y)
+    results = HKLClassifierCV().fit(X, y).cv_results_
+    np.testing.assert_allclose(np.unique(results["C"]), [0.3 * plain.C_, plain.C_])
+    assert set(results["depth_penalty"]) == {1, 2}
+    numbers = X.assign(number=np.arange(90.0))
+    plain = HKLClassifier().fit(numbers, y)
+    results = HKLClassifierCV().fit(numbers, y).cv_results_
+    np.testing.assert_allclose(results["C"], plain.C_)
+    assert set(results["depth_penalty"]) == {2, 4}
 
 
 @pytest.mark.filterwarnings("ignore:the model predicts .* for all training rows")
