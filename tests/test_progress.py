@@ -126,7 +126,7 @@ LIMITED = {
     "PRLClassifier": "stopped by the time limit after [01] epochs?; the gap is .* more time",
     "FormulaSVC": "the duality gap is .* above tol=0.001: the time limit was reached. Allow more",
     "FormulaSVR": "the duality gap is .* above tol=0.001: the time limit was reached. Allow more",
-    "HKLClassifierCV": "stopped by the time limit after 0 of 4 settings: .* Allow more time, or",
+    "HKLClassifierCV": "stopped by the time limit after 0 of 2 settings: .* Allow more time, or",
     "PRLClassifierCV": "stopped by the time limit after 0 of 2 settings: .* Allow more time, or",
     "FormulaSVCCV": "stopped by the time limit after 0 of 10 values of C: .* pass fewer values",
     "FormulaSearch": "time limit: candidates were compared on .* of 450 rows, .* Allow more time",
