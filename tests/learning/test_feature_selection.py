@@ -55,9 +55,9 @@ def test_the_best_of_all_subsets_is_found(name):
             assert few.objective <= search.subset_bound * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("parts", [1, 3, 10])
-def test_branch_and_bound_that_ends_early_has_a_bound(monkeypatch, parts):
-    monkeypatch.setattr(selection, "MAX_PARTS", parts)
+@pytest.mark.parametrize(("name", "parts"), [("MAX", 1), ("MAX", 3), ("MAX", 10), ("MIN", 0)])
+def test_branch_and_bound_that_ends_early_has_a_bound(monkeypatch, name, parts):
+    monkeypatch.setattr(selection, f"{name}_PARTS", parts)
     search, whole = problem(3, 2)
     search.path(whole, whole.objective)
     none, pairs = np.zeros((2, 1)), combinations(range(len(search.penalties)), 2)
