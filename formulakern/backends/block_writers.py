@@ -1,6 +1,6 @@
 """Writers of blocks: kernel values from joint counts, multiplied and joined as they are stored.
 
-A kernel of counts writes the 256 values of a row of a tile at a time.  All further operations
+A kernel of counts writes the 128 values of a row of a tile at a time.  All further operations
 (division by the lengths of the rows, a weight, addition to the values of another kernel or
 multiplication with them) follow in the same loop, while the values are in the first-level cache.
 Their cost is small next to that of writing to memory.

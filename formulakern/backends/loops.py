@@ -22,12 +22,14 @@ from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import CompiledFunction, compiled, intrinsic
 
 #: Columns of the result that are computed at a time; a multiple of PANEL.
-TILE = 256
+TILE = 128
 #: Codes of a join: the values of a row are stored, added to the output or multiplied with it.
 STORED, ADDED, MULTIPLIED = 0, 1, 2
 JOINS = {"store": STORED, "add": ADDED, "multiply": MULTIPLIED}
 #: The largest number of addresses and lengths of a kernel's data; see ``packed``.
 MAX_DATA_NUMBERS = 16
+#: Bytes of a cache line.
+CACHE_LINE = 64
 #: Words of z that stay in the cache during the pass over all rows of x.
 CACHED_WORDS = 131_072
 
@@ -107,6 +109,24 @@ def address_of(typing_context: Any, array: Any) -> Any:
         return builder.ptrtoint(data, ir.IntType(64))
 
     return types.int64(array), code
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Ask the processor for the cache line at an integer address, to write to it soon."""
+    from numba import types
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        number, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        called = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        write, keep, data = number(1), number(3), number(1)
+        builder.call(called, [builder.inttoptr(arguments[0], pointer), write, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), code
 
 
 @intrinsic
@@ -367,6 +387,9 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ou
                     stored = to + (row - row_start + r) * step + begin
                     direct = join == STORED and not change
                     values = stored if direct else aside
+                    if not direct:  # the memory answers while the values are computed
+                        for line in range(stored, stored + 8 * length, CACHE_LINE):
+                            prefetch(line)
                     shared = counts + 8 * r * TILE
                     call_at(code, (values, length, shared, row + r, column, others))
                     if change:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: The largest number of kernels in one kernel, and the greatest nesting depth.
 MAX_PARTS, MAX_DEPTH = 10_000, 50
 #: Up to this number of columns, computing both halves of a matrix is faster than copying one.
-MAX_UNMIRRORED_COLUMNS = 768
+MAX_UNMIRRORED_COLUMNS = 1024
 
 #: The largest number of characters of a closed form that are shown, and the line width.
 MAX_TEXT, WIDTH = 400, 84
