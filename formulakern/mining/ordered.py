@@ -31,10 +31,10 @@ bound is too weak.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -745,33 +745,20 @@ def polish(
 
 
 @compiled()
-def _covered_from(code: Any, ordered: Any, side: Any, n: Any, value: Any) -> Any:
-    """Return the first gap (0 is the narrowest) at which a side covers a row, or −1."""
-    if code >= n:
-        return -1
-    if not ordered:
-        return 0 if code == value else -1
-    gap = code if side == 0 else n - 1 - code
-    return gap if gap < n - 1 else -1
-
-
-@compiled()
-def _sort_rows(
-    values: Any, n: Any, some: Any, n_inner: Any, count: Any, order: Any, start: Any
-) -> Any:
+def _sort_rows(values: Any, n: Any, n_inner: Any, order: Any, start: Any) -> Any:
     """Sort the inner rows whose values are not 0 into ``order``, from ``start`` on; return the end.
 
-    The rows are the first ``count`` of ``some``, and their values are below ``n``.
+    All values are below ``n``.
     """
     places = np.zeros(n + 1, np.int64)
-    for i in range(count):
-        if values[i] > 0 and some[i] < n_inner:
+    for i in range(n_inner):
+        if values[i] > 0:
             places[values[i] + 1] += 1
     for v in range(n):
         places[v + 1] += places[v]
     end = start + places[n]
-    for i in range(count):
-        if values[i] > 0 and some[i] < n_inner:
+    for i in range(n_inner):
+        if values[i] > 0:
             order[start + places[values[i]]] = i
             places[values[i]] += 1
     return end
@@ -788,14 +775,15 @@ def _ranked(value: Any, begin: Any, end: Any, parts: Any) -> Any:
     return part, part + (1 if begin + part * (end - begin) // parts < value else 0)
 
 
-@compiled()
-def _best_gaps(
+@compiled(
+    "Tuple((float64, int64, int64, boolean))(int64[::1], int64[::1], int64, int64, int64,"
+    " float64[:, ::1], int64, boolean, float64)"
+)
+def best_gaps(
     first: Any,
     second: Any,
     n_first: Any,
     n_second: Any,
-    some: Any,
-    count: Any,
     n_inner: Any,
     weights: Any,
     signs: Any,
@@ -804,11 +792,12 @@ def _best_gaps(
 ) -> Any:
     """Find the best pair of gaps (s, t), of rows with first ≤ s, second ≤ t, by branch and bound.
 
-    The rows are the first ``count`` of ``some``.  A rectangle of gaps whose bound is above
-    ``wanted`` is divided into a grid of rectangles.  Returns the best |S| above ``wanted`` (or 0),
-    its gaps, and True if a bound is above ``wanted``.  Rows from ``n_inner`` on may count or not;
-    if there are such rows, the first gaps with such a bound end the search.
+    A rectangle of gaps whose bound is above ``wanted`` is divided into a grid of rectangles.
+    Returns the best |S| above ``wanted`` (or 0), its gaps, and True if a bound is above ``wanted``.
+    Rows from ``n_inner`` on may count or not; if there are such rows, the first gaps with such a
+    bound end the search.
     """
+    count = first.shape[0]
     width, best, at_first, at_second = weights.shape[1], 0.0, -1, -1
     loose, both, largest, least = width, 3 * width, 5 * width, 7 * width
     own, high, low = np.empty(width), np.empty(width), np.empty(width)
@@ -825,15 +814,15 @@ def _best_gaps(
     parts, rows = np.empty((MAX_OPEN_RECTANGLES, 4), np.int64), np.empty(2 * count, np.int64)
     stack = np.empty(4 * count + 64, np.int64)
     parts[0, 0] = 0
-    parts[0, 1] = _sort_rows(first, n_first, some, n_inner, count, stack, 0)
-    parts[0, 2] = top = _sort_rows(second, n_second, some, n_inner, count, stack, parts[0, 1])
-    for i in range(count):
-        if some[i] >= n_inner:
-            stack[top] = i
-            top += 1
-        elif first[i] == 0 and second[i] == 0:
+    parts[0, 1] = _sort_rows(first, n_first, n_inner, stack, 0)
+    parts[0, 2] = top = _sort_rows(second, n_second, n_inner, stack, parts[0, 1])
+    for i in range(n_inner):
+        if first[i] == 0 and second[i] == 0:
             for k in range(width):
-                sums[0, k] += weights[some[i], k]
+                sums[0, k] += weights[i, k]
+    for i in range(n_inner, count):
+        stack[top] = i
+        top += 1
     parts[0, 3] = top
     closed = parts[0, 2] == top
     while number > 0:
@@ -859,7 +848,7 @@ def _best_gaps(
         for place in range(ends[1], ends[2]):
             i = rows[place]
             for k in range(width):
-                weight = weights[some[i], k]
+                weight = weights[i, k]
                 grid[ranks[0, i], ranks[2, i], loose + (k if weight > 0.0 else k + width)] += abs(
                     weight
                 )
@@ -877,7 +866,7 @@ def _best_gaps(
                             running[q, k] = 0.0
                 inside = (one == 0 or first[i] <= s) and ranks[1, i] < across and ranks[3, i] < down
                 for k in range(width):
-                    weight = weights[some[i], k]
+                    weight = weights[i, k]
                     if inside:
                         grid[ranks[1, i], ranks[3, i], k] += weight
                     if sure == here:
@@ -948,61 +937,6 @@ def _best_gaps(
                     sums[number, k] = own[k] + grid[r, q, k]
                 number += 1
     return best, at_first, at_second, False
-
-
-@compiled(
-    "boolean(int32[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[::1], int64,"
-    " float64[:, ::1], int64, int64, boolean[::1], boolean, float64, float64[::1], int64[:, ::1])"
-)
-def refine_pair(
-    codes: Any,
-    n_values: Any,
-    ordered: Any,
-    allowed: Any,
-    rows: Any,
-    n_inner: Any,
-    weights: Any,
-    j: Any,
-    h: Any,
-    places: Any,
-    spread: Any,
-    wanted: Any,
-    scores: Any,
-    gaps: Any,
-) -> Any:
-    """Find the best pair of propositions of two columns at every gap, |S| above ``wanted``.
-
-    ``places`` (4,) selects pairs of sides; ``scores`` (4,) and ``gaps`` (4, 2) receive the results.
-    Returns True if a bound is above ``wanted`` because of rows that are not inner.
-    """
-    m = rows.shape[0]
-    first, second = np.empty(m, np.int64), np.empty(m, np.int64)
-    some = np.empty(m, np.int64)
-    for place in range(4):
-        if not places[place]:
-            continue
-        side, other = place // 2, place % 2
-        signs = allowed[j, side] & allowed[h, other]
-        for v in range(1 if ordered[j] else n_values[j]):
-            for w in range(1 if ordered[h] else n_values[h]):
-                count = 0
-                for i in range(m):
-                    a = _covered_from(codes[j, rows[i]], ordered[j], side, n_values[j], v)
-                    b = _covered_from(codes[h, rows[i]], ordered[h], other, n_values[h], w)
-                    if a >= 0 and b >= 0:
-                        first[count], second[count], some[count] = a, b, i
-                        count += 1
-                best, s, t, doubt = _best_gaps(
-                    first, second,
-                    n_values[j] - 1 if ordered[j] else 1, n_values[h] - 1 if ordered[h] else 1,
-                    some, count, n_inner, weights, signs, spread, max(wanted, scores[place]),
-                )  # fmt: skip
-                if best > 0.0:
-                    scores[place] = best
-                    gaps[place, 0], gaps[place, 1] = s if ordered[j] else v, t if ordered[h] else w
-                if doubt:
-                    return True
-    return False
 
 
 class Bins:
@@ -1344,6 +1278,47 @@ class OrderedSearch:
         number, n_gaps = int(self.table.starts[j]) + gap, int(self.n_values[j]) - 1
         return number if side == 0 else int(self.table.starts[j]) + 2 * n_gaps - 1 - gap
 
+    def best_gaps(
+        self, prefix: _Prefix, weights: FloatArray, pair: Node, place: int, wanted: float
+    ) -> tuple[float, tuple[int, int], bool]:
+        """Find the best propositions of a pair of columns and of sides, by :func:`best_gaps`.
+
+        ``weights`` has a line for each row of the prefix.  Returns |S| above ``wanted`` (or 0), the
+        gaps or values, and True if rows that are not inner have a bound above ``wanted``.
+        """
+        (j, h), sides = pair, divmod(place, 2)
+        signs = prefix.sides[j, sides[0]] & prefix.sides[h, sides[1]]
+        n_gaps = [int(self.n_values[c]) - 1 if self.ordered[c] else 1 for c in pair]
+        best, at = 0.0, (0, 0)
+        ways = (self._first_gaps(c, d, prefix.rows) for c, d in zip(pair, sides, strict=True))
+        for (v, first), (w, second) in product(*ways):
+            rows = np.flatnonzero((first >= 0) & (second >= 0))
+            n_inner = int(np.searchsorted(rows, prefix.n_inner))
+            size, s, t, doubt = best_gaps(
+                first[rows], second[rows], n_gaps[0], n_gaps[1], n_inner, weights[rows], signs,
+                self.spread, max(wanted, best),
+            )  # fmt: skip
+            if doubt:
+                return best, at, True
+            if size > 0.0:
+                best, at = size, (s if self.ordered[j] else v, t if self.ordered[h] else w)
+        return best, at, False
+
+    def _first_gaps(
+        self, j: int, side: int, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield a value and the first gap (0 is the narrowest) at which each row is covered, or −1.
+
+        An ordered column has one item; a nominal column has an item for each value.
+        """
+        codes, n = self.codes[j, rows].astype(np.int64), int(self.n_values[j])
+        if self.ordered[j]:
+            gaps = codes if side == 0 else n - 1 - codes
+            yield 0, np.where(gaps < n - 1, gaps, -1)
+            return
+        for v in range(n):
+            yield v, np.where(codes == v, 0, -1)
+
     def listed(self, node: Node, scan: _Scan, least: float) -> list[Found]:
         """Return conjunctions of a node and scanned pairs that score more than ``least``.
 
@@ -1562,19 +1537,17 @@ class _Proof:
                 if prefix.n_inner == len(prefix.rows):
                     continue
                 return limit
-            scores, gaps = np.zeros(4), np.zeros((4, 2), dtype=np.int64)
-            doubt = refine_pair(
-                search.codes, search.n_values, search.ordered, prefix.sides, prefix.rows,
-                prefix.n_inner, weights, j, h, bounds[c] > wanted, search.spread, wanted, scores,
-                gaps,
-            )  # fmt: skip
-            if doubt:
-                return limit
-            best = max(best, float(scores.max()))
-            for place in np.flatnonzero(scores).tolist() if prefix.exact else ():
-                sides = zip((j, h), divmod(place, 2), gaps[place].tolist(), strict=True)
-                node = (*prefix.node, *(search.at_gap(*one) for one in sides))
-                self.found.append(Found(float(scores[place]) / divisor, tuple(sorted(node))))
+            refined = []
+            for place in np.flatnonzero(bounds[c] > wanted).tolist():
+                size, gaps, doubt = search.best_gaps(prefix, weights, (j, h), place, wanted)
+                if doubt:
+                    return limit
+                if size > 0.0:
+                    best = max(best, size)
+                    sides = zip((j, h), divmod(place, 2), gaps, strict=True)
+                    node = (*prefix.node, *(search.at_gap(*one) for one in sides))
+                    refined.append(Found(size / divisor, tuple(sorted(node))))
+            self.found += refined if prefix.exact else ()
         return best
 
     def _further(self, prefix: _Prefix, scan: _Scan) -> float:
