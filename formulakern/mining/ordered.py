@@ -148,28 +148,6 @@ def _size(high: Any, low: Any, allowed: Any, spread: Any) -> Any:
 
 
 @compiled()
-def _bound(
-    outer: Any, inner: Any, ends: Any, allowed: Any, spread: Any, high: Any, low: Any
-) -> Any:
-    """Return bounds on |S|: of any subset of the outer rows, and of those with the inner rows.
-
-    ``ends`` belong to the outer and to the inner rows.
-    """
-    begin, end, within, within_end = ends
-    width = high.shape[0]
-    for k in range(width):
-        high[k] = outer[end, k] - outer[begin, k]
-        low[k] = outer[begin, k + width] - outer[end, k + width]
-    widest = size = _size(high, low, allowed, spread)
-    if within < within_end:
-        for k in range(width):
-            low[k] += inner[within_end, k] - inner[within, k]
-            high[k] -= inner[within_end, k + width] - inner[within, k + width]
-        size = _size(high, low, allowed, spread)
-    return widest, size
-
-
-@compiled()
 def added(first: Any, second: Any, n_first: Any, n_second: Any, weights: Any, sums: Any) -> None:
     """Add to ``sums[a, b]`` the weights of the rows of bins a and b."""
     width = weights.shape[1]
@@ -358,8 +336,8 @@ def _first(total: Any, squared: Any, begin: Any, end: Any, size: Any) -> Any:
 
 
 @compiled(
-    "void(int16[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1],"
-    " float64[:, ::1], boolean, float64[:, ::1], int64[:, :, ::1])"
+    "void(int16[:, ::1], int64[::1], boolean[::1], int64[:, ::1], int64[:, ::1], boolean[:, ::1],"
+    " float64[:, ::1], float64[:, ::1], boolean, float64[:, ::1], int64[:, :, ::1])"
 )
 def scan_pairs(
     bins: Any,
@@ -367,6 +345,7 @@ def scan_pairs(
     ordered: Any,
     allowed: Any,
     pairs: Any,
+    places: Any,
     weights: Any,
     given: Any,
     spread: Any,
@@ -380,7 +359,8 @@ def scan_pairs(
     bins : (columns, m), n_bins : (columns,), ordered : (columns,)
     allowed : (columns, 2)
         Signs of the two sides, 0 for an excluded side.
-    pairs : (number, 2)
+    pairs : (number, 2), places : (number, 4)
+        Pairs of columns, and the pairs of sides to examine; see :func:`places_of`.
     weights : (m, K)
     given : (cells of all pairs, K)
         The sums of :func:`added` for all pairs in turn; no rows if they are unknown.
@@ -409,7 +389,7 @@ def scan_pairs(
         for place in range(4):
             side, other = place // 2, place % 2
             signs = allowed[j, side] & allowed[h, other]
-            if signs == 0:
+            if signs == 0 or not places[c, place]:
                 continue
             kinds, numbers = (ordered[j], ordered[h]), (n_first, n_second)
             for k in range(width):
@@ -454,10 +434,8 @@ def bound_pairs(
 
     Parameters
     ----------
-    bins, n_bins, ordered, allowed, pairs
+    bins, n_bins, ordered, allowed, pairs, places
         As in :func:`scan_pairs`; ``fine`` bins, (columns, bins), have several values.
-    places : (number, 4)
-        The pairs of sides to bound.
     parts : (m, 2K)
         The positive and the negative parts of the weights.
     n_inner : int
@@ -538,74 +516,6 @@ def bound_pairs(
                         q = _first(total, squared, exact[0], exact[1], found)
                         scores[c, place], cells[c, place, 0], cells[c, place, 1] = found, at, q
                 at = until
-
-
-@compiled(
-    "void(int16[:, ::1], int64[::1], boolean[::1], boolean[:, ::1], int64[:, ::1],"
-    " float64[:, ::1], int64, int64, boolean, float64, float64[::1], int64[:, ::1],"
-    " float64[::1], float64[::1], boolean[:, :, ::1])"
-)
-def scan_intervals(
-    bins: Any,
-    n_bins: Any,
-    ordered: Any,
-    fine: Any,
-    allowed: Any,
-    weights: Any,
-    n_inner: Any,
-    width: Any,
-    spread: Any,
-    longer: Any,
-    scores: Any,
-    cells: Any,
-    bounds: Any,
-    beyond: Any,
-    open_ones: Any,
-) -> None:
-    """Find the best interval of each ordered column, x ≥ c with x ≤ d, like :func:`scan_pairs`.
-
-    ``scores``, ``bounds`` and ``beyond`` have the shape (columns,), ``cells`` (columns, 2).
-    """
-    many = weights.shape[1]
-    proving = many > width
-    high, low = np.empty(width), np.empty(width)
-    for j in range(n_bins.shape[0]):
-        signs, n = allowed[j, 0] & allowed[j, 1], n_bins[j]
-        if not ordered[j] or signs == 0:
-            continue
-        inner = sums = np.zeros((n + 1, many))
-        for i in range(bins.shape[1]):
-            if i == n_inner:
-                inner = sums.copy()
-            if bins[j, i] < n:
-                for k in range(many):
-                    sums[bins[j, i] + 1, k] += weights[i, k]
-        for b in range(1, n + 1):
-            for k in range(many):
-                sums[b, k] += sums[b - 1, k]
-                if n_inner < bins.shape[1]:
-                    inner[b, k] += inner[b - 1, k]
-        for r in range(*_usable(True, 1, n, fine[j])):
-            begin, _, within, _ = _covered(True, 1, r, r + 1, n, fine[j])
-            for q in range(r, _usable(True, 0, n, fine[j])[1]):
-                _, end, _, within_end = _covered(True, 0, q, q + 1, n, fine[j])
-                if r > 0 and q < n - 1:
-                    for k in range(width):
-                        high[k] = sums[end, k] - sums[begin, k]
-                        if proving:
-                            high[k] -= sums[end, k + width] - sums[begin, k + width]
-                    size = _size(high, high, signs, spread)
-                    if size > scores[j]:
-                        scores[j] = size
-                        cells[j, 0], cells[j, 1] = r, q
-                if not proving:
-                    continue
-                ends = begin, end, within, within_end
-                widest, size = _bound(sums, inner, ends, signs, spread, high, low)
-                beyond[j] = max(beyond[j], widest)
-                if widest > longer:
-                    open_ones[j, 1, r] = open_ones[j, 0, q] = True
-                bounds[j] = max(bounds[j], size)
 
 
 @compiled(
@@ -997,7 +907,7 @@ class Bins:
 
 
 class _Scan(NamedTuple):
-    """The results of the two-way tables of some bins: pairs of columns, and intervals of one."""
+    """The results of the two-way tables of some bins for pairs of columns."""
 
     bins: Bins
     pairs: NDArray[np.int64]
@@ -1005,21 +915,17 @@ class _Scan(NamedTuple):
     cells: NDArray[np.int64]
     bounds: FloatArray
     beyond: FloatArray
-    interval_scores: FloatArray
-    interval_cells: NDArray[np.int64]
-    interval_bounds: FloatArray
-    interval_beyond: FloatArray
     open_ones: NDArray[np.bool_]
 
     @property
     def bound(self) -> float:
-        """A bound on |S| of pairs and intervals."""
-        return max(float(self.bounds.max(initial=0.0)), float(self.interval_bounds.max(initial=0)))
+        """A bound on |S| of pairs."""
+        return float(self.bounds.max(initial=0.0))
 
     @property
     def rest(self) -> float:
         """A bound on |S| of longer conjunctions."""
-        return max(float(self.beyond.max(initial=0.0)), float(self.interval_beyond.max(initial=0)))
+        return float(self.beyond.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -1091,8 +997,9 @@ class OrderedSearch:
         self._fine: dict[int, Bins] = {}
         self.coarse, self.first, self.bins = (Bins(self, e) for e in (coarse, [*edges], edges))
         usable = np.flatnonzero(self.sides.any(axis=1))
-        first, second = np.triu_indices(len(usable), 1)
-        self.pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
+        first, second = np.triu_indices(len(usable))
+        pairs = np.stack([usable[first], usable[second]], axis=1).astype(np.int64)
+        self.pairs = pairs[(first < second) | self.sides[pairs[:, 0]].all(axis=1)]
         self.close = self.pairs[:0]
         #: The next search scans all pairs.
         self.thorough = False
@@ -1221,28 +1128,25 @@ class OrderedSearch:
         places: NDArray[np.bool_] | None = None,
         given: FloatArray | None = None,
         deadline: Deadline = UNLIMITED,
-        alone: NDArray[np.bool_] | None = None,
     ) -> _Scan:
-        """Scan pairs of columns, and the intervals of columns; ``parts`` are the weights of rows.
+        """Scan pairs of columns; ``parts`` are the weights of rows.
 
-        ``given`` are the sums of the pairs, if they are known.  ``places`` of pairs (number, 4) and
-        intervals of columns, ``alone``, are marked to be bounded, by default all.  Pairs that the
-        deadline leaves out have infinite bounds.
+        ``given`` are the sums of the pairs, if they are known.  ``places`` of pairs, (number, 4),
+        are by default :func:`places_of` the pairs.  Pairs that the deadline leaves out have
+        infinite bounds.
         """
-        q, most, n = len(self.ordered), bins.fine.shape[1], len(pairs)
+        n, open_ones = len(pairs), np.zeros((len(self.ordered), 2, bins.fine.shape[1]), np.bool_)
         of_row = bins.of_row
         if prefix.node:
             of_row = np.ascontiguousarray(of_row[:, prefix.rows])
         scan = _Scan(
-            bins, pairs,
-            np.zeros((n, 4)), np.zeros((n, 4, 2), dtype=np.int64), np.zeros((n, 4)), np.zeros(n),
-            np.zeros(q), np.zeros((q, 2), dtype=np.int64), np.zeros(q), np.zeros(q),
-            np.zeros((q, 2, most), dtype=np.bool_),
+            bins, pairs, np.zeros((n, 4)), np.zeros((n, 4, 2), dtype=np.int64), np.zeros((n, 4)),
+            np.zeros(n), open_ones,
         )  # fmt: skip
         common = of_row, bins.number, self.ordered, bins.fine
-        own, kind = np.ascontiguousarray(parts), (weights.shape[1], self.spread)
+        own = np.ascontiguousarray(parts)
         known = np.zeros((0, own.shape[1])) if given is None else given
-        places = np.ones((n, 4), dtype=np.bool_) if places is None else places
+        places = places_of(pairs) if places is None else places
         step = max(1, n) if given is not None else PAIRS_AT_ONCE
         for begin in range(0, n, step):
             some = slice(begin, begin + step)
@@ -1251,7 +1155,7 @@ class OrderedSearch:
                 break
             best = scan.scores[some], scan.cells[some]
             if own.shape[1] == weights.shape[1]:
-                shared = *common[:3], prefix.sides, pairs[some], own
+                shared = *common[:3], prefix.sides, pairs[some], places[some], own
                 scan_pairs(*shared, known, self.spread, *best)
             else:
                 bound_pairs(
@@ -1259,10 +1163,6 @@ class OrderedSearch:
                     self.spread, wanted, longer, hasty, *best, scan.bounds[some],
                     scan.beyond[some], scan.open_ones,
                 )  # fmt: skip
-        sides = prefix.sides if alone is None else prefix.sides * alone[:, None]
-        scan_intervals(
-            *common, sides, own, prefix.n_inner, *kind, longer, *scan[6:10], scan.open_ones
-        )
         return scan
 
     def proposition(self, bins: Bins, j: int, side: int, r: int) -> int:
@@ -1338,11 +1238,6 @@ class OrderedSearch:
             ]
             score = float(scan.scores[c, place]) / divisor
             found.append(Found(score, tuple(sorted((*node, *new)))))
-        for j in np.flatnonzero(scan.interval_scores > least * divisor).tolist():
-            r, q = scan.interval_cells[j].tolist()
-            new = [self.proposition(scan.bins, j, 0, q), self.proposition(scan.bins, j, 1, r)]
-            score = float(scan.interval_scores[j]) / divisor
-            found.append(Found(score, tuple(sorted((*node, *new)))))
         return found
 
     # -- proof --------------------------------------------------------------------------------
@@ -1394,6 +1289,11 @@ def sides_of(table: OrderedTable, asked: IntArray | None) -> NDArray[np.int64]:
 def rank(one: Found) -> tuple[float, Node]:
     """Return the key that sorts the largest score first."""
     return -one.score, one.node
+
+
+def places_of(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return the pairs of sides to examine: all, or of a column with itself the interval."""
+    return np.asarray((pairs[:, :1] != pairs[:, 1:]) | INTERVAL)
 
 
 def places_in(n: int) -> NDArray[np.intp]:
@@ -1457,13 +1357,12 @@ class _Proof:
         bins: Bins,
         pairs: NDArray[np.int64],
         places: NDArray[np.bool_] | None = None,
-        alone: NDArray[np.bool_] | None = None,
         hasty: bool = False,
     ) -> _Scan:
         """Scan pairs with a prefix; only coarse bins bound longer conjunctions."""
         own = self.weights[prefix.rows] if prefix.node else self.weights
         per_pair = len(own) * (own.shape[1] + PAIR_WORK)
-        self.search.work += float(per_pair) * (len(pairs) + len(prefix.sides)) + SCAN_WORK
+        self.search.work += float(per_pair) * len(pairs) + SCAN_WORK
         longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
             prefix,
@@ -1476,7 +1375,6 @@ class _Proof:
             hasty,
             places,
             deadline=self.deadline,
-            alone=alone,
         )
         if prefix.exact:
             self.found += self.search.listed(prefix.node, scan, self.threshold)
@@ -1507,7 +1405,7 @@ class _Proof:
         while closer.bound > wanted and len(self.found) < self.enough and not unsure:
             places = closer.bounds > wanted
             some = places.any(axis=1)
-            doubtful = closer.pairs[some], places[some], closer.interval_bounds > wanted
+            doubtful = closer.pairs[some], places[some]
             if not first:
                 closer = self._scan(prefix, search.first, *doubtful, hasty=True)
                 first = True
@@ -1522,12 +1420,8 @@ class _Proof:
         search, wanted = self.search, self._wanted(prefix)
         weights = np.ascontiguousarray(self.weights[prefix.rows])
         divisor = float(search.divisors[len(prefix.node) + 2])
-        own = np.flatnonzero(scan.interval_bounds > wanted)
-        doubtful = np.flatnonzero((scan.bounds > wanted).any(axis=1))
-        pairs = np.concatenate([scan.pairs[doubtful], np.stack([own, own], axis=1)])
-        bounds = np.concatenate(
-            [scan.bounds[doubtful], scan.interval_bounds[own, None] * INTERVAL[None]]
-        )
+        doubtful = (scan.bounds > wanted).any(axis=1)
+        pairs, bounds = scan.pairs[doubtful], scan.bounds[doubtful]
         best = wanted
         for c in np.argsort(-bounds.max(axis=1), kind="stable").tolist():
             (j, h), limit = pairs[c].tolist(), max(best, float(bounds[c].max()))

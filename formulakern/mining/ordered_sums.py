@@ -138,7 +138,6 @@ class SummedSearch(OrderedSearch):
                 scan = self.scan(prefix, columns, columns, self.bins, some, given=sums(some))
                 found |= {*self.listed((), scan, threshold)}
                 best.append(scan.scores.max(axis=1))
-                bound = max(bound, float(scan.interval_scores.max()) / divisor)
             if pairs is self.close and found:
                 return Proof(math.inf, sorted(found, key=rank))
             scores = np.concatenate(best)
