@@ -1178,7 +1178,7 @@ class OrderedSearch:
         number, n_gaps = int(self.table.starts[j]) + gap, int(self.n_values[j]) - 1
         return number if side == 0 else int(self.table.starts[j]) + 2 * n_gaps - 1 - gap
 
-    def best_gaps(
+    def at_every_gap(
         self, prefix: _Prefix, weights: FloatArray, pair: Node, place: int, wanted: float
     ) -> tuple[float, tuple[int, int], bool]:
         """Find the best propositions of a pair of columns and of sides, by :func:`best_gaps`.
@@ -1433,7 +1433,7 @@ class _Proof:
                 return limit
             refined = []
             for place in np.flatnonzero(bounds[c] > wanted).tolist():
-                size, gaps, doubt = search.best_gaps(prefix, weights, (j, h), place, wanted)
+                size, gaps, doubt = search.at_every_gap(prefix, weights, (j, h), place, wanted)
                 if doubt:
                     return limit
                 if size > 0.0:
