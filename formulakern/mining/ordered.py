@@ -1077,7 +1077,7 @@ class OrderedSearch:
             if pairs is self.pairs and enough and not self.thorough:
                 break
             self.thorough = False
-            scan = self.scan(prefix, weights, weights, self.first, pairs)
+            scan = self.scan(prefix, weights, self.first, pairs)
             best = scan.scores.max(axis=1)
             order = np.argsort(-best, kind="stable")[:MAX_CLOSE_PAIRS]
             close = order[best[order] >= share * least * self.divisors[2]]
@@ -1119,18 +1119,19 @@ class OrderedSearch:
         self,
         prefix: _Prefix,
         weights: FloatArray,
-        parts: FloatArray,
         bins: Bins,
         pairs: NDArray[np.int64],
-        wanted: float = math.inf,
+        wanted: float | None = None,
         longer: float = math.inf,
         hasty: bool = False,
         places: NDArray[np.bool_] | None = None,
         given: FloatArray | None = None,
         deadline: Deadline = UNLIMITED,
     ) -> _Scan:
-        """Scan pairs of columns; ``parts`` are the weights of rows.
+        """Scan pairs of columns; with ``wanted``, bound their sums too.
 
+        ``weights`` has a line for each row of the prefix: (K,), or for bounds (2K,), the positive
+        and the negative parts.
         ``given`` are the sums of the pairs, if they are known.  ``places`` of pairs, (number, 4),
         are by default :func:`places_of` the pairs.  Pairs that the deadline leaves out have
         infinite bounds.
@@ -1144,7 +1145,7 @@ class OrderedSearch:
             np.zeros(n), open_ones,
         )  # fmt: skip
         common = of_row, bins.number, self.ordered, bins.fine
-        own = np.ascontiguousarray(parts)
+        own = np.ascontiguousarray(weights)
         known = np.zeros((0, own.shape[1])) if given is None else given
         places = places_of(pairs) if places is None else places
         step = max(1, n) if given is not None else PAIRS_AT_ONCE
@@ -1154,7 +1155,7 @@ class OrderedSearch:
                 scan.bounds[begin:] = scan.beyond[begin:] = math.inf
                 break
             best = scan.scores[some], scan.cells[some]
-            if own.shape[1] == weights.shape[1]:
+            if wanted is None:
                 shared = *common[:3], prefix.sides, pairs[some], places[some], own
                 scan_pairs(*shared, known, self.spread, *best)
             else:
@@ -1366,7 +1367,6 @@ class _Proof:
         longer = self._wanted(prefix, 3) if bins is self.search.coarse else math.inf
         scan = self.search.scan(
             prefix,
-            self.weights,
             np.concatenate([np.maximum(own, 0.0), np.maximum(-own, 0.0)], axis=1),
             bins,
             pairs,

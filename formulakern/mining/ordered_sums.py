@@ -135,7 +135,7 @@ class SummedSearch(OrderedSearch):
             best, divisor = [], float(self.divisors[2])
             for some in self._portions(pairs, 8 * weights.shape[1]):
                 prefix = self.everything(len(columns))
-                scan = self.scan(prefix, columns, columns, self.bins, some, given=sums(some))
+                scan = self.scan(prefix, columns, self.bins, some, given=sums(some))
                 found |= {*self.listed((), scan, threshold)}
                 best.append(scan.scores.max(axis=1))
             if pairs is self.close and found:
