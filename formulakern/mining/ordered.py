@@ -8,7 +8,8 @@ with the Euclidean norm |·|, or the *spread* max_k − min_k, or for K = 1 the 
 
 *Sums.*  The values of a column are divided into bins.  Cumulative sums of the two-way table of two
 columns give S of all pairs of one-sided propositions at the ends of bins at once: O(m) additions
-and O(B₁ B₂) differences for any number of pairs.  Single propositions are exact at every gap.
+and O(B₁ B₂) differences for any number of pairs.  An interval is a pair of a column with itself.
+Single propositions are exact at every gap.
 
 *Proof.*  A proposition whose gap is inside a bin covers all rows of the bins before (the *inner*
 rows) and only rows up to this bin (the *outer* rows).  With the sums P and N of the positive and of
