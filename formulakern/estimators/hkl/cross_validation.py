@@ -33,9 +33,6 @@ from formulakern.rules.voting import log_probabilities, normalized
 
 #: Thresholds below and above all scores.
 FAR = 1e6
-#: The multiples of the automatic C for ``Cs="auto"``, and the values of ``depth_penalties="auto"``:
-#: for tables with and without numeric columns.
-MULTIPLES, DEPTHS = ((1.0,), (0.3, 1.0)), ((2.0, 4.0), (1.0, 2.0))
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 FOLD_GAP = 0.05
 #: The limit of conjunctions in these fits for all classes, unless ``max_active`` is smaller.
@@ -59,6 +56,12 @@ class Candidate(NamedTuple):
 
 #: The setting of models that check parameters or encode folds.
 MIDDLE = Pair(1.0, 2.0)
+#: The multiples of the automatic C, with the depth penalties, that are compared by default: for
+#: tables with and without numeric columns.
+PAIRS = (
+    (Pair(1.0, 2.0), Pair(1.0, 4.0)),
+    (Pair(0.3, 1.0), Pair(1.0, 1.0), Pair(0.3, 2.0)),
+)
 
 
 def calibrated(
@@ -126,7 +129,7 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     ----------
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: the C of ``HKLClassifier(C="auto")``; for tables whose default depth penalty is
-        1, also 0.3 times this C.
+        1, also 0.3 times this C, and with the depth penalty 2 only this one.
     depth_penalties : "auto" or sequence of float, default="auto"
         Values of ``depth_penalty`` of :class:`HKLClassifier` to compare.  ``"auto"``: 2 and 4, or
         1 and 2 for tables whose default is 1.
@@ -151,8 +154,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     time_limit : float, optional
         Seconds for everything.  At most half is for the pairs, the rest for the last fit.  If time
         runs out, pairs without a finished fit in each fold are left out.  On a large table all may
-        be: then the fit uses the automatic C, or the middle one of ``Cs``, and the largest depth
-        penalty.
+        be: then the fit uses the largest depth penalty, and with it the largest automatic C or the
+        middle one of ``Cs``.
     random_state : int, RandomState or None, default=0
         For the folds.
 
@@ -252,14 +255,16 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
         )
 
     def _settings(self) -> list[Pair]:
-        words = hasattr(self, "_encoding") and self._few_words
-        multiples: Any = MULTIPLES[words] if self._automatic else self.Cs
-        Cs = numbers_of("Cs", multiples, 0.0, strict=True)
+        default = PAIRS[hasattr(self, "_encoding") and self._few_words]
+        own_Cs, own_depths = (list(dict.fromkeys(part)) for part in zip(*default, strict=True))
+        Cs = numbers_of("Cs", own_Cs if self._automatic else self.Cs, 0.0, strict=True)
         given: Any = self.depth_penalties
-        if isinstance(given, str) and given == "auto":
-            given = DEPTHS[words]
+        if automatic := isinstance(given, str) and given == "auto":
+            given = own_depths
         depths = numbers_of("depth_penalties", given, 1.0, strict=False, otherwise="'auto'")
         pairs = [Pair(C, a) for a in depths for C in Cs]
+        if automatic and self._automatic:
+            pairs = list(default)
         self._model(pairs[0])._check_parameters()
         return pairs
 
@@ -363,8 +368,8 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> Any:
         """Choose a candidate, preferably one that predicts several classes; return its rule limit.
 
-        Without any trial choose the automatic or middle C and the largest depth penalty, as well as
-        if the time did not suffice for a trial that predicts several classes.
+        Without any trial choose the largest depth penalty, and with it the largest automatic or the
+        middle C, as well as if the time did not suffice for a trial that predicts several classes.
         """
         listed, known = self._candidates(pairs, trials)
         middle = len(pairs) - 1
