@@ -151,7 +151,7 @@ def test_ordered_classes_are_told_apart_in_any_time(monkeypatch, classes, tau):
 @pytest.mark.parametrize(
     ("name", "n_settings", "place", "chosen"),
     [
-        ("HKLClassifierCV", 4, 27, {"depth_penalty_": 2.0}),
+        ("HKLClassifierCV", 3, 20, {"depth_penalty_": 2.0}),
         ("PRLClassifierCV", 2, 13, {"degree_": 2}),
     ],
 )
