@@ -1132,10 +1132,9 @@ class OrderedSearch:
         """Scan pairs of columns; with ``wanted``, bound their sums too.
 
         ``weights`` has a line for each row of the prefix: (K,), or for bounds (2K,), the positive
-        and the negative parts.
-        ``given`` are the sums of the pairs, if they are known.  ``places`` of pairs, (number, 4),
-        are by default :func:`places_of` the pairs.  Pairs that the deadline leaves out have
-        infinite bounds.
+        and the negative parts.  ``given`` are the sums of the pairs, if they are known.  ``places``
+        of pairs, (number, 4), are by default :func:`places_of` the pairs.  Pairs that the deadline
+        leaves out have infinite bounds.
         """
         n, open_ones = len(pairs), np.zeros((len(self.ordered), 2, bins.fine.shape[1]), np.bool_)
         of_row = bins.of_row
