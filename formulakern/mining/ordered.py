@@ -1402,7 +1402,8 @@ class _Proof:
         scan = closer = self._scan(prefix, bins, prefix.pairs, hasty=hasty)
         first, most = not longer, MAX_CELLS_PER_ROW * len(prefix.rows)
         finer = (n for n in FINE_BINS if n == FINE_BINS[0] or n * n <= most)
-        while closer.bound > wanted and len(self.found) < self.enough and not unsure:
+        limit = closer.bound
+        while limit > wanted and len(self.found) < self.enough and not unsure:
             places = closer.bounds > wanted
             some = places.any(axis=1)
             doubtful = closer.pairs[some], places[some]
@@ -1412,8 +1413,12 @@ class _Proof:
             elif n_bins := next(finer, None):
                 closer = self._scan(prefix, search.fine(n_bins), *doubtful)
             else:
-                return scan, self._refined(prefix, closer) / divisor
-        return scan, closer.bound / divisor
+                limit = self._refined(prefix, closer)
+                break
+            limit = closer.bound
+        # The quotient of a small bound may be rounded up beyond the threshold.
+        bound = limit / divisor
+        return scan, bound if limit > wanted else min(bound, self.threshold)
 
     def _refined(self, prefix: _Prefix, scan: _Scan) -> float:
         """Examine doubtful pairs at every gap, the largest bounds first; return a bound on |S|."""

@@ -35,10 +35,10 @@ BLOCK_ROWS = 16_384
 #: Below this share of nonzero entries, sums over them are faster than BLAS over all; in single
 #: precision below this part of the share.
 MAX_SPARSE_SHARE, SINGLE_PART = 0.15, 2 / 3
-#: From this tolerance on, single precision suffices.
+#: From this tolerance on, the method begins in single precision.
 MIN_FLOAT32_TOL = 1e-4
-#: Sums of squares of larger numbers would overflow in single precision.
-MAX_FLOAT32_NUMBER = 1e15
+#: Sums of larger numbers would overflow in single precision.
+MAX_FLOAT32_NUMBER = 1e30
 #: Smaller matrices stay dense.
 MIN_SPARSE_ENTRIES = 1 << 16
 
@@ -60,15 +60,16 @@ def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> Non
 class ConstraintMatrix:
     """The matrix A + shift; A is sparse if it has few nonzero entries, otherwise BLAS is used.
 
-    Large matrices of bytes are converted to floats block by block.  ``tol`` is the required
-    accuracy of the program's solution.  With a deadline, compilation is not waited for.
+    Large matrices of bytes are converted to floats block by block.  A rough matrix is for a rough
+    solution: a large dense one is in single precision.  With a deadline, compilation is not waited
+    for.
     """
 
     def __init__(
-        self, A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED
+        self, A: NDArray[Any], shift: float, rough: bool, deadline: Deadline = UNLIMITED
     ) -> None:
         self.shape, self.shift = (A.shape[0], A.shape[1]), shift
-        large, rough = A.size > MIN_SPARSE_ENTRIES, tol >= MIN_FLOAT32_TOL
+        large = A.size > MIN_SPARSE_ENTRIES
         most = MAX_SPARSE_SHARE * (SINGLE_PART if rough else 1.0)
         few = large and np.count_nonzero(A) < most * A.size
         self.sparse = few and rows_normal.ready(deadline, wait=False)
@@ -118,6 +119,7 @@ class ConstraintMatrix:
     def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
         """Return (A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
+        d = np.minimum(d, MAX_FLOAT32_NUMBER)
         if self.sparse:
             starts, places, entries = self.entries
             for first in range(0, len(d), BLOCK_ROWS):
@@ -128,7 +130,7 @@ class ConstraintMatrix:
                 )
             result += np.triu(result, 1).T
         else:
-            root = np.minimum(np.sqrt(d), MAX_FLOAT32_NUMBER).astype(self.dtype)
+            root = np.sqrt(d).astype(self.dtype)
             for rows, block in self._blocks():
                 deadline.check()
                 block = block * root[rows, None]
@@ -139,12 +141,13 @@ class ConstraintMatrix:
         return result
 
 
-MAX_STEPS = 100
+#: Most steps, and most that begin in single precision.
+MAX_STEPS, MAX_ROUGH_STEPS = 100, 50
 #: Share of the way to the boundary that a step takes.
 STEP_SHARE = 0.995
 #: Distances of a start from its bounds.
 ASIDE, SHRUNK, MIN_DISTANCE = 0.05, 1.1, 0.1
-#: The method stops at a step shorter than this,
+#: The method goes on in double precision, or stops there, at a step shorter than this,
 MIN_STEP = 1e-10
 #: or after MAX_STALLED_STEPS steps in a row that leave more than the share STALLED_SHARE of the
 #: error, once the gap or the whole error is below LATE_GAP (before, the error may stay constant for
@@ -187,10 +190,10 @@ def solve_capped_lp(
     A step costs O(n·k²), and 10 to 30 steps are typical.  If few entries of A are nonzero, k² is
     replaced by the mean square of their number in a row.
     """
-    best, steps = (np.inf, np.inf), 0
+    best, rough = (np.inf, np.inf), tol >= MIN_FLOAT32_TOL
     with one_thread():
-        state = _State(ConstraintMatrix(A, shift, tol, deadline), u, start)
-        alpha, multipliers, since = state.alpha, state.lam, 0
+        state = _State(ConstraintMatrix(A, shift, rough, deadline), u, start)
+        point, since, steps, length = (state.primal, state.dual), 0, 0, 1.0
         began, seconds = Deadline.clock(), 0.0
         while True:
             gap = state.gap
@@ -198,19 +201,25 @@ def solve_capped_lp(
             if error < best[0]:
                 late = min(error, gap) < LATE_GAP and error > STALLED_SHARE * best[0]
                 since = since + 1 if late else 0
-                best, alpha, multipliers = (error, gap), state.alpha, state.lam
+                best, point = (error, gap), (state.primal, state.dual)
             else:
                 since += min(error, gap) < LATE_GAP
-            ended = error <= tol or since == MAX_STALLED_STEPS or steps == MAX_STEPS
-            if ended or not np.isfinite(error) or deadline.over(seconds):
+            if error <= tol or steps == MAX_STEPS or deadline.over(seconds):
+                break
+            stalled = since == MAX_STALLED_STEPS or length < MIN_STEP or not np.isfinite(error)
+            if rough and (stalled or steps == MAX_ROUGH_STEPS):
+                rough, since = False, 0
+                state.matrix = ConstraintMatrix(A, shift, rough, deadline)
+                state.move(*point)
+            elif stalled:
                 break
             try:
-                if state.step(deadline) < MIN_STEP:
-                    break
+                length = state.step(deadline)
             except TimeIsOver:
                 break
             steps += 1
             seconds, began = Deadline.clock() - began, Deadline.clock()
+    (alpha, *_), (*_, multipliers) = point
     return CappedSolution(alpha, multipliers, best[1], steps, best[0] <= tol)
 
 
@@ -243,9 +252,9 @@ class _State:
             lam, margins = lam / scale, margins / scale
         xi = np.maximum(1.0 - margins, 0.0) + ASIDE if self.capped else np.zeros(n)
         z = np.maximum(margins - 1.0, 0.0) + ASIDE
-        self._set((alpha, beta, s), (z, xi, lam))
+        self.move((alpha, beta, s), (z, xi, lam))
 
-    def _set(self, primal: Vectors, dual: Vectors) -> None:
+    def move(self, primal: Vectors, dual: Vectors) -> None:
         """Move to a point and compute the scaled residuals of the equations."""
         self.primal, self.dual = primal, dual
         (self.alpha, beta, s), (z, xi, self.lam) = primal, dual
@@ -299,7 +308,7 @@ class _State:
         lengths = [
             min(1.0, STEP_SHARE * _longest(*way)) for way in ((self.primal, dx), (self.dual, dy))
         ]
-        self._set(_moved(self.primal, dx, lengths[0]), _moved(self.dual, dy, lengths[1]))
+        self.move(_moved(self.primal, dx, lengths[0]), _moved(self.dual, dy, lengths[1]))
         return max(lengths)
 
 

@@ -124,6 +124,26 @@ def test_is_enumeration(given_table, longest, spread, n_bins, data):
         assert bool(found) == (best > lower)
 
 
+def test_a_threshold_that_rounding_moves_is_no_obstacle(monkeypatch):
+    """A bound |S| = threshold·divisor, divided by the divisor, may exceed the threshold."""
+    for name in ("FIRST_BINS", "COARSE_BINS", "FIRST_PARTS"):
+        monkeypatch.setattr(ordered, name, 1)
+    monkeypatch.setattr(ordered, "FINE_BINS", (1, 2))
+    generator = np.random.default_rng(0)
+    columns = [
+        OrderedColumn(generator.integers(0, 4, 25).astype(np.int32), 4, True, str) for _ in range(2)
+    ]
+    table = OrderedTable(columns, 25, np.zeros((25, 0)))
+    weights = generator.normal(size=(25, 3))
+    divisors, sides = np.cumprod([1.0, 1.5, 1.5, 1.5]), np.full((2, 2), 3)
+    best = max(every_score(table, weights, divisors, sides, False).values())
+    search = OrderedSearch(table, divisors, sides)
+    for share in 1.0 + generator.random(50) / 100:
+        proof = search.prove(weights, share * best)
+        assert not proof.found
+        assert proof.bound <= share * best
+
+
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([40, 100]), st.sampled_from(["", "spread", "K"]))
 def test_many_values_are_bounded_together(seed, n_values, kind):
